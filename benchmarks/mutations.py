@@ -64,7 +64,7 @@ MUTATIONS = [
     # Bins and cells.
     (
         "binning/_information_preserving.py",
-        "np.union1d(equal_mass, np.searchsorted(table.scores, inner))",
+        "np.union1d(equal_mass, np.searchsorted(table.scores, inner_scores))",
         "equal_mass",
         "information",
     ),
@@ -76,8 +76,8 @@ MUTATIONS = [
     ),
     (
         "binning/_base.py",
-        "scores > cut.take(",
-        "scores >= cut.take(",
+        "scores > next_cut, out",
+        "scores >= next_cut, out",
         "binning sorting",
     ),
     (
@@ -275,8 +275,8 @@ MUTATIONS = [
     ),
     (
         "_verdicts.py",
-        "return needed if needed > n else None",
-        "return needed",
+        "    if needed > n:\n        return needed\n    return None",
+        "    return needed",
         "verdicts",
     ),
     (
@@ -305,8 +305,8 @@ MUTATIONS = [
     ),
     (
         "_errors/proper_scores.py",
-        "- 2 * scores[np.arange(len(labels)), labels] + 1",
-        "- 2 * scores[np.arange(len(labels)), labels]",
+        "- 2 * score_of_label + 1",
+        "- 2 * score_of_label",
         "proper_scores",
     ),
     (
@@ -317,8 +317,8 @@ MUTATIONS = [
     ),
     (
         "_errors/smooth.py",
-        "return _smoothed(coefficients, sigma) - sigma",
-        "return _smoothed(coefficients, sigma) - 2 * sigma",
+        "return _smoothed_error(coefficients, sigma) - sigma",
+        "return _smoothed_error(coefficients, sigma) - 2 * sigma",
         "smoothing bin_free",
     ),
     (
@@ -329,14 +329,14 @@ MUTATIONS = [
     ),
     (
         "_errors/kernel.py",
-        "return float((total - own) / n_pairs)",
+        "return float((total - total_of_self_pairs) / n_pairs)",
         "return float(total / n_pairs)",
         "canonical",
     ),
     (
         "_errors/decision.py",
-        "return best - gained + at_the_score",
-        "return best - gained",
+        "return best_gain - gain + cost_at_score",
+        "return best_gain - gain",
         "decision_error",
     ),
     (
@@ -468,8 +468,8 @@ MUTATIONS = [
     # Thirty in files that no fault above touches.
     (
         "_errors/sweep.py",
-        "frequencies[:, :-1] - _TIED, axis=1)",
-        "frequencies[:, :-1] + _TIED, axis=1)",
+        "bin_frequency[:, :-1] - _TIED",
+        "bin_frequency[:, :-1] + _TIED",
         "small_rules",
     ),
     (
@@ -642,8 +642,8 @@ MUTATIONS = [
     ),
     (
         "binning/_pool_adjacent_violators.py",
-        "edges_above(table.scores, blocks[1:-1] - 1)",
-        "edges_above(table.scores, blocks[1:-1])",
+        "last_of_block = fit.blocks[1:-1] - 1",
+        "last_of_block = fit.blocks[1:-1]",
         "small_rules",
     ),
 ]

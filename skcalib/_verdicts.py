@@ -7,9 +7,11 @@ from math import ceil, floor, isfinite, log10
 
 _MOST_DECIMALS = 10
 # The last digit that is printed is worth between a thirtieth and a third of half the
-# width of the interval: finer digits are noise.
-_UNITS_IN_HALF_WIDTH = 3  # of the last decimal, at least
-_UNITS_IN_TOLERANCE = 20  # of "fine to within x"
+# width of the interval: finer digits are noise. So a half-width is at least so many
+# units of the last decimal.
+_UNITS_IN_HALF_WIDTH = 3
+# A limit in "fine to within x" needs no digits finer than this part of the tolerance.
+_UNITS_IN_TOLERANCE = 20
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Verdict:
 
     @property
     def limit(self):
-        """The larger limit of the interval: the quantity is at most so far off."""
+        """The larger limit of the interval in size: the quantity is at most so far
+        off.
+        """
         return max(abs(self.low), abs(self.high))
 
     def words(
@@ -90,7 +94,9 @@ class Verdict:
         return f"{side} by {between}{_after(between, unit)}"
 
     def _limit_words(self, scale, digits):
-        """Return the larger limit, rounded up but not beyond the tolerance."""
+        """Return the larger limit as text, rounded up to so many decimals but not
+        beyond the tolerance; `scale` multiplies the quantity, as 100 does for percent.
+        """
         tolerance = scale * self.tolerance
         finest = max(0, ceil(-log10(tolerance / _UNITS_IN_TOLERANCE) - 1e-9))
         digits = min(digits, finest)
@@ -226,7 +232,8 @@ def decimals(low, high):
     # of half the width.
     digits = ceil(-log10(half_width / _UNITS_IN_HALF_WIDTH))
     digits = min(max(digits, 0), _MOST_DECIMALS)
-    if any(limit != 0 and abs(limit) < 0.5 * 10**-digits for limit in (low, high)):
+    smallest_shown = 0.5 * 10**-digits
+    if 0 < abs(low) < smallest_shown or 0 < abs(high) < smallest_shown:
         digits += 1
     return digits
 
@@ -280,10 +287,14 @@ def percent_words(share, n=None):
 
 
 def percent_decimals(share, n):
-    """Return how many decimals n samples support of a share as a percentage."""
-    # Half a 95 % interval; a share of 0 or 1 is known to about 3 in n.
-    spread = max(share * (1 - share), 1 / n if n > 0 else 1.0)
-    half_width = 196 * (spread / max(n, 1)) ** 0.5
+    """Return how many decimals of a share as a percentage n samples support: those of
+    half a 95 % interval; a share of 0 or 1 is known to about 3 in n.
+    """
+    least_variance = 1.0
+    if n > 0:
+        least_variance = 1 / n
+    variance = max(share * (1 - share), least_variance)
+    half_width = 196 * (variance / max(n, 1)) ** 0.5
     return decimals(-half_width, half_width)
 
 
@@ -406,7 +417,9 @@ def pvalue_words(pvalue, smallest=0.0):
 
 
 def _after(number, unit):
-    """Return the unit behind a number: of 1 in the singular, "1 point"."""
+    """Return a space and the unit that follows a number (as text), in the singular for
+    1: " point"; nothing without a unit.
+    """
     if not unit:
         return ""
     if number.lstrip("+-") == "1":
@@ -415,19 +428,24 @@ def _after(number, unit):
 
 
 def _samples_that_tell(estimate, low, high, n, tolerance):
-    """Return the number of samples that it takes at least to tell.
+    """Return the number of samples that it takes at least to tell whether a quantity is
+    within the tolerance, or None where no number can be said.
 
-    At a bias of 0 the interval fits into the tolerance once its half-width is that of
-    the tolerance; 1.8 times as many have even odds, as the estimate is not quite 0.
-    Where it fits already, the estimate lies between 0 and the tolerance, and the
-    interval must become shorter than the way to the farther of them.
+    The estimate with the limits `low` and `high` is that of n samples. At a bias of 0
+    the interval fits into the tolerance once its half-width is that of the tolerance;
+    1.8 times as many samples have even odds, as the estimate is not quite 0. Where it
+    fits already, the estimate lies between 0 and the tolerance, and the interval must
+    become shorter than the way to the farther of them.
     """
+    # the half-width falls like 1 / sqrt(n)
     half_width = (high - low) / 2
     needed = ceil(n * (half_width / tolerance) ** 2)
     if needed > n:
         return needed
-    way = max(abs(estimate), tolerance - abs(estimate))
-    if way <= 0:
+    farther = max(abs(estimate), tolerance - abs(estimate))
+    if farther <= 0:
         return None
-    needed = ceil(n * (half_width / way) ** 2)
-    return needed if needed > n else None
+    needed = ceil(n * (half_width / farther) ** 2)
+    if needed > n:
+        return needed
+    return None

@@ -11,7 +11,8 @@ import numpy as np
 from skcalib._rows.blocks import taken
 from skcalib._rows.sorting import DistinctScores
 
-_ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
+# A variance of scores, or of labels, below it is 0 but for rounding.
+_ONE_SCORE = 1e-12
 # At most this many cells are kept unless more are asked for: draws of their events then
 # fit the cache.
 _MOST_CONDENSED = 1 << 12
@@ -78,30 +79,33 @@ class CellSums:
         return self._mean(self.weighted_label)
 
     def _mean(self, total):
+        """Return the weighted mean (m,) for the weighted sum of each cell; the midpoint
+        of an empty bin.
+        """
         if self.weight.all():
             return total / self.weight
         return np.divide(total, self.weight, out=self.midpoint, where=self.weight > 0)
 
     @property
     def score_variance(self):
-        """Variance of the scores within each cell."""
+        """Variance of the scores within each cell; 0 for cells of one score."""
         if self.weighted_score_squared is None:
             return np.zeros(len(self.weight))
-        return np.maximum(
-            self._mean(self.weighted_score_squared) - self.mean_score**2, 0
-        )
+        mean_square = self._mean(self.weighted_score_squared)
+        return np.maximum(mean_square - self.mean_score**2, 0)
 
     @cached_property
     def score_ratio(self):
-        """Variance of the scores within each cell over s (1 - s): how much less than a
-        binomial its events vary.
+        """Variance of the scores within each cell over s (1 - s), s the mean score: the
+        share by which the number of events of calibrated rows varies less than a
+        binomial one.
         """
         score = self.mean_score
-        variance = self.score_variance
-        spread = score * (1 - score)
-        return np.minimum(
-            np.divide(variance, spread, out=np.zeros(len(score)), where=spread > 0), 1
+        binomial = score * (1 - score)
+        ratio = np.divide(
+            self.score_variance, binomial, out=np.zeros(len(score)), where=binomial > 0
         )
+        return np.minimum(ratio, 1)
 
     @cached_property
     def deviation(self):
@@ -110,7 +114,9 @@ class CellSums:
 
     @cached_property
     def variance(self):
-        """Variance of the event frequency if the scores are calibrated."""
+        """Variance of the event frequency of each cell if the scores are calibrated:
+        the mean of s (1 - s) over its rows, divided by their number.
+        """
         score = self.mean_score
         return score * (1 - score) * (1 - self.score_ratio) / self.weight
 
@@ -126,33 +132,34 @@ class CellSums:
     @property
     def residual_variance(self):
         """Variance of y - s within each cell, where the moments are known."""
-        return np.maximum(self._mean(self.residual_square) - self.deviation**2, 0)
+        mean_square = self._mean(self.residual_square)
+        return np.maximum(mean_square - self.deviation**2, 0)
 
     @property
     def residual_factor(self):
-        """How many times as much the residuals vary as by the event frequency and
-        `score_ratio`; 1 if unknown.
+        """Variance of y - s within each cell over the variance f (1 - f) (1 -
+        `score_ratio`) that drawn labels have there, f the event frequency; 1 if it is
+        unknown.
         """
         if self.weighted_score_label is None:
             return np.ones(len(self.weight))
         frequency = self.event_frequency
-        expected = frequency * (1 - frequency) * (1 - self.score_ratio)
+        drawn_variance = frequency * (1 - frequency) * (1 - self.score_ratio)
         return np.divide(
             self.residual_variance,
-            expected,
-            out=np.ones(len(expected)),
-            where=expected > _ONE_SCORE,
+            drawn_variance,
+            out=np.ones(len(drawn_variance)),
+            where=drawn_variance > _ONE_SCORE,
         )
 
     @property
     def total_residual_variance(self):
         """Variance of y - s over all rows, where the moments are known."""
-        bias = self.weighted_label.sum() - self.weighted_score.sum()
-        return max(
-            self.residual_square.sum() / self.total_weight
-            - (bias / self.total_weight) ** 2,
-            0.0,
-        )
+        bias = (
+            self.weighted_label.sum() - self.weighted_score.sum()
+        ) / self.total_weight
+        mean_square = self.residual_square.sum() / self.total_weight
+        return max(mean_square - bias**2, 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,19 +180,24 @@ class Cells(CellSums):
 
     @classmethod
     def of_scores(cls, scores, weight, weighted_label):
-        """Return cells of one score each, in increasing order."""
+        """Return cells of one score each, for scores in increasing order, their weights
+        and their sums of weighted labels, all (m,).
+        """
         cells = cls(None, None, weight, weight * scores, weighted_label)
-        vars(cells)["mean_score"] = scores  # a quotient of sums would round
+        # Fill the cached property: a quotient of sums would round.
+        object.__setattr__(cells, "mean_score", scores)
         return cells
 
     @classmethod
-    def joined(cls, parts):
-        """Return the cells of several problems, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
+    def joined(cls, cells_of_problems):
+        """Return the `Cells` of several problems as one, one problem after the
+        other.
+        """
+        if len(cells_of_problems) == 1:
+            return cells_of_problems[0]
         sums = {"edges": None}
         for field in fields(cls)[1:]:
-            columns = [getattr(cells, field.name) for cells in parts]
+            columns = [getattr(cells, field.name) for cells in cells_of_problems]
             # A sum that one of the problems lacks is unknown for all.
             if any(column is None for column in columns):
                 sums[field.name] = None
@@ -195,28 +207,31 @@ class Cells(CellSums):
 
     @classmethod
     def of_bins(cls, bins):
-        """Return the bins that hold rows."""
+        """Return the bins of a `BinStatistics` that hold rows."""
         is_filled = bins.weight > 0
-        sums = {"edges": np.append(bins.edges[:1], bins.edges[1:][is_filled])}
+        # An empty bin becomes a part of the next filled one.
+        upper_edges = bins.edges[1:][is_filled]
+        sums = {"edges": np.append(bins.edges[:1], upper_edges)}
         for field in fields(cls)[1:]:
-            values = getattr(bins, field.name)
-            sums[field.name] = taken(values, is_filled)
+            column = getattr(bins, field.name)
+            sums[field.name] = taken(column, is_filled)
         return cls(**sums)
 
     def condensed(self, most):
-        """Return the cells where they are at most `most`, else fewer: neighbours of
-        about the same weight are pooled.
+        """Return the cells if they are at most `most`, else that many or fewer:
+        neighbouring cells are pooled to cells of about equal weight.
 
-        Scores of a pooled cell count as their mean.
+        The scores of a pooled cell count as their mean.
         """
         if len(self.weight) <= most:
             return self
         n_cells = min(most, _MOST_CONDENSED)
-        reached = np.cumsum(self.weight)
-        targets = np.arange(1, n_cells + 1) / n_cells * reached[-1]
-        # A heavy cell may reach several targets: it ends one pooled cell.
-        last = np.searchsorted(reached, targets)
-        last = np.unique(np.minimum(last, len(reached) - 1))
+        cumulative = np.cumsum(self.weight)
+        targets = np.arange(1, n_cells + 1) / n_cells * cumulative[-1]
+        # The last old cell of each new one. A heavy cell may reach several targets: it
+        # ends one pooled cell.
+        last = np.searchsorted(cumulative, targets)
+        last = np.unique(np.minimum(last, len(cumulative) - 1))
         starts = np.append(0, last[:-1] + 1)
         return Cells(
             edges=np.append(self.high[:1], self.high[last]),
@@ -227,8 +242,9 @@ class Cells(CellSums):
         )
 
     def two_points(self):
-        """Return scores and weights of two points a cell that have the mean and the
-        variance of its scores.
+        """Return scores and weights of points that stand for the rows: two in each
+        cell, with the mean and the variance of its scores, or one where these are
+        equal.
         """
         mean = np.clip(self.mean_score, 0, 1)
         variance = self.score_variance
@@ -236,41 +252,58 @@ class Cells(CellSums):
         if not np.any(is_spread):
             return mean, self.weight
         variance = np.where(is_spread, variance, 0)
-        points = two_points(self.weight, mean, variance, 0.0, 1.0)
-        weights, scores = np.concatenate(points, axis=1)
+        lower, upper = two_points(self.weight, mean, variance, 0.0, 1.0)
+        weights, scores = np.concatenate((lower, upper), axis=1)
         is_used = weights > 0
         return np.clip(scores[is_used], 0, 1), weights[is_used]
 
     def of_rows(self, scores):
-        """Return the cell of each score."""
+        """Return the index (n,) of the cell that each score (n,) lies in; scores beyond
+        the last cell count to it.
+        """
         return np.minimum(np.searchsorted(self.high, scores), len(self.weight) - 1)
 
     @property
     def high(self):
-        """The highest score of each cell."""
-        return self.mean_score if self.edges is None else self.edges[1:]
+        """Highest score of each cell (m,)."""
+        if self.edges is None:
+            return self.mean_score
+        return self.edges[1:]
 
 
 def two_points(weight, mean, variance, low, high):
-    """Return the weights and places of two points in [low, high] with a given mean and
-    variance, (2, m) each point.
+    """Return two weighted points in [low, high] with a given total weight, mean and
+    variance, for each of m cells.
 
     They are as far from the mean on both sides, unless an end is nearer.
+
+    Parameters
+    ----------
+    weight, mean, variance : ndarray of shape (m,)
+        Of the cells. A variance too large for [low, high] is reduced to the largest.
+    low, high : float or ndarray of shape (m,)
+        Ends.
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (2, m)
+        Weights and places of the lower and of the upper points.
     """
     below = mean - low
     above = high - mean
-    variance = np.clip(variance, 0, below * above)  # it is at most that
+    variance = np.clip(variance, 0, below * above)
     deviation = np.sqrt(variance)
-    # One deviation to both sides; where that leaves [low, high] a point stands at the
-    # end, and the product of the two steps is the variance.
+    # One deviation to both sides. Where that leaves [low, high] a point stands at the
+    # end; the product of the steps down and up is always the variance.
     step_down = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
-    to_high = variance / np.where(above > 0, above, 1.0)
-    step_down = np.where(deviation > above, to_high, step_down)
+    step_down_from_high = variance / np.where(above > 0, above, 1.0)
+    step_down = np.where(deviation > above, step_down_from_high, step_down)
     zeros = np.zeros(len(step_down))
     step_up = np.divide(variance, step_down, out=zeros, where=step_down > 0)
-    # The shares that keep the mean.
-    both = step_down + step_up
-    share = np.divide(step_up, both, out=np.ones(len(both)), where=both > 0)
+    # The share of the weight in the lower point that keeps the mean.
+    both_steps = step_down + step_up
+    ones = np.ones(len(both_steps))
+    share = np.divide(step_up, both_steps, out=ones, where=both_steps > 0)
     lower = np.stack((weight * share, mean - step_down))
     upper = np.stack((weight * (1 - share), mean + step_up))
     return lower, upper

@@ -66,7 +66,10 @@ class ClassBinStatistics(Mapping):
         return len(self._by_class)
 
     def __repr__(self):
-        n_rows = sum(next(iter(self.values())).count) if self else 0
+        n_rows = 0
+        if self:
+            of_first_class = next(iter(self.values()))
+            n_rows = sum(of_first_class.count)  # each class has all rows
         return f"ClassBinStatistics(n_classes={len(self)}, n_rows={n_rows})"
 
     def merge(self, other: "ClassBinStatistics") -> "ClassBinStatistics":
@@ -92,9 +95,10 @@ class ClassBinStatistics(Mapping):
                 f"The classes differ: {shown(list(self))} and {shown(list(other))}."
                 " Name the same labels= for every batch."
             )
-        return ClassBinStatistics(
-            {label: one.merge(other[label]) for label, one in self.items()}
-        )
+        merged = {}
+        for label, statistics in self.items():
+            merged[label] = statistics.merge(other[label])
+        return ClassBinStatistics(merged)
 
     def __add__(self, other):
         if not isinstance(other, ClassBinStatistics):
@@ -102,8 +106,10 @@ class ClassBinStatistics(Mapping):
         return self.merge(other)
 
     def __radd__(self, other):
-        # so that sum() adds batches
-        return self if isinstance(other, int) and other == 0 else NotImplemented
+        # `sum` begins with 0 + batch
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
 
     def to_frame(self) -> "DataFrame":
         """Return a pandas DataFrame with a row for each bin of each class.
@@ -115,19 +121,19 @@ class ClassBinStatistics(Mapping):
         """
         import pandas as pd
 
-        parts = []
-        for label, one in self.items():
-            part = one.to_frame()
-            part.insert(0, "class", label)
-            parts.append(part)
-        return pd.concat(parts, ignore_index=True)
+        frames = []
+        for label, statistics in self.items():
+            frame = statistics.to_frame()
+            frame.insert(0, "class", label)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
 
 
 def summed_batch(
     y_true, y_proba, edges, sample_weight, *, multiclass, labels, input, ignore_label
 ):
     """Return the sums of a batch: `BinStatistics`, or `ClassBinStatistics` for
-    "marginal". See `BinStatistics.from_predictions`.
+    "marginal". The parameters are those of `BinStatistics.from_predictions`.
     """
     check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
     check_option(input, "input", ("probability", "logit"))
@@ -139,6 +145,7 @@ def summed_batch(
         return _no_rows(y_proba, edges, multiclass, labels)
     if input == "logit":
         y_proba = _probabilities(y_proba)
+    # One column of scores needs fewer checks.
     if np.ndim(y_proba) == 1 and labels is None and multiclass == "auto":
         scores, events, weight = check_score_column(
             y_proba, y_true, sample_weight, name="y_proba", labels_name="y_true"
@@ -162,20 +169,25 @@ def summed_batch(
 
 
 def _without(ignore_label, y_true, y_proba, sample_weight):
-    """Return labels, scores and weights without the samples of a label."""
-    values, _ = as_array(y_true)
-    kept = values != ignore_label
-    if np.all(kept):
+    """Return labels, scores and weights without the samples of one label."""
+    labels, _ = as_array(y_true)
+    is_kept = labels != ignore_label
+    if np.all(is_kept):
         return y_true, y_proba, sample_weight
     # A tensor keeps its type, by which its rounding is known.
-    scores = y_proba if hasattr(y_proba, "shape") else as_array(y_proba)[0]
+    scores = y_proba
+    if not hasattr(y_proba, "shape"):
+        scores, _ = as_array(y_proba)
     if sample_weight is not None:
-        sample_weight = as_array(sample_weight)[0][kept]
-    return values[kept], scores[kept], sample_weight
+        weight, _ = as_array(sample_weight)
+        sample_weight = weight[is_kept]
+    return labels[is_kept], scores[is_kept], sample_weight
 
 
 def _no_rows(y_proba, edges, multiclass, labels):
-    """Return the sums of an empty batch."""
+    """Return the sums of an empty batch; the classes of a marginal one are the labels,
+    or numbers for the columns of `y_proba`.
+    """
     empty = bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
     if multiclass != "marginal":
         return empty

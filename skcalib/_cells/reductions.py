@@ -24,7 +24,9 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 from skcalib.binning import EqualMass, check_binning
 
-_ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
+# A variance of the scores of a bin below it is that of one score, rounded.
+_ONE_SCORE = 1e-12
+# The fields of `BinStatistics` that are proportional to the weights.
 _WEIGHTED = (
     "weight",
     "weighted_score",
@@ -39,7 +41,17 @@ _COLUMNS = 32
 
 
 class BinaryTask(NamedTuple):
-    """One binary problem: scores of an event, whether it happened, weights or None."""
+    """One binary problem: how often an event happens, given its score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Predicted probabilities of the event.
+    labels : ndarray of bool, shape (n,)
+        Whether it happened.
+    sample_weight : ndarray of shape (n,) or None
+        Weights.
+    """
 
     scores: np.ndarray
     labels: np.ndarray
@@ -73,8 +85,8 @@ class BinaryTask(NamedTuple):
         )
 
     def sorted_for(self, strategy):
-        """Return the problem with its rows in order where the strategy sorts the
-        scores, or makes a bin for each.
+        """Return the problem with its rows in the order of the scores, where the bins
+        of this strategy (`BaseBinning`) are then made faster; else as it is.
         """
         if (
             self.sample_weight is not None
@@ -86,13 +98,14 @@ class BinaryTask(NamedTuple):
 
     @property
     def weight_type(self):
-        """What the weights mean where nobody says it, as they show themselves.
+        """What the weights mean if nobody says it: "frequency" (a weight of 2 counts as
+        two rows) for whole numbers and without weights, else "importance".
 
-        "frequency" (a weight of 2 counts as two rows) for whole numbers and without
-        weights, else "importance". A subset of the
-        rows may differ in this from the whole.
+        A subset of the rows may have another answer than all of them.
         """
-        return "frequency" if is_counted(self.sample_weight) else "importance"
+        if is_counted(self.sample_weight):
+            return "frequency"
+        return "importance"
 
     @property
     def n_rows(self):
@@ -142,24 +155,27 @@ class BinaryTask(NamedTuple):
         return self.adjusted(cells.condensed(most))
 
     def adjusted(self, cells):
-        """Return its cells with the variances of their events."""
+        """Return cells of this problem with the variances of their events: those of
+        independent rows, as they are. `PooledTask` overrides it.
+        """
         return cells
 
     @property
     def weight(self):
-        """The weights, or None: rows are cells of one score whose event frequency is
-        the label.
+        """The weights, or None. With `mean_score` and `event_frequency` this lets a
+        power take the rows themselves as cells: each has one score, and its event
+        frequency is the label.
         """
         return self.sample_weight
 
     @property
     def mean_score(self):
-        """The scores."""
+        """The scores; see `weight`."""
         return self.scores
 
     @property
     def event_frequency(self):
-        """The labels."""
+        """The labels; see `weight`."""
         return self.labels
 
 
@@ -170,20 +186,20 @@ class PooledTask(BinaryTask):
 
     @classmethod
     def of(cls, scores, codes, weight):
-        """Return it for scores (n, K), the column of each label, and the weights of the
-        rows or None.
+        """Return the pooled problem of scores (n, K), the column of the label of each
+        row (n,), and the weights of the rows (n,) or None.
         """
         n_columns = scores.shape[1]
-        task = cls(
-            scores.ravel(),
-            (codes[:, None] == np.arange(n_columns)).ravel(),
-            None if weight is None else np.repeat(weight, n_columns),
-        )
+        labels = codes[:, None] == np.arange(n_columns)  # (n, K)
+        pair_weight = None
+        if weight is not None:
+            pair_weight = np.repeat(weight, n_columns)
+        task = cls(scores.ravel(), labels.ravel(), pair_weight)
         task.n_columns = n_columns
         return task
 
     def adjusted(self, cells):
-        """Return the cells with second moments that tell the variance of their events,
+        """Return cells with second moments that tell the variance of their events,
         where each row has exactly one event among its pairs.
 
         `Cells` count the pairs of a row and a class as if they were independent. Here
@@ -200,18 +216,20 @@ class PooledTask(BinaryTask):
         n_rows = len(scores)
         n_cells = len(cells.weight)
         cell_of_pair = cells.of_rows(self.scores)
-        starts = np.arange(0, scores.size + 1, self.n_columns)
+        row_starts = np.arange(0, scores.size + 1, self.n_columns)
 
         def by_row(values):
-            """Return the sums of values of pairs by row and cell, as a sparse array."""
+            """Return the sums of values of pairs by row and cell, as a sparse array
+            (n_rows, n_cells).
+            """
             sums = csr_array(
-                (values, cell_of_pair, starts), (n_rows, n_cells), copy=True
+                (values, cell_of_pair, row_starts), (n_rows, n_cells), copy=True
             )
             sums.sum_duplicates()
             return sums
 
-        # 1. What each row has in each of its cells: arrays of one entry each, with the
-        # cell and the weight of the row beside them.
+        # 1. What each row has in each of its cells: arrays of one entry for each such
+        # (row, cell), with the cell and the weight of the row beside them.
         score = by_row(scores.ravel())
         residual = by_row((self.labels - self.scores).astype(np.float64)).data
         n_pairs = by_row(np.ones(scores.size)).data
@@ -219,39 +237,41 @@ class PooledTask(BinaryTask):
         weight = np.ones(n_rows)
         if self.sample_weight is not None:
             weight = self.sample_weight[:: self.n_columns]
-        weight = np.repeat(weight, np.diff(score.indptr))
-
-        # 2. The square of the scores with which mean - square is the variance of
-        # trials.
+        n_cells_of_row = np.diff(score.indptr)
+        weight = np.repeat(weight, n_cells_of_row)
+        # 2. The sum of squared scores for which mean - mean square is the variance of
+        # the trials: sum of w q (1 - q), divided by the weight.
         total = cells.weight
         mean = cells.mean_score
-        of_trials = weight * score.data * (1 - score.data)
-        variance = np.bincount(cell, of_trials, n_cells) / total
+        trial_variance = weight * score.data * (1 - score.data)
+        variance = np.bincount(cell, trial_variance, n_cells) / total
         squares = total * (mean - np.minimum(variance, mean * (1 - mean)))
-
-        # 3. The product of scores and labels with which `residual_variance` / (total -
-        # 1) is the variance of the mean of the rows.
+        # 3. The sum of scores times labels for which `residual_variance` / (total - 1)
+        # is the variance of the mean residual of the rows.
         products = cells.weighted_score_label
         if products is not None:
             rows_in_cell = np.bincount(cell, weight, n_cells)
             deviation = cells.deviation
-            off = residual - n_pairs * deviation[cell]
-            noise = np.bincount(cell, weight * off**2, n_cells)
-            correction = rows_in_cell / np.maximum(rows_in_cell - 1, 1)
-            noise *= correction * (total - 1) / total**2
-            products = (
-                cells.weighted_label + squares - total * (noise + deviation**2)
-            ) / 2
+            centred = residual - n_pairs * deviation[cell]
+            noise = np.bincount(cell, weight * centred**2, n_cells)
+            small_sample = rows_in_cell / np.maximum(rows_in_cell - 1, 1)
+            noise *= small_sample * (total - 1) / total**2
+            # `residual_variance` is (weighted_label - 2 products + squares) / total
+            # - deviation^2
+            residual_square = total * (noise + deviation**2)
+            products = (cells.weighted_label + squares - residual_square) / 2
         adjusted = replace(
             cells, weighted_score_squared=squares, weighted_score_label=products
         )
-        vars(adjusted)["mean_score"] = mean  # a quotient of sums would round
+        # Fill the cached property: a quotient of sums would round.
+        object.__setattr__(adjusted, "mean_score", mean)
         return adjusted
 
 
 class BinnedTask:
-    """One binary problem that is known by its sums alone; whoever asks for its rows
-    raises a ValueError.
+    """One binary problem that is known by its `BinStatistics` alone. It takes the place
+    of a `BinaryTask`, and of the `ScoredLabels` that this is made from; whatever needs
+    rows raises a ValueError.
     """
 
     is_binary = True
@@ -261,8 +281,8 @@ class BinnedTask:
         self.bins = bins
 
     def statistics(self, binning=None, *, moments=2):
-        """Return the sums; the gate has seen to it that no other strategy was asked
-        for.
+        """Return the sums; `check_rows_or_bins` has made sure that no other strategy
+        was asked for.
         """
         return self.bins
 
@@ -281,13 +301,14 @@ class BinnedTask:
 
     @property
     def n_rows(self):
-        """See `BinaryTask`."""
+        """How many rows the weights are worth; see `BinaryTask`."""
         weight = self.bins.weight
         if is_counted(weight):
             return weight.sum()
         return weight.sum() ** 2 / self.bins.weight_squared.sum()
 
     def _refuse(self, *needed):
+        """Raise: this needs the rows, or one of the other things named in `needed`."""
         needed = " or ".join(
             ["the score and the label of each row (pass y_true and y_proba)", *needed]
         )
@@ -348,12 +369,13 @@ def check_rows_or_bins(
     return BinnedTask(y_true)
 
 
-def refuse_beside_bins(found="a BinStatistics", *, multiclass, **given):
-    """Raise for an argument about rows that is given beside sums by bin."""
-    for name, value in {
-        **given,
-        "multiclass": None if multiclass == "auto" else multiclass,
-    }.items():
+def refuse_beside_bins(found="a BinStatistics", *, multiclass, **arguments):
+    """Raise for an argument about rows (by its name; None where it is not given) that
+    stands beside sums by bin, which `found` names.
+    """
+    if multiclass != "auto":
+        arguments["multiclass"] = multiclass
+    for name, value in arguments.items():
         if value is not None:
             raise ValueError(
                 f"{name}={reprlib.repr(value)} needs the score and the label of each"
@@ -363,25 +385,31 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **given):
 
 
 def counted_rows(data, weight_type, *, warns=True):
-    """Return validated data whose weights count as repeated rows; those of importance
-    are scaled to do so.
+    """Return validated data whose weights count as repeated rows.
 
-    The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of
-    equal rows that they are worth. That is one factor for all rows: in a single bin
-    they may be worth more or less.
+    Weights of importance are divided by one number, so that they add up to the number
+    of equal rows that they are worth, (sum w)^2 / sum w^2.
 
     Parameters
     ----------
     data : ScoredLabels or BinnedTask
-        Rows, or sums of bins. Without weights they are returned as they are.
+        Validated data.
     weight_type : {"frequency", "importance"}
         Meaning of the weights.
     warns : bool, default=True
-        Whether to warn of frequency weights that are not integers.
+        Whether to warn of weights that should count rows and are no integers.
+
+    Returns
+    -------
+    data : ScoredLabels or BinnedTask
+        The data, unchanged without weights and for "frequency".
     """
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_binned = isinstance(data, BinnedTask)
-    weight = data.bins.weight if is_binned else data.sample_weight
+    if is_binned:
+        weight = data.bins.weight
+    else:
+        weight = data.sample_weight
     if weight is None:
         return data
     if weight_type == "frequency":
@@ -414,11 +442,12 @@ def is_counted(weight):
 
 
 def top_label(scores):
-    """Return the predicted class (first of the largest) and its score, for scores (n,
-    K).
+    """Return the predicted class of each row (n,), the first of the largest scores, and
+    its score (n,), for scores (n, K).
     """
     predicted = scores.argmax(axis=1)
-    return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0]
+    confidence = np.take_along_axis(scores, predicted[:, None], axis=1)
+    return predicted, confidence[:, 0]
 
 
 def one_label_a_row(scores):
@@ -430,17 +459,18 @@ def one_label_a_row(scores):
 
 def resolve_multiclass(multiclass, data, *, pooled=False):
     """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a
-    metric's `multiclass`.
+    metric's `multiclass`, of which "auto" depends on the validated data.
     """
     if isinstance(multiclass, str) and multiclass == "auto":
         if data.is_multilabel:
             return "marginal"
-        return "binary" if data.is_binary else "top_label"
-    return check_option(
-        multiclass,
-        "multiclass",
-        ("auto", "top_label", "marginal", *["pooled"] * pooled),
-    )
+        if data.is_binary:
+            return "binary"
+        return "top_label"
+    options = ("auto", "top_label", "marginal")
+    if pooled:
+        options = (*options, "pooled")
+    return check_option(multiclass, "multiclass", options)
 
 
 def binary_tasks(data, multiclass, *, pooled=False):
@@ -473,7 +503,10 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield PooledTask.of(scores, data.labels, weight)
     else:
         for k, column in enumerate(_columns(scores)):
-            labels = data.labels[:, k] if data.is_multilabel else data.labels == k
+            if data.is_multilabel:
+                labels = data.labels[:, k]
+            else:
+                labels = data.labels == k
             yield BinaryTask(column, labels, weight)
 
 
@@ -490,36 +523,43 @@ def one_task(data, multiclass, *, pooled=False):
 
 
 def _columns(scores):
-    """Yield the columns of scores (n, K) as contiguous arrays, tiles of rows transposed
-    within the cache.
+    """Yield the columns (n,) of scores (n, K) as contiguous arrays.
+
+    Some columns at a time are copied together, in tiles of rows that fit the cache.
     """
     n, n_classes = scores.shape
     for columns in row_blocks(n_classes, n, at_least=_COLUMNS):
-        block = np.empty((len(range(n_classes)[columns]), n), dtype=scores.dtype)
+        n_columns = len(range(n_classes)[columns])
+        block = np.empty((n_columns, n), dtype=scores.dtype)
         for rows in row_blocks(n, 2 * _COLUMNS):
             block[:, rows] = scores[rows, columns].T
         yield from block
 
 
 def spread_top_label(scores, confidence):
-    """Return rows in which the predicted class has `confidence` and the others share
-    the rest in proportion.
+    """Return probabilities (n, K) in which the predicted class of each row has
+    `confidence` (n,), and the other classes share the rest in proportion to their
+    scores (n, K), or equally where these are all 0.
     """
     predicted, _ = top_label(scores)
-    rest = scores.astype(np.float64)
-    np.put_along_axis(rest, predicted[:, None], 0, axis=1)
-    total = rest.sum(axis=1, keepdims=True)
+    predicted = predicted[:, None]
+    others = scores.astype(np.float64)
+    np.put_along_axis(others, predicted, 0, axis=1)
+    total = others.sum(axis=1, keepdims=True)
     n_others = scores.shape[1] - 1
-    rest = (
-        np.divide(rest, total, out=np.full_like(rest, 1 / n_others), where=total > 0)
-        * (1 - confidence)[:, None]
-    )
-    np.put_along_axis(rest, predicted[:, None], confidence[:, None], axis=1)
-    return rest
+    equal_shares = np.full_like(others, 1 / n_others)
+    shares = np.divide(others, total, out=equal_shares, where=total > 0)
+    probability = shares * (1 - confidence)[:, None]
+    np.put_along_axis(probability, predicted, confidence[:, None], axis=1)
+    return probability
 
 
 def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
-    """Return the names of the groups and the code of each row's group."""
+    """Return the names of the groups, and the code of each row's group among them (n,).
+
+    `groups` is "predicted_class", or anything that `check_named_groups` takes; `data`
+    are `ScoredLabels`.
+    """
     if is_predicted_class(groups):
         return predicted_class(data)
     return check_named_groups(
@@ -531,14 +571,15 @@ def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
 
 
 def reduced(errors, weights, reduce):
-    """Return the largest, the mean or the weighted mean of the groups' errors (...,
-    n_groups).
+    """Return one error (...) for those of the groups (..., n_groups): the largest for
+    `reduce` "max", the mean for "mean", and the mean with the weights of the groups
+    (n_groups,) for "weighted".
     """
     if reduce == "max":
         return errors.max(axis=-1)
-    return np.average(
-        errors, axis=-1, weights=weights if reduce == "weighted" else None
-    )
+    if reduce != "weighted":
+        weights = None
+    return np.average(errors, axis=-1, weights=weights)
 
 
 def is_predicted_class(groups):
@@ -552,7 +593,9 @@ def is_predicted_class(groups):
 
 
 def predicted_class(data):
-    """Return the classes and the index of each row's predicted class among them."""
+    """Return the classes (K,) and the index of each row's predicted class among them
+    (n,), for `ScoredLabels`.
+    """
     if data.is_multilabel:
         raise ValueError(
             'groups="predicted_class" is for classes that exclude each other, and a'
@@ -560,14 +603,15 @@ def predicted_class(data):
         )
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)
-    return data.classes, (
-        data.scores.argmax(axis=1) if data.predicted is None else data.predicted
-    )
+    if data.predicted is None:
+        return data.classes, data.scores.argmax(axis=1)
+    return data.classes, data.predicted
 
 
 def split_by_group(data, codes):
-    """Yield the code of each group that has rows of positive weight, and the indices of
-    those rows, in order.
+    """Yield, for each group that has rows of positive weight, its code and the
+    increasing indices of these rows; `codes` (n,) are the groups of the rows of
+    `ScoredLabels`.
     """
     kept = data.kept
     order = kept[np.argsort(codes[kept], kind="stable")]

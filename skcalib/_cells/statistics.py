@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _FIRST_FEW = 256  # rows that tell whether most lie in the first bin
-# The sums, from `count` on, and from how many moments on each is made: each costs a
-# pass.
+# The names of the sums, in the order of the fields, with the highest power of the score
+# in each: `bin_statistics(moments=...)` leaves out higher ones, which cost a pass each.
 _SUMS = dict(count=0, weight=0, weighted_score=1, weighted_label=0)
 _SUMS |= dict(weighted_score_squared=2, weighted_score_label=1, weight_squared=2)
-# Their rows in the arrays of sums, in that order.
+# The row of each in the arrays of sums (n_sums, n_bins).
 _COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(
     len(_SUMS)
 )
-# by which a mean may miss its limits: scores may have come in single precision
+# By so much a mean may miss its limits: scores may have come in single precision.
 _ROUNDING = 1e-6
 
 
@@ -98,19 +98,19 @@ class BinStatistics(CellSums):
     """
 
     def __post_init__(self):
-        _check_edges(_as_sums(self.edges, "edges"))
-        for name in ("edges", *_SUMS):
-            if getattr(self, name) is None and name == "weight_squared":
-                object.__setattr__(
-                    self, name, _of_equal_weights(self.weight, self.count)
-                )
-            object.__setattr__(self, name, _as_sums(getattr(self, name), name))
-            if name != "edges" and getattr(self, name).shape != (self.n_bins,):
-                found = getattr(self, name).shape
+        # The object is frozen: each field is replaced by an array of checked numbers.
+        object.__setattr__(self, "edges", _check_edges(_as_sums(self.edges, "edges")))
+        for name in _SUMS:
+            sums = getattr(self, name)
+            if sums is None and name == "weight_squared":
+                sums = _squares_of_equal_weights(self.weight, self.count)
+            sums = _as_sums(sums, name)
+            if sums.shape != (self.n_bins,):
                 raise ValueError(
                     f"{name} must have one entry for each of {self.n_bins} bins, found"
-                    f" {found}."
+                    f" {sums.shape}."
                 )
+            object.__setattr__(self, name, sums)
         _check_consistency(self)
 
     @classmethod
@@ -228,11 +228,15 @@ class BinStatistics(CellSums):
         return unchecked_statistics(self.edges, **sums)
 
     def __add__(self, other):
-        return self.merge(other) if isinstance(other, BinStatistics) else NotImplemented
+        if not isinstance(other, BinStatistics):
+            return NotImplemented
+        return self.merge(other)
 
     def __radd__(self, other):
-        # so that sum() adds batches
-        return self if isinstance(other, int) and other == 0 else NotImplemented
+        # `sum` begins with 0 + batch
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
 
     def _repr_html_(self):
         if find_spec("pandas") is None:
@@ -250,27 +254,34 @@ class BinStatistics(CellSums):
         """
         import pandas as pd
 
-        names = ("count", "weight", "share", "mean_score", "event_frequency")
-        edges = {"lower_edge": self.edges[:-1], "upper_edge": self.edges[1:]}
-        return pd.DataFrame({**edges, **{name: getattr(self, name) for name in names}})
+        return pd.DataFrame(
+            {
+                "lower_edge": self.edges[:-1],
+                "upper_edge": self.edges[1:],
+                "count": self.count,
+                "weight": self.weight,
+                "share": self.share,
+                "mean_score": self.mean_score,
+                "event_frequency": self.event_frequency,
+            }
+        )
 
     def __repr__(self):
-        parts = [f"n_bins={self.n_bins}", f"n_rows={self.count.sum()}"]
+        text = f"n_bins={self.n_bins}, n_rows={self.count.sum()}"
         if self.total_weight:
-            parts.append(
-                f"mean_score={self.weighted_score.sum() / self.total_weight:.6g}"
+            mean_score = self.weighted_score.sum() / self.total_weight
+            event_frequency = self.weighted_label.sum() / self.total_weight
+            text += (
+                f", mean_score={mean_score:.6g}, event_frequency={event_frequency:.6g}"
             )
-            parts.append(
-                f"event_frequency={self.weighted_label.sum() / self.total_weight:.6g}"
-            )
-        return f"BinStatistics({', '.join(parts)})"
+        return f"BinStatistics({text})"
 
     @property
     def n_bins(self):
         """Number of bins, including empty ones."""
         return len(self.edges) - 1
 
-    # what weights are, where `reliability_curve` was told so
+    # The `weight_type` that `reliability_curve` was called with.
     _weight_type = "frequency"
 
     def interval(
@@ -307,23 +318,44 @@ class BinStatistics(CellSums):
         if weight_type is None:
             weight_type = self._weight_type
         check_option(weight_type, "weight_type", ("frequency", "importance"))
-        size = np.ones(self.n_bins)  # weight of an effective row of each bin
+        # The weight of one of the equal rows that the weights of a bin are worth.
+        weight_of_row = np.ones(self.n_bins)
         if weight_type == "importance":
-            np.divide(self.weight_squared, self.weight, out=size, where=self.weight > 0)
+            np.divide(
+                self.weight_squared,
+                self.weight,
+                out=weight_of_row,
+                where=self.weight > 0,
+            )
         return binomial_interval(
-            self.weighted_label / size,
-            self.weight / size,
+            self.weighted_label / weight_of_row,
+            self.weight / weight_of_row,
             confidence_level=confidence_level,
             interval=interval,
         )
 
 
 def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
-    """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or
-    None, by valid edges.
+    """Return the `BinStatistics` of validated rows.
 
-    `moments` is the highest power of the scores that is summed. Sums of higher ones are
-    NaN: each costs a pass.
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores between the outer edges.
+    labels : ndarray of bool, shape (n,)
+        Events.
+    edges : ndarray of shape (n_bins + 1,)
+        Valid edges.
+    sample_weight : ndarray of shape (n,), default=None
+        Positive weights; None means 1.
+    moments : {0, 1, 2}, default=2
+        The highest power of the scores that is summed. Each costs a pass; sums of
+        higher ones are NaN.
+
+    Returns
+    -------
+    statistics : BinStatistics
+        The sums.
     """
     lookup = BinLookup(edges, scores)
     is_ordered = in_order(scores)
@@ -335,40 +367,61 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
         # distinct score a fifth.
         if is_ordered:
             _add_runs(sums, block, labels[rows], edges, weight, moments)
-        elif weight is None and 2 * np.count_nonzero(
-            block[:_FIRST_FEW] > edges[1]
-        ) < len(block[:_FIRST_FEW]):
+        elif weight is None and _most_are_lowest(block, edges):
             _add_above_lowest(sums, lookup, block, labels[rows], edges[1], moments)
         else:
             _add(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
-    is_left_out = [moment > moments for moment in _SUMS.values()]
+    is_left_out = [power > moments for power in _SUMS.values()]
     sums[is_left_out] = np.nan
     by_name = dict(zip(_SUMS, sums, strict=True))
     by_name["count"] = sums[_COUNT].astype(np.int64)
     return unchecked_statistics(edges, **by_name)
 
 
+def _most_are_lowest(scores, edges):
+    """Return whether most of the first scores lie in the lowest bin."""
+    first = scores[:_FIRST_FEW]
+    return 2 * np.count_nonzero(first > edges[1]) < len(first)
+
+
 def unchecked_statistics(edges, **sums):
-    """Return the statistics of sums that the library made itself."""
+    """Return a `BinStatistics` of arrays that the library made itself: valid edges
+    (n_bins + 1,) and the sums (n_bins,) by the names of the fields.
+    """
     statistics = object.__new__(BinStatistics)
     if "weight_squared" not in sums:
-        sums["weight_squared"] = _of_equal_weights(sums["weight"], sums["count"])
+        sums["weight_squared"] = _squares_of_equal_weights(
+            sums["weight"], sums["count"]
+        )
     vars(statistics).update(edges=edges, **sums)
     return statistics
 
 
-def _of_equal_weights(weight, count):
-    """Return the sum of the squared weights of samples that weigh the same within a
-    bin.
+def _squares_of_equal_weights(weight, count):
+    """Return the sum of the squared weights of each bin (n_bins,), if its `count`
+    samples of total weight `weight` weigh the same.
     """
     return np.square(weight) / np.maximum(count, 1)
 
 
 def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block, in the order of the fields, from those by (bin, label);
-    `bins` is overwritten.
+    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_sums, n_bins)
+        Sums so far. The row `_COUNT` holds the counts, `_WEIGHT` the weights, and so on
+        for each field.
+    bins : ndarray of int, shape (n,)
+        Bin of each sample; it is overwritten.
+    scores, labels : ndarray of shape (n,)
+        Scores, and whether the event happened.
+    sample_weight : ndarray of shape (n,) or None
+        Weights.
+    moments : {0, 1, 2}
+        The highest power of the scores that is summed.
     """
     n_bins = sums.shape[1]
     weighted_score = scores
@@ -382,54 +435,61 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
             sums[_WEIGHT_SQUARED] += np.bincount(
                 bins, weights=sample_weight**2, minlength=n_bins
             )
-    # Sums by bin and label at once: the cell 2 k is bin k without the event, 2 k + 1
+    # Sums by bin and label at once: cell 2 k is bin k without the event, cell 2 k + 1
     # with it.
     cell = bins
     cell *= 2
     cell += labels
 
-    def by_cell(values):
-        cells = np.bincount(cell, weights=values, minlength=2 * n_bins)
-        return cells.reshape(n_bins, 2)
+    def sums_by_label(values):
+        """Return the sums (n_bins, 2) of values (n,), or the counts for None."""
+        by_cell = np.bincount(cell, weights=values, minlength=2 * n_bins)
+        return by_cell.reshape(n_bins, 2)
 
-    count = by_cell(None)
-    weight = count if sample_weight is None else by_cell(sample_weight)
+    count = sums_by_label(None)
+    weight = count
+    if sample_weight is not None:
+        weight = sums_by_label(sample_weight)
     sums[_COUNT] += count.sum(axis=1)
     sums[_WEIGHT] += weight.sum(axis=1)
     sums[_LABEL] += weight[:, 1]
     if moments:
-        score = by_cell(weighted_score)
+        score = sums_by_label(weighted_score)
         sums[_SCORE] += score.sum(axis=1)
         sums[_SCORE_LABEL] += score[:, 1]
 
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
-    """Add the same without weights: only the samples above the first bin are looked up,
-    and the others summed as one.
+    """Add the sums of a block of rows without weights, most of which lie in the lowest
+    bin, up to `edge`. The other arguments are those of `_add`, with the `BinLookup` in
+    place of the bins.
 
-    That takes half of the time with 1,000 classes, of which most scores are next to 0.
+    Only the samples above that edge are looked up, and the others summed as one. That
+    takes half of the time with 1,000 classes, of which most scores are next to 0.
     """
     is_above = scores > edge
     above = np.flatnonzero(is_above)
-    events = np.flatnonzero(labels & ~is_above)
+    events_below = np.flatnonzero(labels & ~is_above)
     _add(sums, lookup(scores[above]), scores[above], labels[above], None, moments)
-    lowest = np.where(is_above, 0, scores)
+    score_below = np.where(is_above, 0, scores)
     sums[[_COUNT, _WEIGHT], 0] += len(scores) - len(above)
-    sums[_LABEL, 0] += len(events)
-    sums[_SCORE, 0] += lowest.sum()
-    sums[_SCORE_LABEL, 0] += lowest[events].sum()
-    sums[_SCORE_SQUARED, 0] += lowest @ lowest
+    sums[_LABEL, 0] += len(events_below)
+    sums[_SCORE, 0] += score_below.sum()
+    sums[_SCORE_LABEL, 0] += score_below[events_below].sum()
+    sums[_SCORE_SQUARED, 0] += score_below @ score_below
 
 
 def _add_runs(sums, scores, labels, edges, sample_weight, moments):
-    """Add the sums of rows in the order of their scores to `sums` (n_sums, n_bins).
+    """Add the sums of a block of rows whose scores are in order; for the arguments see
+    `_add`.
 
     A bin is a run of such rows, so that each sum is one pass of `np.add.reduceat`.
     """
-    ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
+    inner_ends = np.searchsorted(scores, edges[1:-1], side="right")
+    ends = np.append(inner_ends, len(scores))
     count = np.diff(ends, prepend=0)
     sums[_COUNT] += count
-    # What each row adds, by the place of the sum; a count is known already.
+    # What each row adds, (n,), by the number of the sum; the counts are known already.
     terms = {}
     if sample_weight is None:
         sums[_WEIGHT] += count
@@ -454,12 +514,14 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     else:
         filled = count > 0
     starts = (ends - count)[filled]
-    for place, of_rows in terms.items():
-        sums[place, filled] += np.add.reduceat(of_rows, starts)
+    for number, term in terms.items():
+        sums[number, filled] += np.add.reduceat(term, starts)
 
 
 def _as_sums(values, name):
-    """Return a field of the statistics as float64 (int64 for `count`), finite."""
+    """Return a field of the statistics, called `name`, as an array of finite float64
+    (int64 for "count"); raise a ValueError for anything else.
+    """
     numbers = as_numbers(values, name)
     if name == "count":
         array = np.asarray(values)
@@ -474,6 +536,9 @@ def _as_sums(values, name):
 
 
 def _check_edges(edges):
+    """Return the edges (n_bins + 1,), or raise where they do not increase within [0,
+    1]. The first bin may be a point.
+    """
     increase = (
         edges.ndim == 1
         and len(edges) > 1
@@ -489,41 +554,49 @@ def _check_edges(edges):
 
 
 def _check_consistency(statistics):
-    """Raise unless some rows could have these sums: each condition holds for a row in
-    its bin, and is summed.
+    """Raise a ValueError unless some rows could have the sums of a `BinStatistics`.
+
+    Each condition holds for one row in its bin, and so for sums over rows.
     """
-    count, w, ws, wy, wss, wsy, ww = (getattr(statistics, name) for name in _SUMS)
+    count = statistics.count
+    w = statistics.weight
+    ws = statistics.weighted_score
+    wy = statistics.weighted_label
+    wss = statistics.weighted_score_squared
+    wsy = statistics.weighted_score_label
+    ww = statistics.weight_squared
     low = statistics.edges[:-1]
     high = statistics.edges[1:]
     slack = _ROUNDING * w
-    least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
-    # (s - low) (high - s) >= 0 gives the largest sum of squares.
 
     def within(sums, lowest, highest):
         return (lowest - slack <= sums) & (sums <= highest + slack)
 
+    # The sum of squares is least where all scores are equal, and largest where
+    # (s - low) (high - s) = 0 for each of them.
+    least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
+    largest_square = (low + high) * ws - low * high * w
     # The scores of the events, and those of the other rows, lie in the bin as well.
-    of_events = within(wsy, low * wy, high * wy)
-    of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
+    scores_of_events = within(wsy, low * wy, high * wy)
+    scores_of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
     # n weights of sum w have squares of sum w^2 / n, if they are equal, to w^2.
-    least = w**2 <= ww * count * (1 + _ROUNDING)
-    most = ww <= w**2 * (1 + _ROUNDING)
-    square = (
-        "weighted_score_squared must be at least weighted_score^2 / weight, and that of"
-        " scores inside the bin"
-    )
+    at_least_equal = w**2 <= ww * count * (1 + _ROUNDING)
+    at_most_one = ww <= w**2 * (1 + _ROUNDING)
     conditions = {
         "count must not be negative": count >= 0,
         "weight must be positive exactly where count is": (w > 0) == (count > 0),
-        "weighted_score must be that of scores inside the bin": within(
-            ws, low * w, high * w
+        "weighted_score must be that of scores inside the bin": (
+            within(ws, low * w, high * w)
         ),
         "weighted_label must lie between 0 and weight": within(wy, 0, w),
-        square: within(wss, least_square, (low + high) * ws - low * high * w),
+        "weighted_score_squared must be at least weighted_score^2 / weight, and that of"
+        " scores inside the bin": within(wss, least_square, largest_square),
         "weighted_score_label must be that of scores inside the bin": (
-            of_events & of_others
+            scores_of_events & scores_of_others
         ),
-        "weight_squared must lie between weight^2 / count and weight^2": least & most,
+        "weight_squared must lie between weight^2 / count and weight^2": (
+            at_least_equal & at_most_one
+        ),
     }
     for condition, holds in conditions.items():
         if not holds.all():

@@ -17,7 +17,9 @@ class KolmogorovSmirnovError(CalibrationError):
     """The largest cumulative difference; see `kolmogorov_smirnov_calibration_error`."""
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`."""
+        """Return the `KolmogorovSmirnovPower` of a binary problem, from its distinct
+        scores; with `most`, of at most so many cells (see `CalibrationError.of_task`).
+        """
         return KolmogorovSmirnovPower(task.cells(most))
 
 
@@ -26,7 +28,9 @@ class KuiperError(CalibrationError):
     """The range of the cumulative differences; see `kuiper_calibration_error`."""
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`."""
+        """Return the `KuiperPower` of a binary problem, from its distinct scores; with
+        `most`, of at most so many cells (see `CalibrationError.of_task`).
+        """
         return KuiperPower(task.cells(most))
 
 
@@ -40,8 +44,10 @@ class NeighborhoodError(CalibrationError):
         self._set(norm=check_norm(self.norm))
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`."""
-        n_neighbors = _resolved(self.n_neighbors, task.n_rows)
+        """Return the `NeighborhoodPower` of a binary problem, from its distinct scores;
+        with `most`, of at most so many cells (see `CalibrationError.of_task`).
+        """
+        n_neighbors = _resolved_n_neighbors(self.n_neighbors, task.n_rows)
         share = n_neighbors / task.n_rows
         return NeighborhoodPower(task.cells(most), norm=self.norm, neighbor_share=share)
 
@@ -51,10 +57,11 @@ class LoessError(CalibrationError):
     """The mean distance of the smooth curve from the scores; see `LoessPower`."""
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`: more scores than the curve is computed at are pooled
-        in any case.
+        """Return the `LoessPower` of a binary problem, whose scores are pooled to at
+        most 128 cells, for the value as well as for draws (`most`).
         """
-        return LoessPower(task.cells(min(most or _MOST_CELLS, _MOST_CELLS)))
+        most_cells = min(most or _MOST_CELLS, _MOST_CELLS)
+        return LoessPower(task.cells(most_cells))
 
 
 class KolmogorovSmirnovPower(ErrorPower):
@@ -63,34 +70,51 @@ class KolmogorovSmirnovPower(ErrorPower):
     """
 
     def power(self, frequency):
-        """See `ErrorPower`."""
-        return self._of(np.cumsum(self.share * (frequency - self.scores), axis=-1))
+        """Return the power (...) for event frequencies (..., m) of the cells."""
+        differences = np.cumsum(self.share * (frequency - self.scores), axis=-1)
+        return self._of_sums(differences)
 
     @property
     def observed(self):
         """The power of the labels, in fewer passes over the samples."""
         residuals = self.cells.weighted_label - self.cells.weighted_score
-        return float(self._of(np.cumsum(residuals, out=residuals)) / self.weight.sum())
+        differences = np.cumsum(residuals, out=residuals)
+        return float(self._of_sums(differences) / self.weight.sum())
 
-    def _of(self, sums):
+    def _of_sums(self, sums):
+        """Return the largest absolute value (...) of cumulative sums (..., m)."""
         return np.maximum(sums.max(axis=-1), -sums.min(axis=-1))
 
 
 class KuiperPower(KolmogorovSmirnovPower):
-    """The range of these sums (Arrieta-Ibarra et al., ECCE-R)."""
+    """The range of the sums of w (y - s) over the scores up to one of them
+    (Arrieta-Ibarra et al., ECCE-R).
+    """
 
-    def _of(self, sums):
+    def _of_sums(self, sums):
+        """Return the range (...) of cumulative sums (..., m)."""
         return range_of(sums)
 
 
 def range_of(sums):
-    """Return the range of cumulative sums (..., m) that begin at 0."""
+    """Return the range (...) of cumulative sums (..., m), with the 0 that they begin
+    at.
+    """
     return np.maximum(sums.max(axis=-1), 0) - np.minimum(sums.min(axis=-1), 0)
 
 
 class NeighborhoodPower(ErrorPower):
     """The mean over rows of |s_i - mean label of the neighbours of s_i|^p (Roelofs et
     al., Eq. 2).
+
+    Parameters
+    ----------
+    cells : Cells
+        The distinct scores.
+    norm : float, default=1
+        The norm p.
+    neighbor_share : float
+        Share of all rows that are neighbours of each row.
     """
 
     def __init__(self, cells, *, norm=1, neighbor_share):
@@ -99,54 +123,92 @@ class NeighborhoodPower(ErrorPower):
         cumulative = np.append(0, np.cumsum(self.weight))
         # weights that are no integers add up to a little less than they should
         needed = (neighbor_share - WEIGHT_TOLERANCE) * cumulative[-1]
+        # The neighbours of score k are the scores left[k], ..., right[k] - 1, and
+        # neighbor_weight[k] is their weight.
         self.left, self.right = _nearest(self.scores, cumulative, needed)
-        self.near = cumulative[self.right] - cumulative[self.left]
+        self.neighbor_weight = cumulative[self.right] - cumulative[self.left]
 
     def power(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power (...) for event frequencies (..., m) of the cells."""
+        # positives[..., k] is the number of events of the first k scores.
         positives = np.zeros((*frequency.shape[:-1], len(self.weight) + 1))
         np.cumsum(self.weight * frequency, axis=-1, out=positives[..., 1:])
-        nearby = positives[..., self.right] - positives[..., self.left]
-        return self.norm_of(np.abs(nearby / self.near - self.scores))
+        neighbor_events = positives[..., self.right] - positives[..., self.left]
+        mean_label = neighbor_events / self.neighbor_weight
+        return self.norm_of(np.abs(mean_label - self.scores))
 
 
-def _resolved(n_neighbors, n_rows):
-    """Return the number of neighbours that `n_neighbors` means for this number of
-    samples, which weights give up to rounding.
+def _resolved_n_neighbors(n_neighbors, n_rows):
+    """Return the number of neighbours: `n_neighbors`, checked, or for None the root of
+    the number of samples, rounded up. A sum of weights gives that number up to
+    rounding.
     """
     if n_neighbors is None:
-        return min(np.ceil(np.sqrt(n_rows * (1 - WEIGHT_TOLERANCE))), n_rows)
+        root = np.sqrt(n_rows * (1 - WEIGHT_TOLERANCE))
+        return min(np.ceil(root), n_rows)
     maximum = int(n_rows * (1 + WEIGHT_TOLERANCE))
     return check_int(n_neighbors, "n_neighbors", maximum=maximum)
 
 
 def _nearest(scores, cumulative, needed):
-    """Return for each distinct score the range [left, right) of those within the least
-    distance that holds the needed weight.
+    """Return the range of the neighbours of each distinct score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m,)
+        Distinct scores in increasing order.
+    cumulative : ndarray of shape (m + 1,)
+        Weight of the first k scores, for k = 0, ..., m.
+    needed : float
+        Weight that the neighbours hold at least.
+
+    Returns
+    -------
+    left, right : ndarray of int, shape (m,)
+        The neighbours of score k are those with indices in [left[k], right[k]): all
+        within the least distance that holds the weight.
     """
     n_scores = len(scores)
-    place = np.arange(n_scores)
-    # The narrowest window from each left end that is heavy enough: its right end,
+    index = np.arange(n_scores)
+    # The narrowest window from each left end that is heavy enough: its last score,
     # infinity where there is none.
-    end = np.searchsorted(cumulative, cumulative[:-1] + needed, side="left") - 1
-    end_score = np.append(scores, np.inf)[end]
+    last = np.searchsorted(cumulative, cumulative[:-1] + needed, side="left") - 1
+    last_score = np.append(scores, np.inf)[last]
+
     # A window that begins further right ends further right. The radius is that of the
     # first window which reaches as far to the right as to the left, or of the one
     # before it.
-    start = _first_true(place, lambda a: end_score[a] - scores >= scores - scores[a])
-    wider = np.where(start > 0, scores - scores[start - 1], np.inf)
-    radius = np.minimum(end_score[start] - scores, wider)
+    def reaches_right(first):
+        return last_score[first] - scores >= scores - scores[first]
+
+    first = _first_true(index, reaches_right)
+    radius_before = np.where(first > 0, scores - scores[first - 1], np.inf)
+    radius = np.minimum(last_score[first] - scores, radius_before)
+
     # All scores within the radius, from both ends.
-    left = _first_true(place, lambda a: scores - scores[a] <= radius)
-    beyond = _first_true(
-        place[::-1], lambda b: scores[n_scores - 1 - b] - scores <= radius
-    )
-    return left, n_scores - beyond
+    def is_within_left(candidate):
+        return scores - scores[candidate] <= radius
+
+    def is_within_right(n_from_end):
+        return scores[n_scores - 1 - n_from_end] - scores <= radius
+
+    left = _first_true(index, is_within_left)
+    n_beyond = _first_true(index[::-1], is_within_right)
+    return left, n_scores - n_beyond
 
 
 def _first_true(highest, holds):
-    """Return, row by row, the first index in [0, highest] where `holds`; it does at
-    `highest` and from then on.
+    """Return for each entry the first index in [0, highest] at which a condition holds,
+    by bisection of all entries at once.
+
+    Parameters
+    ----------
+    highest : ndarray of int, shape (m,)
+        An index at which the condition holds.
+    holds : callable
+        ``holds(indices)`` returns, for indices (m,), whether the condition of each
+        entry holds at its index: boolean (m,). Where it holds it also does at all
+        larger ones.
     """
     low = np.full_like(highest, -1)
     high = highest.copy()
@@ -159,7 +221,7 @@ def _first_true(highest, holds):
 
 
 _SPAN = 0.75  # share of the rows in the neighbourhood of a score, as in R
-# scores that the curve is computed at, of about the same weight where there are more
+# The curve is computed at so many scores; more are pooled to cells of equal weight.
 _MOST_CELLS = 128
 
 
@@ -175,57 +237,68 @@ class LoessPower(ErrorPower):
         return np.clip(frequency @ self.smoother, 0, 1)
 
     def power(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power (...) for event frequencies (..., m): the mean distance of
+        their smooth curve.
+        """
         return self.distance(self.curve(frequency))
 
     def noiseless(self, frequency):
-        """See `ErrorPower`: frequencies without noise are the curve."""
+        """Return the power for frequencies (m,) without noise, which are the curve
+        themselves.
+        """
         return float(self.distance(frequency))
 
     def distance(self, curve, quantile=None):
-        """Return the mean over rows of the distance of curves (..., m) from the scores,
-        or a quantile (1: the most).
+        """Return the mean over rows (...) of the distance of curves (..., m) from the
+        scores, or its quantile for a `quantile` in (0, 1].
         """
         gap = np.abs(curve - self.scores)
         if quantile is None:
             return gap @ self.share
-        # the first gap, from the smallest on, at which the share is reached
+        # The first gap, from the smallest on, at which the cumulative share of the rows
+        # reaches the quantile.
         order = np.argsort(gap, axis=-1)
         is_below = np.cumsum(self.share[order], axis=-1) < quantile - 1e-12
-        place = np.count_nonzero(is_below, axis=-1, keepdims=True)
-        place = np.minimum(place, len(self.scores) - 1)
-        cell = np.take_along_axis(order, place, axis=-1)
+        rank = np.count_nonzero(is_below, axis=-1, keepdims=True)
+        rank = np.minimum(rank, len(self.scores) - 1)
+        cell = np.take_along_axis(order, rank, axis=-1)
         return np.take_along_axis(gap, cell, axis=-1)[..., 0]
 
 
 def loess_weights(scores, weight):
-    """Return the matrix (m, m) that maps the event frequencies of scores to the loess
-    curve at these scores.
+    """Return the matrix (m, m) that maps the event frequencies of distinct scores (m,)
+    to the loess curve at these scores.
 
     At each score a parabola is fitted to the nearest scores that hold `_SPAN` of the
-    weight, with tricube weights: R's ``loess(y ~ s)``, computed at each score and not
-    interpolated. Where the neighbourhood holds fewer than three scores the curve goes
-    through their frequencies.
+    weight (m,), with tricube weights: R's ``loess(y ~ s)``, computed at each score and
+    not interpolated (Cleveland and Devlin 1988). Where the neighbourhood holds fewer
+    than three scores the curve goes through their frequencies.
     """
+    # Row i is the fit at score i: offset[i, j] = scores[j] - scores[i].
     offset = scores - scores[:, None]
     distance = np.abs(offset)
     # The neighbourhood of each score ends at the nearest scores that hold the span, in
-    # whole rows as in R.
+    # whole rows as in R (the small numbers absorb rounding of sums of weights).
     order = np.argsort(distance, axis=1, kind="stable")
-    mass = np.cumsum(weight[order], axis=1)
+    cumulative = np.cumsum(weight[order], axis=1)
     span = _SPAN * weight.sum() + 1e-5
-    needed = (np.floor(span) or span) - 2e-5
-    place = np.count_nonzero(mass < needed, axis=1, keepdims=True)
-    last = np.take_along_axis(order, place, axis=1)
-    width = np.take_along_axis(distance, last, axis=1)
-    # Tricube weights of the offsets in units of the width; a width of 0 keeps the score
-    # alone.
+    if span >= 1:
+        span = np.floor(span)
+    needed = span - 2e-5
+    rank = np.count_nonzero(cumulative < needed, axis=1, keepdims=True)
+    last = np.take_along_axis(order, rank, axis=1)
+    width = np.take_along_axis(distance, last, axis=1)  # (m, 1)
+    # Tricube weights of the offsets u in units of the width; a width of 0 keeps the
+    # score alone.
     u = np.divide(offset, width, out=np.sign(offset), where=width > 0)
     kernel = weight * np.maximum(1 - np.abs(u) ** 3, 0) ** 3
     kernel /= kernel.sum(axis=1, keepdims=True)
-    # Least squares of 1, u, u^2: the curve at the score is the first coefficient. The
-    # pseudo-inverse serves neighbourhoods of fewer than three scores.
-    powers = np.stack([kernel * u**k for k in range(5)])
-    moments = powers.sum(axis=2)[np.add.outer(range(3), range(3))]  # (3, 3, m)
+    # Weighted least squares of 1, u, u^2: the curve at the score is the coefficient of
+    # 1. The normal equations of fit i have the moments sum_j kernel u^(k + l).
+    powers = np.stack([kernel * u**k for k in range(5)])  # (5, m, m)
+    exponents = np.add.outer(range(3), range(3))
+    moments = powers.sum(axis=2)[exponents]  # (3, 3, m)
+    # The pseudo-inverse serves neighbourhoods of fewer than three scores.
     inverse = np.linalg.pinv(moments.transpose(2, 0, 1), rcond=1e-10, hermitian=True)
-    return np.einsum("mk,kmj->mj", inverse[:, 0], powers[:3])
+    first_row = inverse[:, 0]  # (m, 3)
+    return np.einsum("mk,kmj->mj", first_row, powers[:3])

@@ -29,7 +29,8 @@ from skcalib.binning import (
 # would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
-# scores of a bin, and frequencies, between which a label-binned error is interpolated
+# A label-binned error is tabulated at so many frequencies, from so many scores of a
+# bin.
 _POINTS = 512
 
 
@@ -55,28 +56,38 @@ class BinnedError(CalibrationError):
         )
 
     def _default_binning(self):
+        """Return the bins that a `binning` of None stands for."""
         return EqualMass(15)
 
     @property
     def is_sweep(self):
-        """Whether it is the sweep error: bins that drawn labels get anew."""
+        """Whether it is the sweep error, whose bins are found anew for drawn labels."""
         return self.method == "plugin" and isinstance(self.binning, MonotonicSweep)
 
     @property
     def has_bins_of_labels(self):
-        """See `CalibrationError`."""
+        """Whether its bins depend on the labels and are not found anew for drawn ones,
+        as the sweep's are.
+        """
         return self.binning.needs_labels and not self.is_sweep
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`; the bins are as many as the strategy makes."""
+        """Return the power of a binary problem: for the value (`most` is None) or for
+        draws of its labels; see `CalibrationError.of_task`.
+
+        Only the sweep pools scores to `most` cells. Other errors have one cell for each
+        bin.
+        """
         is_value = most is None
         if self.is_sweep and not is_value:
-            cells = task.cells(most)
-            return SweepPower(cells, norm=self.norm, base=self.binning.base)
+            return SweepPower(task.cells(most), norm=self.norm, base=self.binning.base)
         # The second moments of the scores cost a pass over the rows: only the residual
         # variance and draws of labels need them.
         needs_moments = self.method == "unbiased" or not is_value
-        bins = task.statistics(self.binning, moments=2 if needs_moments else 1)
+        moments = 1
+        if needs_moments:
+            moments = 2
+        bins = task.statistics(self.binning, moments=moments)
         if self.method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
         cells = bins
@@ -113,6 +124,7 @@ class GroupwiseError(BinnedError):
         super().__post_init__()
 
     def _default_binning(self):
+        """Return the bins that a `binning` of None stands for."""
         return EqualWidth(15)
 
     def value(
@@ -170,44 +182,47 @@ class GroupwiseError(BinnedError):
 
 
 class PluginPower(ErrorPower):
-    """The power of the gaps of bins, at face value."""
+    """The power of the gaps between event frequencies and mean scores of bins, at face
+    value.
+    """
 
     is_binned = True
 
     def power(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power (...) for event frequencies (..., m) of the bins."""
         return self.norm_of(np.abs(frequency - self.scores))
 
 
 class DebiasedPower(PluginPower):
-    """The same less what label noise adds, after Kumar, Liang and Ma.
+    """The power of the gaps of bins less what label noise adds to it on average (Kumar,
+    Liang and Ma 2019).
 
     Bins with fewer than two rows are left out.
     """
 
     def __init__(self, cells, *, norm):
         super().__init__(cells, norm=norm)
-        usable = cells.weight >= 2
-        self.n_rows = np.where(usable, cells.weight, 2)
-        self.usable_share = np.where(usable, self.share, 0)
+        has_two_rows = cells.weight >= 2
+        self.n_rows = np.where(has_two_rows, cells.weight, 2)
+        self.usable_share = np.where(has_two_rows, self.share, 0)
         self.is_sum_of_squares = norm == 2
 
     def power(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power (...) for event frequencies (..., m) of the bins."""
         gap = frequency - self.scores
         variance = frequency * (1 - frequency)
         if self.norm == 2:
-            # Definition 5.2, misprint mended
-            terms = gap**2 - variance / (self.n_rows - 1)
+            # Kumar, Liang and Ma, Definition 5.2, without its misprint
+            power_of_bin = gap**2 - variance / (self.n_rows - 1)
         else:
             # Definition G.3: the plugin power less its expected excess, where the
             # observed frequency is taken for the true one
             expected = absolute_moment(gap, variance / self.n_rows, self.norm)
-            terms = 2 * np.abs(gap) ** self.norm - expected
-        return terms @ self.usable_share
+            power_of_bin = 2 * np.abs(gap) ** self.norm - expected
+        return power_of_bin @ self.usable_share
 
     def noiseless(self, frequency):
-        """Return the plugin power: frequencies without noise have no bias."""
+        """Return the plugin power: frequencies (m,) without noise have no bias."""
         return float(self.norm_of(np.abs(frequency - self.scores)))
 
 
@@ -230,12 +245,14 @@ class UnbiasedPower(DebiasedPower):
         return float(self._unbiased(frequency, self.cells.residual_variance))
 
     def power(self, frequency):
-        """See `ErrorPower`."""
-        return self._unbiased(
-            frequency, frequency * (1 - frequency) - self.score_variance
-        )
+        """Return the power (...) for event frequencies (..., m) of drawn labels."""
+        residual_variance = frequency * (1 - frequency) - self.score_variance
+        return self._unbiased(frequency, residual_variance)
 
     def _unbiased(self, frequency, residual_variance):
+        """Return the mean over bins of the squared gap less the variance of the mean
+        residual, (...), for event frequencies and variances of y - s (..., m).
+        """
         noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
         return ((frequency - self.scores) ** 2 - noise) @ self.usable_share
 
@@ -246,6 +263,17 @@ class LabelBinnedPower(PluginPower):
 
     The value is taken over the samples. Draws of labels interpolate, for each bin, a
     table of its mean at many frequencies.
+
+    Parameters
+    ----------
+    cells : Cells
+        The filled bins.
+    norm : float
+        The norm p.
+    task : BinaryTask
+        The rows.
+    is_value : bool
+        Whether `observed` is the value of the error, exact, or comparable with draws.
     """
 
     def __init__(self, cells, *, norm, task, is_value):
@@ -264,34 +292,45 @@ class LabelBinnedPower(PluginPower):
         return float(np.average(gaps, weights=weight))
 
     def power(self, frequency):
-        """See `ErrorPower`."""
-        gaps = np.empty(frequency.shape)
-        for k, (frequencies, means) in enumerate(self.gap_tables):
-            gaps[..., k] = np.interp(frequency[..., k], frequencies, means)
-        return gaps @ self.share
+        """Return the power (...) for event frequencies (..., m) of the bins,
+        interpolated in the tables.
+        """
+        means = np.empty(frequency.shape)
+        for k, (grid, mean_at_grid) in enumerate(self.gap_tables):
+            means[..., k] = np.interp(frequency[..., k], grid, mean_at_grid)
+        return means @ self.share
 
     def noiseless(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power for frequencies (m,) without noise."""
         return float(self.power(frequency))
 
     @cached_property
     def gap_tables(self):
-        """For each bin (frequencies f, mean over its rows of |s - f|^p)."""
+        """For each bin, a grid of frequencies f and the mean over its rows of |s - f|^p
+        at each of them.
+        """
         order = np.argsort(self.task.scores)
         scores = self.task.scores[order].astype(np.float64)
         if self.task.sample_weight is None:
             weight = np.ones_like(scores)
         else:
             weight = self.task.sample_weight[order]
+        # the rows of each bin stand together
         starts = np.flatnonzero(np.diff(self.cells.of_rows(scores))) + 1
-        bins = zip(np.split(scores, starts), np.split(weight, starts), strict=True)
-        return [_gap_table(*bin_rows, self.norm) for bin_rows in bins]
+        scores_of_bins = np.split(scores, starts)
+        weights_of_bins = np.split(weight, starts)
+        tables = []
+        for bin_scores, bin_weight in zip(scores_of_bins, weights_of_bins, strict=True):
+            tables.append(_gap_table(bin_scores, bin_weight, self.norm))
+        return tables
 
 
 def _gap_table(scores, weight, norm):
-    """Return frequencies f and the mean of |s - f|^p over the samples of a bin."""
+    """Return a grid of frequencies f and the mean of |s - f|^norm at each of them, over
+    the samples of a bin with sorted scores (n,) and weights (n,).
+    """
     if len(scores) > _POINTS:
-        # Neighbours stand together: the mean needs no more than some hundred scores.
+        # The mean needs no more than some hundred scores: neighbours are averaged.
         starts = np.linspace(0, len(scores), _POINTS, endpoint=False, dtype=np.intp)
         total = np.add.reduceat(weight, starts)
         scores = np.add.reduceat(weight * scores, starts) / total
@@ -299,13 +338,14 @@ def _gap_table(scores, weight, norm):
     # all frequencies that a small bin can have
     n_trials = max(1, round(weight.sum()))
     grid = np.linspace(0, 1, min(n_trials, _POINTS) + 1)
+    gaps = np.abs(scores - grid[:, None])  # (n_frequencies, n_scores)
     share = weight / weight.sum()
-    return grid, np.abs(scores - grid[:, None]) ** norm @ share
+    return grid, gaps**norm @ share
 
 
 def resolved_method(method, norm):
-    """Return the method that "auto" means for a norm: of norm 2 the unbiased one, of
-    others the nearest to it.
+    """Return the method that "auto" means for a norm: the unbiased one for norm 2, the
+    debiased one for other finite norms, the plugin for the maximum.
     """
     if method != "auto":
         return method
@@ -317,8 +357,8 @@ def resolved_method(method, norm):
 
 
 def check_norm(norm, *, method="plugin", squared=False):
-    """Return the number that a norm is, or raise where it does not go with the
-    method.
+    """Return the norm as a number (inf for "max"), or raise where it does not go with
+    the method or with `squared`.
     """
     check_option(method, "method", _METHODS)
     norm = resolve_norm(norm)
@@ -336,42 +376,49 @@ def check_norm(norm, *, method="plugin", squared=False):
 
 
 def absolute_moment(mean, variance, order):
-    """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the
-    variance is zero.
+    """Return E|X|^order for normal X of this mean and variance (arrays of one shape);
+    ``|mean|^order`` where the variance is zero.
     """
-    noisy = variance > 0
-    variance = np.where(noisy, variance, 1.0)
+    is_noisy = variance > 0
+    variance = np.where(is_noisy, variance, 1.0)
     if order == 1:
+        # The folded normal mean: s sqrt(2 / pi) exp(-m^2 / (2 s^2)) + m erf(m / (s
+        # sqrt(2))).
         spread = np.sqrt(2 * variance)
-        folded = spread / np.sqrt(np.pi) * np.exp(-((mean / spread) ** 2)) + mean * erf(
-            mean / spread
-        )
-        return np.where(noisy, folded, np.abs(mean))
+        at_zero = spread / np.sqrt(np.pi) * np.exp(-((mean / spread) ** 2))
+        folded_mean = at_zero + mean * erf(mean / spread)
+        return np.where(is_noisy, folded_mean, np.abs(mean))
+    # Winkelbauer (2012): by Kummer's confluent hypergeometric function.
     with np.errstate(over="ignore", invalid="ignore"):  # see `error_root`
         moment = (
             (2 * variance) ** (order / 2)
             * (gamma((order + 1) / 2) / np.sqrt(np.pi))
             * hyp1f1(-order / 2, 0.5, -(mean**2) / (2 * variance))
         )
-    return np.where(noisy, moment, np.abs(mean) ** order)
+    return np.where(is_noisy, moment, np.abs(mean) ** order)
 
 
 def has_thin_bins(statistics):
-    """Return whether too much weight lies in bins with fewer than two rows for a
-    debiased error.
+    """Return whether bins with fewer than two rows, which a debiased error leaves out,
+    hold more than 5 % of the weight of a `BinStatistics`.
     """
-    return statistics.share[statistics.weight < 2].sum() > _MAX_THIN_SHARE
+    return _thin_share(statistics) > _MAX_THIN_SHARE
+
+
+def _thin_share(statistics):
+    """Return the share of the weight in bins with fewer than two rows."""
+    return statistics.share[statistics.weight < 2].sum()
 
 
 def _refuse_thin_bins(statistics):
-    """Raise where too much weight lies in bins with fewer than two rows, by weight,
-    which are left out.
+    """Raise where too much weight lies in bins with fewer than two rows; see
+    `has_thin_bins`.
     """
     if has_thin_bins(statistics):
-        share = statistics.share[statistics.weight < 2].sum()
         raise ValueError(
-            f"{100 * share:.1f} % of the weight lies in bins with fewer than two rows"
-            f" (at most {100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased"
-            ' error needs two rows in each bin. Use fewer bins or method="plugin".'
-            " Weights count as repeated rows: scale them to mean 1 if they are not."
+            f"{100 * _thin_share(statistics):.1f} % of the weight lies in bins with"
+            f" fewer than two rows (at most {100 * _MAX_THIN_SHARE:.0f} % can be left"
+            " out): a debiased error needs two rows in each bin. Use fewer bins or"
+            ' method="plugin". Weights count as repeated rows: scale them to mean 1 if'
+            " they are not."
         )

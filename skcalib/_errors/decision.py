@@ -8,7 +8,8 @@ from scipy.optimize import isotonic_regression
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
-_MOST_CELLS = 1 << 10  # that are recalibrated anew for each draw
+# Draws of labels recalibrate each time: at most so many cells.
+_MOST_CELLS = 1 << 10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,21 +23,30 @@ class DecisionError(CalibrationError):
 
     @property
     def is_isotonic(self):
-        """Whether the recalibrated scores are the isotonic fit, made anew for draws."""
+        """Whether the recalibrated scores are the isotonic fit, which is made anew for
+        drawn labels.
+        """
         return isinstance(self.binning, PoolAdjacentViolators)
 
     @property
     def has_bins_of_labels(self):
-        """See `CalibrationError`."""
+        """Whether its bins depend on the labels and are not found anew for drawn
+        ones.
+        """
         return self.binning.needs_labels and not self.is_isotonic
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`."""
-        cells = task.cells(None if most is None else min(most, _MOST_CELLS))
+        """Return the `DecisionPower` of a binary problem, from its distinct scores; for
+        draws (`most` is not None) from at most 1,024 cells.
+        """
+        if most is not None:
+            most = min(most, _MOST_CELLS)
+        cells = task.cells(most)
         if self.is_isotonic:
             return DecisionPower(cells)
         edges = self.binning._edges_of(*task.sorted_for(self.binning))
-        return DecisionPower(cells, np.searchsorted(edges[1:-1], cells.mean_score))
+        bin_of_cell = np.searchsorted(edges[1:-1], cells.mean_score)
+        return DecisionPower(cells, bin_of_cell)
 
 
 class DecisionPower(ErrorPower):
@@ -60,13 +70,19 @@ class DecisionPower(ErrorPower):
             _, self._bin = np.unique(bin_of_cell, return_inverse=True)
 
     def power(self, frequency):
-        """See `ErrorPower`."""
-        rows = np.reshape(frequency, (-1, len(self.scores)))
-        costs = [self._costs(self._recalibrated(row)).max() for row in rows]
-        return np.array(costs).reshape(frequency.shape[:-1])
+        """Return the error (...) for event frequencies (..., m) of the cells: the
+        largest cost of each row of frequencies.
+        """
+        draws = np.reshape(frequency, (-1, len(self.scores)))
+        errors = np.empty(len(draws))
+        for k, drawn in enumerate(draws):
+            errors[k] = self._costs(self._recalibrated(drawn)).max()
+        return errors.reshape(frequency.shape[:-1])
 
     def worst(self):
-        """Return the error of the labels and its threshold."""
+        """Return the error of the labels, and the first threshold at which trusting the
+        scores costs so much.
+        """
         recalibrated = self._recalibrated(self.cells.event_frequency)
         costs = self._costs(recalibrated)
         cell = int(np.argmax(costs))
@@ -77,30 +93,41 @@ class DecisionPower(ErrorPower):
         return float(costs[cell]), threshold
 
     def _recalibrated(self, frequency):
-        """Return the recalibrated scores of the cells."""
+        """Return the recalibrated scores (m,) for event frequencies (m,) of the cells:
+        the isotonic fit, or the frequency of each cell's bin.
+        """
         if self._bin is None:
             return isotonic_regression(frequency, weights=self.weight).x
         events = np.bincount(self._bin, self.share * frequency)
-        return (events / np.bincount(self._bin, self.share))[self._bin]
+        frequency_of_bin = events / np.bincount(self._bin, self.share)
+        return frequency_of_bin[self._bin]
 
     def _costs(self, recalibrated):
-        """Return the greater of the costs at each score and just above it; between
-        scores the cost is convex in t.
+        """Return the cost (m,) of trusting the scores s in place of recalibrated ones q
+        (m,), at each score as the threshold t, or just above it if that is more;
+        between scores the cost is convex in t.
+
+        To act on a cell gains its share times (q - t).
         """
-        # What acting where q >= t gains: the sum of (q - t) there.
+        # 1. The gain of acting where q >= t, for each t: sums of q and of the shares
+        # over the cells from the first such one on.
         order = np.argsort(recalibrated, kind="stable")
-        value = recalibrated[order]
+        ordered = recalibrated[order]
         share = self.share[order]
-        first = np.searchsorted(value, self.scores)
-        best = _sums_from(share * value)[first] - self.scores * _sums_from(share)[first]
-        # What acting where s > t gains.
-        acted_on = _sums_from(self.share * recalibrated)[1:]
-        gained = acted_on - self.scores * _sums_from(self.share)[1:]
-        # At t = s the cell itself is acted on: that costs more where q < s.
-        at_the_score = self.share * np.maximum(self.scores - recalibrated, 0)
-        return best - gained + at_the_score
+        first = np.searchsorted(ordered, self.scores)
+        sum_of_q = _sums_from(share * ordered)[first]
+        sum_of_share = _sums_from(share)[first]
+        best_gain = sum_of_q - self.scores * sum_of_share
+        # 2. The gain of acting where s > t: the cells beyond each one.
+        sum_of_q = _sums_from(self.share * recalibrated)[1:]
+        sum_of_share = _sums_from(self.share)[1:]
+        gain = sum_of_q - self.scores * sum_of_share
+        # 3. At t = s the cell itself is acted on: that costs more where q < s.
+        cost_at_score = self.share * np.maximum(self.scores - recalibrated, 0)
+        return best_gain - gain + cost_at_score
 
 
 def _sums_from(values):
-    """Return the sums from each place on, and 0."""
-    return np.append(np.cumsum(values[::-1])[::-1], 0)
+    """Return the sums of values (m,) from each index on, and 0: (m + 1,)."""
+    reversed_sums = np.cumsum(values[::-1])
+    return np.append(reversed_sums[::-1], 0)

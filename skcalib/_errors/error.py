@@ -23,8 +23,8 @@ from skcalib._input.scalars import as_numbers, resolve_norm
 from skcalib._input.scored_labels import ScoredLabels
 from skcalib.binning import BaseBinning
 
-# Up to this norm an error of 1e-9 has a power that float64 holds; beyond, powers below
-# the second number are refused.
+# Up to this norm an error of 1e-9 has a power that float64 holds. For larger ones,
+# powers below the second number are refused.
 _LARGE_NORM, _SMALLEST_POWER = 32, 1e-290
 
 
@@ -84,7 +84,9 @@ class ErrorPower:
 
     @cached_property
     def share(self):
-        """Share of the weight in each cell; rows without weights have equal shares."""
+        """Share of the weight in each cell (m,); rows without weights have equal
+        shares.
+        """
         if self.weight is None:
             n_rows = len(self.scores)
             return np.full(n_rows, 1 / n_rows)
@@ -109,7 +111,7 @@ class ErrorPower:
 
     @property
     def observed(self):
-        """The power of the labels."""
+        """The power for the observed event frequencies."""
         return float(self.power(self.cells.event_frequency))
 
     def noiseless(self, frequency: np.ndarray) -> float:
@@ -219,7 +221,7 @@ class CalibrationError:
         self._set(norm=resolve_norm(self.norm))
 
     def _set(self, **fields):
-        """Set fields of the frozen object while it is made."""
+        """Set fields of the frozen object while it is made, after checks."""
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -253,7 +255,7 @@ class CalibrationError:
         """Whether the bins depend on the labels and are not recomputed for drawn
         labels.
 
-        A test then draws labels row by row.
+        A test then draws labels row by row, and calls the metric.
         """
         return getattr(getattr(self, "binning", None), "needs_labels", False)
 
@@ -366,7 +368,9 @@ class CalibrationError:
 
 
 def error_root(power, norm):
-    """Return the error for its p-th power, a negative one counting as zero."""
+    """Return the error for its p-th power, p = `norm`; a negative power counts as 0.
+    Raise where the power has left the range of float64.
+    """
     in_range = power < 0 or _SMALLEST_POWER < power < np.inf
     if _LARGE_NORM < norm < np.inf and not in_range:
         raise ValueError(
@@ -398,14 +402,21 @@ class ClassPowers(NamedTuple):
 
     @classmethod
     def of(cls, data, error):
-        """Return how the powers of an error's problems are combined, for validated
-        data.
+        """Return how the powers of an error's problems are combined.
+
+        Parameters
+        ----------
+        data : ScoredLabels or BinnedTask
+            Validated data, whose classes are weighed.
+        error : CalibrationError
+            The error, with `multiclass`, `class_weight` and `norm`.
         """
         kind = resolve_multiclass(error.reduction(data), data, pooled=True)
         if kind == "marginal":
             weight = error.class_weights(data.classes)
             if data.is_multilabel and error.class_weight is not None:
-                # Names of labels have no order by which an array could be turned round.
+                # Names of several labels per row have no order: an array has that of
+                # the columns.
                 weight = check_class_weight(
                     error.class_weight, data.classes, is_sorted=False
                 )
@@ -417,10 +428,11 @@ class ClassPowers(NamedTuple):
         return cls(error.norm, 1, None)
 
     def combine(self, powers):
-        """Return the power of the whole for those of its problems (..., n_tasks).
+        """Return the power of the error (...) for those of its binary problems (...,
+        n_tasks).
 
-        Signed powers are summed; for an infinite norm it is the largest one of a class
-        with a positive weight.
+        It is their weighted sum, of signed powers too; for an infinite norm it is the
+        largest power of a class with a positive weight.
         """
         if self.weight is None:
             return powers[..., 0]
@@ -430,8 +442,17 @@ class ClassPowers(NamedTuple):
 
 
 def check_class_weight(class_weight, classes, *, is_sorted=True):
-    """Return the weights of the classes of a marginal error: 1 / K each, or as given
-    (an array by sorted label, or without `is_sorted` in the order of the columns).
+    """Return the weights of the classes of a marginal error (K,), checked.
+
+    Parameters
+    ----------
+    class_weight : array-like of shape (K,), dict or None
+        Weights, or a dict from label to weight; None means 1 / K for each.
+    classes : ndarray of shape (K,)
+        The labels of the columns.
+    is_sorted : bool, default=True
+        Whether an array holds the weights by sorted label, else in the order of the
+        columns.
     """
     n_classes = len(classes)
     if class_weight is None:
@@ -449,10 +470,10 @@ def check_class_weight(class_weight, classes, *, is_sorted=True):
             f"class_weight must hold {n_classes} finite weights that are not negative"
             f" nor all zero, found {class_weight!r}."
         )
-    # Two classes stand with the event last: an array by sorted label is turned round
-    # where the event is the smaller label.
     if not is_sorted:
         return weights
+    # Of two classes the event is the second column: an array by sorted label is turned
+    # round where the event is the smaller label.
     descending = n_classes == 2 and classes[0] is not None and classes[0] > classes[1]
     if descending and not by_label:
         return weights[::-1]

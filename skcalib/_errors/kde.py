@@ -17,12 +17,13 @@ from skcalib._errors.score_grid import (
 )
 from skcalib._input.scalars import check_number
 
-# Grid cells per half-width of the kernel and the coarsest grid: those of the value keep
-# the rounding of scores to the grid below 1e-3 of the width, those of draws are as
-# exact as the draws need.
+# (grid cells per half-width of the kernel, cells of the coarsest grid on [0, 1]): those
+# of the value keep the rounding of scores to the grid below 1e-3 of the width, those of
+# draws are as exact as the draws need.
 _VALUE_GRID, _DRAWS_GRID = (32, 1 << 10), (16, 1 << 7)
 _FINEST_GRID = 1 << 16
-# of the triweight kernel's characteristic function: its closed form cancels below
+# Below this frequency the closed form of the triweight kernel's characteristic function
+# cancels, and its series is used.
 _SERIES_END = 4.0
 
 
@@ -44,7 +45,9 @@ class KdeError(CalibrationError):
         self._set(norm=norm)
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`: the value takes the samples, which need no order."""
+        """Return the `KdePower` of a binary problem. The value takes the samples, which
+        need no order; draws (`most` is not None) take at most so many cells.
+        """
         if most is None:
             cells = task
             grid = _VALUE_GRID
@@ -63,11 +66,26 @@ class KdeError(CalibrationError):
 class KdePower(ErrorPower):
     """The integral of |E[Y | s] - s|^p over the estimated density of the scores (Zhang
     et al., Eq. 8).
+
+    Parameters
+    ----------
+    cells : BinaryTask or Cells
+        The samples, or cells of scores.
+    norm : float, default=1
+        The norm p.
+    bandwidth : float, default=None
+        Standard deviation of the kernel, in units of the score; None takes the normal
+        reference rule.
+    n_rows : float, default=None
+        Number of samples, for that rule.
+    grid : (int, int)
+        Grid cells per half-width of the kernel, and cells of the coarsest grid.
     """
 
     def __init__(self, cells, *, norm=1, bandwidth=None, n_rows=None, grid=_DRAWS_GRID):
         super().__init__(cells, norm=norm)
-        low, high = float(self.scores.min()), float(self.scores.max())
+        low = float(self.scores.min())
+        high = float(self.scores.max())
         self.mean = self.share @ self.scores
         self.one_score = low == high
         if self.one_score:
@@ -86,31 +104,46 @@ class KdePower(ErrorPower):
             return float(self.power(labels))
 
         def masses(rows):
+            """Return the shares of some rows, and of the events among them."""
             return self.share[rows], self.share[rows] * labels[rows]
 
         # Both masses in one pass over the rows.
         density, events = self._smoothed(self.grid.rounded(self.scores, masses))
-        return float(self._of(events, density))
+        return float(self._integral(events, density))
 
     def power(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power (...) for event frequencies (..., m) of the cells."""
         if self.one_score:
             return np.abs(frequency @ self.share - self.mean) ** self.norm
         events = self._smoothed(frequency @ self._rounding)
-        return self._of(events, self._density)
+        return self._integral(events, self._density)
 
     @cached_property
     def _rounding(self):
+        """The matrix (m, points) that puts the events of cells onto the grid; see
+        `rounding`.
+        """
         return rounding(self.share, self.scores, self.grid)
 
     @cached_property
     def _density(self):
+        """The estimated density of the scores at the points of the grid, up to a
+        factor.
+        """
         return self._smoothed(np.ones(len(self.scores)) @ self._rounding)
 
     def _smoothed(self, masses):
-        return np.maximum(dct(cosine_coefficients(masses) * self.kernel, type=1), 0)
+        """Return masses on the grid (..., points), smoothed by the kernel and reflected
+        at 0 and 1; rounding below 0 is cut off.
+        """
+        coefficients = cosine_coefficients(masses) * self.kernel
+        return np.maximum(dct(coefficients, type=1), 0)
 
-    def _of(self, events, density):
+    def _integral(self, events, density):
+        """Return the integral (...) of |frequency - s|^p, weighted by the density
+        (points,), for smoothed events (..., points) whose ratio to the density is the
+        frequency.
+        """
         frequency = np.divide(
             events, density, out=np.zeros_like(events), where=density > 0
         )
@@ -119,27 +152,38 @@ class KdePower(ErrorPower):
 
 
 def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
-    """Return the grid for scores between two numbers, and the factors of its cosine
-    coefficients.
+    """Return the grid for scores between two numbers, and the factors by which the
+    triweight kernel multiplies cosine coefficients on it.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Standard deviation of the kernel.
+    low, high : float
+        The smallest and the largest score.
+    cells_per_width, coarsest : int
+        Grid cells per half-width of the kernel, and cells of the coarsest grid.
+
+    Returns
+    -------
+    grid : ScoreGrid
+        The grid, whose number of cells on [0, 1] is a power of two.
+    factor : ndarray of shape (points,)
+        The kernel's characteristic function at the frequencies of the series.
     """
-    # the triweight kernel's variance is 1/9
+    # The triweight density 35/32 (1 - u^2)^3 on [-1, 1] has the variance 1/9.
     half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)
-    fineness = int(
-        np.clip(
-            2 ** np.ceil(np.log2(cells_per_width / half_width)), coarsest, _FINEST_GRID
-        )
-    )
-    grid = ScoreGrid.around(
-        low, high, fineness, reach=int(min(half_width, 1) * fineness) + 1
-    )
+    power_of_two = 2 ** np.ceil(np.log2(cells_per_width / half_width))
+    fineness = int(np.clip(power_of_two, coarsest, _FINEST_GRID))
+    reach = int(min(half_width, 1) * fineness) + 1
+    grid = ScoreGrid.around(low, high, fineness, reach=reach)
     wave = np.pi * half_width * fineness / grid.n_cells * np.arange(grid.n_cells + 1)
-    # Characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]: 105 j_3(w) /
-    # w^3, by its series for small w.
+    # Its characteristic function is 105 j_3(w) / w^3, with a spherical Bessel function
+    # of order 3; for small w by its series.
     factor = np.empty_like(wave)
-    large = wave > _SERIES_END
-    factor[~large] = hyp0f1(4.5, -(wave[~large] ** 2) / 4)
-    w = wave[large]
-    factor[large] = (
-        105 * ((15 - 6 * w**2) * np.sin(w) - (15 - w**2) * w * np.cos(w)) / w**7
-    )
+    is_large = wave > _SERIES_END
+    factor[~is_large] = hyp0f1(4.5, -(wave[~is_large] ** 2) / 4)
+    w = wave[is_large]
+    numerator = (15 - 6 * w**2) * np.sin(w) - (15 - w**2) * w * np.cos(w)
+    factor[is_large] = 105 * numerator / w**7
     return grid, factor

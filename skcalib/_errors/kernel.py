@@ -14,9 +14,10 @@ from skcalib._input.scalars import check_number, check_option
 from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning._base import WEIGHT_TOLERANCE
 
-# rows that stand for all in the median distance and in the draws of the test
+# So many rows stand for all in the median distance and in the draws of the test.
 _LANDMARKS = 512
-_ROWS, _COLUMNS = 64, 512  # pairs of rows at a time: their distances fit the cache
+# Pairs of so many rows with so many others at a time: their distances fit the cache.
+_ROWS, _COLUMNS = 64, 512
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +46,10 @@ class KernelError:
     def value(
         self, y_true, y_proba=None, *, sample_weight=None, pos_label=None, labels=None
     ):
-        """Return the error of labels and probabilities."""
+        """Return the error of labels and probabilities, as `kernel_calibration_error`
+        takes them: the mean over pairs of different rows of kernel times product of
+        residuals e_y - p.
+        """
         data = check_rows_or_bins(
             y_true,
             y_proba,
@@ -54,25 +58,28 @@ class KernelError:
             labels=labels,
         )
         rows = _KernelRows.of(data)
-        # Pairs of a row with itself are left out: w of w^2 for a row that stands for w
-        # rows, all for one that was seen once.
-        self_pairs = rows.weight if is_counted(data.sample_weight) else rows.weight**2
+        # The weight of the pairs of a row with itself, which are left out. A row that
+        # stands for w rows has w of them among its w^2 pairs; one that was seen once,
+        # with an importance weight, has no other pairs.
+        self_pairs = rows.weight**2
+        if is_counted(data.sample_weight):
+            self_pairs = rows.weight
         n_pairs = rows.weight.sum() ** 2 - self_pairs.sum()
         if not n_pairs > 0:
             raise ValueError(
                 "y_true must hold two rows or more: pairs are compared, found a weight"
                 f" of {rows.weight.sum():g}."
             )
-        places = _Landmarks.of(rows.proba, rows.weight, self_pairs)
+        landmarks = _Landmarks.of(rows.proba, rows.weight, self_pairs)
         residual = -rows.proba
         residual[np.arange(len(residual)), data.labels.astype(np.intp)] += 1
         total = _sum_over_pairs(
             rows.proba,
             rows.weight[:, None] * residual,
-            places.bandwidth(self.bandwidth),
+            landmarks.bandwidth(self.bandwidth),
         )
-        own = self_pairs @ np.sum(residual**2, axis=1)
-        return float((total - own) / n_pairs)
+        total_of_self_pairs = self_pairs @ np.sum(residual**2, axis=1)
+        return float((total - total_of_self_pairs) / n_pairs)
 
     def drawn_statistics(self, data, draws, *, importance):
         """Return the error, up to a factor, of validated labels and of drawn ones.
@@ -93,21 +100,27 @@ class KernelError:
         """
         rows = _KernelRows.of(data)
         proba = rows.proba
-        places = _Landmarks.of(proba, rows.weight, rows.weight)
-        bandwidth = places.bandwidth(self.bandwidth)
-        features = places.features(proba, bandwidth)
+        landmarks = _Landmarks.of(proba, rows.weight, rows.weight)
+        bandwidth = landmarks.bandwidth(self.bandwidth)
+        # Products of features are the kernel, so that the sum over all pairs is the
+        # square of one sum over rows, of residual times feature: (K, n_features).
+        features = landmarks.features(proba, bandwidth)
         expected = (rows.weight[:, None] * proba).T @ features
-        # |e_y - p|^2 |feature|^2 for each row and label
-        distance = 1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
-        pair_with_itself = np.sum(features**2, axis=1)[:, None] * distance
+        # The pair of a row with itself, |e_y - p|^2 |feature|^2, for each row and each
+        # label y that it may have: (n, K).
+        square_of_residual = 1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
+        square_of_feature = np.sum(features**2, axis=1)[:, None]
+        self_pair = square_of_feature * square_of_residual
 
         def statistic(labels, sample_weight=None):
             """Return the sum over pairs of different rows of the kernel times both
             residuals, for labels drawn once or several times.
             """
             weight = weights_or_ones(sample_weight, len(labels))
+            # labels drawn several times stand one draw of all rows after the other
             row = np.arange(len(labels)) % len(proba)
             labels = labels.astype(np.intp)
+            # weight of each label of each row, (K, n)
             counts = csr_array(
                 (weight.astype(np.float32), (labels, row)),
                 (proba.shape[1], len(proba)),
@@ -118,7 +131,7 @@ class KernelError:
             if importance:
                 self_weight = weight**2
             square = np.sum((counts @ features - expected) ** 2)
-            return float(square - self_weight @ pair_with_itself[row, labels])
+            return float(square - self_weight @ self_pair[row, labels])
 
         observed = statistic(data.labels, data.sample_weight)
         drawn = [statistic(labels, **weights) for labels, _, weights in draws]
@@ -134,7 +147,9 @@ class _KernelRows:
 
     @classmethod
     def of(cls, data):
-        """Return them for validated data."""
+        """Return the probabilities and weights of `ScoredLabels`: those of two classes
+        as two columns, weights of None as 1.
+        """
         if data.is_multilabel:
             raise ValueError(
                 "kernel_calibration_error compares the probabilities of classes that"
@@ -152,16 +167,17 @@ class _KernelRows:
 
 @dataclass(frozen=True, eq=False)
 class _Landmarks:
-    """The different rows in sorted order; or 512 of them at equal steps of the weight.
+    """Distinct rows of probabilities that stand for all samples: all of them in sorted
+    order, or 512 at equal steps of the cumulative weight.
 
     Parameters
     ----------
     proba : ndarray of shape (m, K)
-        The samples.
+        The landmarks.
     mass : ndarray of shape (m,)
-        Their weights.
+        Weight of the samples that each stands for.
     self_pairs : ndarray of shape (m,)
-        How much of ``mass**2`` are pairs of a row with itself.
+        Weight of the pairs of a sample with itself among the mass^2 pairs of each.
     """
 
     proba: np.ndarray
@@ -170,39 +186,48 @@ class _Landmarks:
 
     @classmethod
     def of(cls, proba, weight, self_pairs):
-        """Return the landmarks of samples (n, K)."""
-        places, code = np.unique(proba, axis=0, return_inverse=True)
+        """Return the landmarks of samples with probabilities (n, K), weights (n,) and
+        the weights (n,) of their pairs with themselves.
+        """
+        distinct, code = np.unique(proba, axis=0, return_inverse=True)
         code = code.ravel()
         mass = np.bincount(code, weight)
-        if len(places) <= _LANDMARKS:
-            return cls(places, mass, np.bincount(code, self_pairs))
-        total = np.cumsum(mass)
-        steps = (np.arange(_LANDMARKS) + 0.5) / _LANDMARKS * total[-1]
-        taken, times = np.unique(np.searchsorted(total, steps), return_counts=True)
-        return cls(places[taken], times.astype(np.float64), times.astype(np.float64))
+        if len(distinct) <= _LANDMARKS:
+            return cls(distinct, mass, np.bincount(code, self_pairs))
+        cumulative = np.cumsum(mass)
+        steps = (np.arange(_LANDMARKS) + 0.5) / _LANDMARKS * cumulative[-1]
+        chosen = np.searchsorted(cumulative, steps)
+        chosen, times = np.unique(chosen, return_counts=True)
+        times = times.astype(np.float64)
+        return cls(distinct[chosen], times, times)
 
     def bandwidth(self, bandwidth):
-        """Return the number that a bandwidth is; the median is over pairs of samples,
-        copies included, and 1 stands for a median of 0.
+        """Return a bandwidth as a number. For "median" it is the median distance of
+        pairs of different samples, copies included, or 1 where that is 0.
         """
         if not isinstance(bandwidth, str):
             return float(bandwidth)
         columns = np.ascontiguousarray(self.proba.T)
         first, second = np.triu_indices(len(self.proba), 1)
-        # the pairs at one place, whose distance is 0, and those of two places
+        # The pairs within a landmark, whose distance is 0, come first, then those of
+        # two.
         distance = np.append(0.0, _distances(columns, columns)[first, second])
-        within = np.sum(self.mass**2 - self.self_pairs) / 2
-        pairs = np.append(within, self.mass[first] * self.mass[second])
+        n_within = np.sum(self.mass**2 - self.self_pairs) / 2
+        n_pairs = np.append(n_within, self.mass[first] * self.mass[second])
         order = np.argsort(distance)
-        total = np.cumsum(pairs[order])
+        cumulative = np.cumsum(n_pairs[order])
         # The median of an even number of pairs is the mean of two. Weights that are no
         # integers reach the half up to rounding.
-        half = total[-1] / 2 * np.array([1 - WEIGHT_TOLERANCE, 1 + WEIGHT_TOLERANCE])
-        middle = np.minimum(np.searchsorted(total, half), len(order) - 1)
+        tolerance = np.array([1 - WEIGHT_TOLERANCE, 1 + WEIGHT_TOLERANCE])
+        half = cumulative[-1] / 2 * tolerance
+        middle = np.minimum(np.searchsorted(cumulative, half), len(order) - 1)
         return float(distance[order[middle]].mean()) or 1.0
 
     def features(self, proba, bandwidth):
-        """Return features (n, .) whose products are the samples' kernel (Nyström)."""
+        """Return features (n, n_features) of probabilities (n, K), whose products are
+        the kernel exp(-distance / bandwidth), by Nyström's approximation: exact where
+        the landmarks are all distinct rows.
+        """
         columns = np.ascontiguousarray(proba.T)
         landmarks = np.ascontiguousarray(self.proba.T)
         kernel = np.empty((len(proba), len(self.proba)))
@@ -210,23 +235,30 @@ class _Landmarks:
             rows = slice(start, start + _ROWS)
             distance = _distances(columns[:, rows], landmarks)
             kernel[rows] = np.exp(distance / -bandwidth)
-        of_landmarks = np.exp(_distances(landmarks, landmarks) / -bandwidth)
-        values, vectors = np.linalg.eigh(of_landmarks)
-        used = values > 1e-10 * values[-1]
-        features = kernel @ (vectors[:, used] / np.sqrt(values[used]))
-        return features.astype(np.float32)
+        kernel_of_landmarks = np.exp(_distances(landmarks, landmarks) / -bandwidth)
+        # kernel times the inverse root of the landmarks' kernel, without the directions
+        # that are 0 but for rounding
+        eigenvalues, eigenvectors = np.linalg.eigh(kernel_of_landmarks)
+        is_used = eigenvalues > 1e-10 * eigenvalues[-1]
+        inverse_root = eigenvectors[:, is_used] / np.sqrt(eigenvalues[is_used])
+        return (kernel @ inverse_root).astype(np.float32)
 
 
-def _sum_over_pairs(proba, weighted, bandwidth):
-    """Return the sum over all pairs of samples of the kernel times the product of their
-    weighted residuals, in tiles of which each is computed once.
+def _sum_over_pairs(proba, weighted_residual, bandwidth):
+    """Return the sum over all ordered pairs of samples of kernel times product of their
+    residuals.
+
+    `proba` are probabilities (n, K), and `weighted_residual` (n, K) are the residuals
+    times the weights. The pairs are taken in tiles that fit the cache, each pair of
+    tiles once.
     """
     columns = np.ascontiguousarray(proba.T)
 
     def tile(rows, others):
         distance = _distances(columns[:, rows], columns[:, others])
         kernel = np.exp(distance / -bandwidth)
-        return np.sum(kernel * (weighted[rows] @ weighted[others].T))
+        products = weighted_residual[rows] @ weighted_residual[others].T
+        return np.sum(kernel * products)
 
     total = 0.0
     for start in range(0, len(proba), _ROWS):
@@ -238,8 +270,9 @@ def _sum_over_pairs(proba, weighted, bandwidth):
 
 
 def _distances(first, second):
-    """Return the total variation distances of the columns of (K, b) and (K, c), as 1
-    less what two columns share.
+    """Return the total variation distances (b, c) of the columns of two arrays of
+    probabilities, (K, b) and (K, c): half of the sum of |p - q| over the classes, which
+    is (sum p + sum q) / 2 - sum min(p, q).
     """
     shared = np.zeros((first.shape[1], second.shape[1]))
     smaller = np.empty_like(shared)

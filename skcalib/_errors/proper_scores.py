@@ -21,6 +21,9 @@ def log_loss(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None
 
 
 def _mean(loss, y_true, y_proba, sample_weight, pos_label, labels):
+    """Return the weighted mean of a loss by sample: ``loss(scores, labels)`` returns
+    (n,) for validated scores and labels.
+    """
     data = check_scored_labels(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
@@ -31,19 +34,23 @@ def _brier(scores, labels):
     """Return the Brier score of each sample, for scores (n,) of boolean labels or (n,
     K) of column indices.
     """
-    if scores.ndim == 1:
-        return (scores.astype(np.float64) - labels) ** 2
     scores = scores.astype(np.float64)
-    return np.vecdot(scores, scores) - 2 * scores[np.arange(len(labels)), labels] + 1
+    if scores.ndim == 1:
+        return (scores - labels) ** 2
+    # sum_k (p_k - [y = k])^2 = sum_k p_k^2 - 2 p_y + 1
+    score_of_label = scores[np.arange(len(labels)), labels]
+    return np.vecdot(scores, scores) - 2 * score_of_label + 1
 
 
 def _log(scores, labels):
-    """Return the log-loss of each sample."""
+    """Return the log-loss of each sample in nats, for scores (n,) of boolean labels or
+    (n, K) of column indices.
+    """
     if scores.ndim == 1:
-        right = np.where(labels, scores, 1 - scores)
+        score_of_label = np.where(labels, scores, 1 - scores)
     else:
-        right = scores[np.arange(len(labels)), labels]
-    return -log_probability(right)
+        score_of_label = scores[np.arange(len(labels)), labels]
+    return -log_probability(score_of_label)
 
 
 LOSSES = {"log": _log, "brier": _brier}

@@ -11,15 +11,24 @@ from scipy.sparse import csr_array
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import first_rows, in_order
 
-_LONG_RUNS = 8  # rows of a cell, on average
+# Samples in a cell, on average, from which on runs are summed at once.
+_LONG_RUNS = 8
 
 
 class ScoreGrid(NamedTuple):
-    """The part of an even grid of [0, 1] that smoothed scores reach: `n_cells` of
-    `fineness` cells, from `first` on.
+    """The part of an even grid of [0, 1] that smoothed scores reach.
 
     An end that is 0 or 1 reflects. The other ends reflect too, but no kernel reaches
-    them. The result equals the result on the whole grid.
+    them: the result equals the result on the whole grid.
+
+    Parameters
+    ----------
+    fineness : int
+        Number of cells of the whole grid.
+    first : int
+        Number of the first cell of the part.
+    n_cells : int
+        Cells of the part, which has one point more.
     """
 
     fineness: int
@@ -28,8 +37,9 @@ class ScoreGrid(NamedTuple):
 
     @classmethod
     def around(cls, low, high, fineness, reach):
-        """Return the grid for scores from `low` to `high` and a kernel that reaches
-        this many cells.
+        """Return the grid for scores from `low` to `high` and a kernel that reaches so
+        many cells (`reach`) beyond them. Its length is one for which a cosine transform
+        is fast.
         """
         first = max(int(low * fineness) - reach, 0)
         last = min(int(high * fineness) + 1 + reach, fineness)
@@ -38,12 +48,12 @@ class ScoreGrid(NamedTuple):
 
     @property
     def points(self):
-        """The scores of the points of the grid, one more than cells."""
+        """The scores (n_cells + 1,) at the points of the grid."""
         return (self.first + np.arange(self.n_cells + 1)) / self.fineness
 
     def shares(self, scores):
-        """Return the cell of each score, and the share of its mass that the upper point
-        of the cell gets.
+        """Return the cell (n,) of each score (n,), and the share (n,) of its mass that
+        goes to the upper point of the cell.
         """
         position = np.multiply(scores, self.fineness, dtype=np.float64)
         position -= self.first
@@ -51,36 +61,47 @@ class ScoreGrid(NamedTuple):
         return cell, np.subtract(position, cell, out=position)
 
     def rounded(self, scores, masses):
-        """Return the masses (., n_cells + 1) of the points, each sample's shared
-        linearly between its two neighbours.
+        """Return sums of masses at the points of the grid, with each sample's mass
+        shared linearly between its two neighbours.
 
-        `masses` gives, for a slice of the samples, one or more arrays of their masses:
-        each has a row of the result.
+        Parameters
+        ----------
+        scores : ndarray of shape (n,)
+            Scores.
+        masses : callable
+            ``masses(rows)`` returns, for a slice of the samples, a tuple of arrays of
+            their masses.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_masses, n_cells + 1)
+            A row for each array of masses.
         """
-        below = 0.0
-        above = 0.0
+        cell_mass = 0.0
+        upper_mass = 0.0
         n_points = self.n_cells + 1
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
-            cell, share = self.shares(scores[rows])
+            cell, upper_share = self.shares(scores[rows])
             of_rows = list(masses(rows))
-            below = below + _stacked_sums(cell, of_rows, n_points)
+            cell_mass = cell_mass + _stacked_sums(cell, of_rows, n_points)
             # one product at a time: the memory of the last one serves the next
-            shared = (mass * share for mass in of_rows)
-            above = above + _stacked_sums(cell, shared, n_points)
-        # A row gives `share` of its mass to the point above its cell, the rest to the
-        # one below.
-        below -= above
-        below[:, 1:] += above[:, :-1]
-        return below
+            upper_of_rows = (mass * upper_share for mass in of_rows)
+            upper_mass = upper_mass + _stacked_sums(cell, upper_of_rows, n_points)
+        # The point above a cell gets the upper shares, the point below it the rest.
+        cell_mass -= upper_mass
+        cell_mass[:, 1:] += upper_mass[:, :-1]
+        return cell_mass
 
 
 def _stacked_sums(cell, arrays, n_cells):
-    """Return the sums of several arrays of values by cell, (n_arrays, n_cells)."""
+    """Return the sums by cell (n_arrays, n_cells) of several arrays of values (n,);
+    `cell` (n,) are the cells.
+    """
     return np.stack([_summed(cell, values, n_cells) for values in arrays])
 
 
 def _summed(cell, values, n_cells):
-    """Return the sums (n_cells,) of values by cell.
+    """Return the sums by cell (n_cells,) of values (n,); `cell` (n,) are the cells.
 
     Long runs of values in one cell are summed at once: `np.bincount` would wait for
     each addition before the next one.
@@ -95,7 +116,8 @@ def _summed(cell, values, n_cells):
 
 
 def cosine_coefficients(masses):
-    """Return the coefficients of the cosine series of masses on a grid (..., points).
+    """Return the coefficients (..., points) of the cosine series of masses on a grid
+    (..., points).
 
     The series continues a function by reflection at the ends of the grid. Multiplied by
     a kernel's characteristic function it is the convolution with that kernel, with all
@@ -107,20 +129,25 @@ def cosine_coefficients(masses):
 
 
 def trapezoid(values):
-    """Return the mean over the length of a grid of values on it (..., points)."""
-    return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (
-        values.shape[-1] - 1
-    )
+    """Return the mean over the length of a grid (...) of values at its points (...,
+    points), by the trapezoidal rule.
+    """
+    ends = values[..., 0] + values[..., -1]
+    return (values.sum(axis=-1) - ends / 2) / (values.shape[-1] - 1)
 
 
 def rounding(share, scores, grid):
-    """Return the matrix (m, points) that rounds the masses of frequencies linearly to a
-    grid, for many draws.
+    """Return the sparse matrix (m, points) whose product with values of cells puts them
+    onto a `ScoreGrid`, as `ScoreGrid.rounded` does, for many draws.
+
+    The cells have scores (m,) and shares of the weight (m,), by which values are
+    multiplied. Each row has two entries, for the points around the score.
     """
     lower, upper_share = grid.shares(scores)
-    data = np.column_stack((share * (1 - upper_share), share * upper_share)).ravel()
-    columns = np.column_stack((lower, lower + 1)).ravel()
+    entries = np.column_stack((share * (1 - upper_share), share * upper_share))
+    columns = np.column_stack((lower, lower + 1))
+    row_starts = 2 * np.arange(len(scores) + 1)
     return csr_array(
-        (data, columns, 2 * np.arange(len(scores) + 1)),
+        (entries.ravel(), columns.ravel(), row_starts),
         shape=(len(scores), grid.n_cells + 1),
     )

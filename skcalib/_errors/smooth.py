@@ -19,12 +19,13 @@ from skcalib._errors.score_grid import (
 from skcalib._input.scalars import check_number
 from skcalib._rows.blocks import total_weight
 
-# Grid cells per standard deviation of the Gaussian, coarsest and finest grid: those of
-# the value keep the rounding of scores to the grid below 1e-3 of the width.
+# For the value: grid cells per standard deviation of the Gaussian, and cells of the
+# coarsest and of the finest grid on [0, 1]. They keep the rounding of scores to the
+# grid below 1e-3 of the width.
 _CELLS_PER_WIDTH = 32
 _COARSEST_GRID, _FINEST_GRID = 1 << 11, 1 << 16
-_STEP = 1e-3  # relative step of a slope
-# Those of draws: the variance of a Gaussian is then right within .5 %.
+_STEP = 1e-3  # relative step of a numerical derivative
+# The same for draws: the variance of a Gaussian is then right within .5 %.
 _DRAWS_CELLS_PER_WIDTH, _DRAWS_COARSEST, _DRAWS_FINEST = 8, 1 << 7, 1 << 14
 _STEPS = 14  # bisections of the smooth error of each draw
 
@@ -41,8 +42,13 @@ class SmoothError(CalibrationError):
             self._set(bandwidth=bandwidth)
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`: the value takes the samples, which need no order."""
-        cells = task if most is None else task.cells(most)
+        """Return the power of a binary problem: at the bandwidth that is given, or at
+        its own. The value takes the samples, which need no order; draws (`most` is not
+        None) take at most so many cells.
+        """
+        cells = task
+        if most is not None:
+            cells = task.cells(most)
         if self.bandwidth is not None:
             return FixedWidthPower(cells, width=self.bandwidth)
         return SmoothPower(cells)
@@ -50,7 +56,8 @@ class SmoothError(CalibrationError):
 
 class SmoothPower(ErrorPower):
     """The sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2), or
-    smECE at a fixed `width`.
+    smECE at a fixed `width` sigma, where smECE_sigma is the mean absolute residual
+    after smoothing by a reflected Gaussian of standard deviation sigma.
     """
 
     def __init__(self, cells, *, width=None):
@@ -66,12 +73,14 @@ class SmoothPower(ErrorPower):
         return float(self.power(labels))
 
     def noiseless(self, frequency):
-        """Return the error for frequencies (m,) without noise."""
-        return _fixed_point_of(self.scores, frequency, self.weight)
+        """Return the sigma at which smECE_sigma = sigma for frequencies (m,) without
+        noise.
+        """
+        return _fixed_point(self.scores, frequency, self.weight)
 
     def at(self, frequency):
-        """Return the smoothed residual at the width of the error: it is larger exactly
-        where the error is.
+        """Return smECE at the width that the error has for frequencies (m,): a faster
+        power. It exceeds that width exactly where the error does.
         """
         width = self.noiseless(frequency)
         if width == 0:
@@ -79,24 +88,25 @@ class SmoothPower(ErrorPower):
         return SmoothPower(self.cells, width=width)
 
     def power(self, frequency):
-        """See `ErrorPower`."""
-        coefficients = cosine_coefficients((frequency - self.scores) @ self._rounding)
+        """Return the power (...) for event frequencies (..., m) of the cells."""
+        residuals = (frequency - self.scores) @ self._rounding
+        coefficients = cosine_coefficients(residuals)
         if self.width is not None:
-            return _smoothed(coefficients, self.width)
+            return _smoothed_error(coefficients, self.width)
         # smECE_sigma falls in sigma: bisection, for all draws at once
         low = np.zeros(frequency.shape[:-1])
         high = np.ones(frequency.shape[:-1])
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            is_above = _smoothed(coefficients, middle[..., None]) > middle
+            is_above = _smoothed_error(coefficients, middle[..., None]) > middle
             low = np.where(is_above, middle, low)
             high = np.where(is_above, high, middle)
         return (low + high) / 2
 
     @cached_property
     def _rounding(self):
-        """Return how draws are rounded to a grid: one as fine as the width of the
-        kernel needs.
+        """The matrix (m, points) that puts residuals of cells onto a grid as fine as
+        draws at this width need; see `rounding`.
         """
         wanted = _DRAWS_FINEST
         if self.width is not None:
@@ -107,40 +117,47 @@ class SmoothPower(ErrorPower):
 
 
 class FixedWidthPower(SmoothPower):
-    """smECE_sigma at a sigma that the user gives."""
+    """smECE_sigma at a sigma that the user gives, which is the error itself."""
 
     def noiseless(self, frequency):
-        """See `SmoothPower`."""
+        """Return smECE_sigma for frequencies (m,) without noise."""
         return float(self.power(frequency))
 
     def at(self, frequency):
-        """See `SmoothPower`: the width is the same for every frequency."""
+        """Return the power itself: its width is the same for every frequency."""
         return self
 
     @cached_property
     def _rounding(self):
+        """The matrix (m, points) that puts residuals of cells onto a grid as fine as
+        the value needs; see `rounding`.
+        """
         wanted = _CELLS_PER_WIDTH / self.width
         power_of_two = int(2 ** np.ceil(np.log2(wanted)))
         n_cells = int(np.clip(power_of_two, _COARSEST_GRID, _FINEST_GRID))
         return rounding(self.share, self.scores, ScoreGrid(n_cells, 0, n_cells))
 
 
-def _smoothed(coefficients, width):
-    """Return smECE_sigma for a width: the mean absolute residual, smoothed by a
-    reflected Gaussian.
+def _smoothed_error(coefficients, width):
+    """Return smECE_sigma (...) for the width sigma (a number, or (..., 1)): the mean
+    absolute residual, smoothed by a reflected Gaussian.
+
+    The coefficients (..., points) are those of the residuals on a grid of [0, 1].
     """
     wave = np.pi * width * np.arange(coefficients.shape[-1])
-    return trapezoid(np.abs(dct(coefficients * np.exp(-(wave**2) / 2), type=1)))
+    gaussian = np.exp(-(wave**2) / 2)  # its characteristic function
+    smoothed = dct(coefficients * gaussian, type=1)
+    return trapezoid(np.abs(smoothed))
 
 
-def _fixed_point_of(scores, labels, sample_weight):
+def _fixed_point(scores, labels, sample_weight):
     """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition
-    2); labels may be fractions.
+    2), for scores (n,), labels or frequencies (n,), and weights (n,) or None.
 
     Grids become finer while the error is below the narrowest width that they can show.
     smECE_sigma never rises in sigma, so that there is one solution. It is solved for on
-    a quarter of the grid, whose further coefficients the smoothing makes 0, and one
-    secant step on the whole grid makes it exact.
+    a quarter of the grid's coefficients, since the smoothing makes the others 0, and
+    one secant step with all of them makes it exact.
     """
     total = total_weight(sample_weight, len(scores))
 
@@ -162,17 +179,17 @@ def _fixed_point_of(scores, labels, sample_weight):
     while True:
         coefficients = cosine_coefficients(_coarsened(finest, fineness))
         narrowest = _CELLS_PER_WIDTH / fineness
-        sketch = coefficients[: fineness // 4 + 1]
-        if _smoothed(sketch, narrowest) > narrowest:
+        first_quarter = coefficients[: fineness // 4 + 1]
+        if _smoothed_error(first_quarter, narrowest) > narrowest:
             break
         if fineness == _FINEST_GRID:
-            return _smoothed(coefficients, narrowest)
+            return _smoothed_error(coefficients, narrowest)
         fineness *= 2
 
-    def excess(sigma, coefficients=sketch):
-        return _smoothed(coefficients, sigma) - sigma
+    def excess(sigma, coefficients=first_quarter):
+        return _smoothed_error(coefficients, sigma) - sigma
 
-    # 3. The solution on a quarter of the grid, and a secant step on the whole.
+    # 3. The solution with a quarter of the coefficients, and a secant step with all.
     if excess(1.0) >= 0:
         return 1.0
     sigma = brentq(excess, narrowest, 1.0, xtol=1e-9)
@@ -181,12 +198,16 @@ def _fixed_point_of(scores, labels, sample_weight):
 
 
 def _coarsened(masses, fineness):
-    """Return the masses of a finer grid as if they had been rounded to one of this
-    fineness: parts are nested.
+    """Return masses (fineness + 1,) as if they had been rounded linearly to a grid of
+    `fineness` cells, for those of a finer grid whose cells are parts of its cells.
     """
-    share = np.linspace(0, 1, (len(masses) - 1) // fineness, endpoint=False)
-    by_cell = masses[:-1].reshape(fineness, -1)
-    below, above = (by_cell @ np.column_stack((1 - share, share))).T
-    coarse = np.append(below, masses[-1])
-    coarse[1:] += above
+    n_parts = (len(masses) - 1) // fineness
+    # A point of the finer grid shares its mass between the ends of the coarse cell.
+    upper_share = np.linspace(0, 1, n_parts, endpoint=False)
+    by_cell = masses[:-1].reshape(fineness, n_parts)
+    lower_mass, upper_mass = (
+        by_cell @ np.column_stack((1 - upper_share, upper_share))
+    ).T
+    coarse = np.append(lower_mass, masses[-1])
+    coarse[1:] += upper_mass
     return coarse

@@ -10,10 +10,11 @@ from skcalib._errors.error import ErrorPower
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._monotonic_sweep import cuts_of, finest_cuts, sweep
 
-# bins up to which all draws are swept together; few go on, unless the labels are nearly
-# separable
+# All draws are swept together up to so many bins. Few go on, unless the labels are
+# nearly separable.
 _TOGETHER = 64
-# differences of frequencies, and of sums of events, that are rounding
+# Smaller differences of frequencies, and of a sum of events from an integer, are
+# rounding.
 _TIED, _ROUNDING = 1e-12, 1e-6
 
 
@@ -32,77 +33,94 @@ class SweepPower(ErrorPower):
 
     def __init__(self, cells, *, norm=1, base=None):
         super().__init__(cells, norm=norm)
+        # Cumulative sums over the scores, (m + 1,). The weights stand for the events in
+        # the table, too, until a draw replaces them.
         cumulative = _sums_before(self.weight)
         self.table = DistinctScores(self.scores, cumulative, cumulative)
+        self.weighted_scores = _sums_before(self.weight * self.scores)
+        # the rule that places the cuts; see `cuts_of`
         self.below = cuts_of(base)
-        self.expected = _sums_before(self.weight * self.scores)
 
     @property
     def observed(self):
         """The power of the labels."""
         positives = _sums_before(self.cells.weighted_label)
-        return float(self._binned(positives[None], self._sweep(positives))[0])
+        powers = self._binned(positives[None], self._sweep(positives))
+        return float(powers[0])
 
     def power(self, frequency):
-        """See `ErrorPower`; for frequencies (draws, m)."""
+        """Return the powers (draws,) for event frequencies (draws, m) of the scores."""
+        # cumulative numbers of events, (draws, m + 1)
         positives = np.zeros((len(frequency), len(self.scores) + 1))
         np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
         if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
             np.rint(positives, out=positives)  # counts, free of rounding
         powers = np.empty(len(frequency))
         # Draws whose frequencies rise all the way end at the finest bins.
-        rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
+        is_rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
         finest = finest_cuts(self.table, self.below)
-        powers[rising] = self._binned(positives[rising], finest)
+        powers[is_rising] = self._binned(positives[is_rising], finest)
         # The others go through 2, 3, ... bins together. A draw whose frequencies fall
-        # has its error in the bins before.
-        swept = np.flatnonzero(~rising)
-        before = np.array([0, len(self.scores)])
-        for below in self.partitions:
-            events = np.diff(positives[np.ix_(swept, below)], axis=1)
-            frequencies = events / np.diff(self.table.weight[below])
-            falling = np.any(frequencies[:, 1:] < frequencies[:, :-1] - _TIED, axis=1)
-            stopped = swept[falling]
-            powers[stopped] = self._binned(positives[stopped], before)
-            swept = swept[~falling]
-            before = below
-            if not len(swept):
+        # has its error in the bins before. `draws` are those that still go on.
+        draws = np.flatnonzero(~is_rising)
+        cuts_before = np.array([0, len(self.scores)])
+        for cuts in self.partitions:
+            events = np.diff(positives[np.ix_(draws, cuts)], axis=1)
+            bin_frequency = events / np.diff(self.table.weight[cuts])
+            falls = bin_frequency[:, 1:] < bin_frequency[:, :-1] - _TIED
+            has_fall = np.any(falls, axis=1)
+            stopped = draws[has_fall]
+            powers[stopped] = self._binned(positives[stopped], cuts_before)
+            draws = draws[~has_fall]
+            cuts_before = cuts
+            if not len(draws):
                 break
         # Few draws are left after many bins: each is swept by itself.
-        for draw in swept:
+        for draw in draws:
             cuts = self._sweep(positives[draw])
             powers[draw] = self._binned(positives[draw : draw + 1], cuts)[0]
         return powers
 
     @cached_property
     def partitions(self):
-        """How many scores lie below each cut of 2, 3, ... bins."""
-        n_bins = range(2, min(len(self.scores), _TOGETHER) + 1)
-        return [
-            np.unique(self.below(self.table, count, np.arange(count + 1)))
-            for count in n_bins
-        ]
+        """The cuts of 2, 3, ... bins, up to 64: for each number of bins, increasing
+        numbers of scores below each cut, the outer ends included.
+        """
+        most_bins = min(len(self.scores), _TOGETHER)
+        partitions = []
+        for n_bins in range(2, most_bins + 1):
+            cuts = self.below(self.table, n_bins, np.arange(n_bins + 1))
+            partitions.append(np.unique(cuts))
+        return partitions
 
     def _sweep(self, positives):
-        """Return the cuts of the sweep for cumulative events (m + 1,)."""
+        """Return the cuts at which the sweep ends (numbers of scores below each) for
+        cumulative numbers of events (m + 1,).
+        """
         _, cuts = sweep(self.table._replace(positives=positives), self.below)
         return cuts
 
-    def _binned(self, positives, below):
-        """Return the plugin powers for cumulative events (draws, m + 1) and cuts."""
-        below = np.unique(below)
-        weight = np.diff(self.table.weight[below])
-        excess = np.diff(self.expected[below] - positives[:, below], axis=1)
+    def _binned(self, positives, cuts):
+        """Return the plugin powers (draws,) in the bins between cuts (numbers of scores
+        below each), for cumulative numbers of events (draws, m + 1).
+        """
+        cuts = np.unique(cuts)
+        weight = np.diff(self.table.weight[cuts])
+        excess = np.diff(self.weighted_scores[cuts] - positives[:, cuts], axis=1)
         gap = np.abs(excess) / weight
         if self.norm == np.inf:
             return gap.max(axis=1, initial=0)
         return gap**self.norm @ (weight / self.table.weight[-1])
 
     def noiseless(self, frequency):
-        """Return the power of the error of each score."""
+        """Return the power for frequencies (m,) without noise: that of the gap of each
+        score, as the finest bins have it.
+        """
         return float(self.norm_of(np.abs(frequency - self.scores)))
 
 
 def _sums_before(values):
-    """Return the sums of the values before each place, and of all; of their dtype."""
+    """Return the sums of the first 0, 1, ..., m values, (m + 1,), in the dtype of the
+    values (m,).
+    """
     return np.append(values[:1] * 0, np.cumsum(values))

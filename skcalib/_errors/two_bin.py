@@ -20,15 +20,21 @@ class TwoBinError(CalibrationError):
             )
 
     def reduction(self, data):
-        """See `CalibrationError`: more than two classes are judged one by one."""
-        return self.multiclass if data.is_binary else "marginal"
+        """Return the `multiclass` option by which data are reduced: more than two
+        classes are judged one by one.
+        """
+        if data.is_binary:
+            return self.multiclass
+        return "marginal"
 
     def class_weights(self, classes):
-        """See `CalibrationError`: the errors of the classes are summed."""
+        """Return weights of 1 for the classes (K,): their errors are summed."""
         return np.ones(len(classes))
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`."""
+        """Return the `TwoBinPower` of a binary problem, from its distinct scores; with
+        `most`, of at most so many cells (see `CalibrationError.of_task`).
+        """
         return TwoBinPower(task.cells(most))
 
     def from_power(self, power):
@@ -37,20 +43,22 @@ class TwoBinError(CalibrationError):
 
 
 class TwoBinPower(ErrorPower):
-    """The mean over thresholds q of the squared sums of s - y below and from q on
-    (Hartline, Hu and Wu).
+    """The mean over thresholds q in [0, 1] of the squared sums of s - y over the rows
+    below q and over those from q on (Hartline, Hu and Wu).
     """
 
     def __init__(self, cells):
         super().__init__(cells)
-        # The sums change at the scores only: between neighbours, 0 and 1 they are
-        # weighted by the distance.
+        # The sums change at the scores only. Each value counts as long as q stays
+        # between two neighbouring scores, or 0 and the first, or the last and 1: (m +
+        # 1,).
         scores = self.scores.astype(np.float64)
         self.distance = np.diff(scores, prepend=0.0, append=1.0)
 
     def power(self, frequency):
-        """See `ErrorPower`."""
+        """Return the power (...) for event frequencies (..., m) of the cells."""
         excess = self.share * (self.scores - frequency)
+        # below[..., k] is the sum over the first k scores
         below = np.zeros((*frequency.shape[:-1], len(self.scores) + 1))
         np.cumsum(excess, axis=-1, out=below[..., 1:])
         above = below[..., -1:] - below

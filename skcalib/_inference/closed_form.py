@@ -111,7 +111,7 @@ def kuiper(task, *, importance=False):
     differences, and its asymptotic p-value: that of the range of a Brownian motion.
     """
     sums, deviation = cumulative_differences(task.cells())
-    if importance:
+    if importance:  # a weight is then no number of rows
         deviation = _null_deviation(task)
     return asymptotic(range_of(sums), deviation, range_pvalue)
 
@@ -122,7 +122,7 @@ def kolmogorov_smirnov(task, *, importance=False):
     motion.
     """
     sums, deviation = cumulative_differences(task.cells())
-    if importance:
+    if importance:  # a weight is then no number of rows
         deviation = _null_deviation(task)
     return asymptotic(np.abs(sums).max(), deviation, maximum_pvalue)
 

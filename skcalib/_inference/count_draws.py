@@ -258,12 +258,12 @@ class _JoinedBlock(_Block):
 
     @cached_property
     def normal(self):
-        """See `_Block`."""
+        """Standard normal deviates (draws, m) of all blocks, side by side."""
         return np.concatenate([block.normal for block in self._blocks], axis=1)
 
     @cached_property
     def ranked(self):
-        """See `_Block`."""
+        """Order and sorted numbers of all blocks; see `_Block.ranked`."""
         orders, numbers = zip(*(block.ranked for block in self._blocks), strict=True)
         return np.concatenate(orders), np.concatenate(numbers)
 

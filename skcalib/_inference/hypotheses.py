@@ -271,6 +271,7 @@ def _labels_depend(error, data, classes):
         has_few_classes = 1 < classes.n_tasks <= _MOST_CLASSES
         if not has_few_classes or data.sample_weight is not None:
             return False
+    # Scores that do not sum to 1 are no probabilities of exclusive classes.
     return data.is_binary or one_label_a_row(data.scores)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,7 +58,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     needs_unit_interval = True
     needs_labels = False
-    # rows: so many are sorted beforehand, since they are then summed in runs
+    # Up to so many rows are sorted before they are binned: runs are summed faster.
     _sorts_up_to = 0
 
     def bin_edges(
@@ -94,10 +95,11 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         )
 
     def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
-        """Return what `bin_edges` does, for rows that are validated and have positive
-        weights.
+        """Return the edges (n_bins + 1,) of the bins, as `bin_edges` does, for rows
+        that are validated and have positive weights.
 
-        `support` are the outer edges, (-inf, inf) for log-odds.
+        `support` are the outer edges: (-inf, inf) for log-odds. Raise where the
+        strategy needs labels and `y` is None, and where its edges do not increase.
         """
         if self.needs_labels and y is None:
             raise ValueError(
@@ -120,6 +122,10 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         return edges
 
     def _edges(self, scores, y, sample_weight):
+        """Return the edges (n_bins + 1,) for validated scores (n,), labels (n,) or
+        None, and positive weights (n,) or None. The outer ones are replaced by the
+        support.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} must define _edges(scores, y, sample_weight)."
         )
@@ -178,8 +184,19 @@ def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
 
 
 def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
-    """Return the number of bins that `n_bins` means for this number of samples; as many
-    bins as rows are never refused.
+    """Return the number of bins that the parameter `n_bins` of a strategy means.
+
+    Parameters
+    ----------
+    n_bins : int, "sqrt", "cube_root" or callable
+        A number, the root of the number of samples rounded up, or a function of that
+        number.
+    n_rows : int
+        Number of samples.
+    sample_weight : ndarray of shape (n,), default=None
+        Weights, whose sum replaces it.
+    maximum : int
+        The largest number that is accepted; as many bins as samples are never refused.
     """
     if sample_weight is not None:
         n_rows = max(1, round(float(np.sum(sample_weight))))
@@ -187,27 +204,33 @@ def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
         rules = {"sqrt": math.sqrt, "cube_root": math.cbrt}
         if n_bins not in rules:
             raise invalid("n_bins", "an int, 'sqrt', 'cube_root' or a callable", n_bins)
-        return math.ceil(rules[n_bins](n_rows) - 1e-9)
-    wanted = n_bins(n_rows) if callable(n_bins) else n_bins
-    return check_int(wanted, "n_bins", maximum=max(maximum, n_rows))
+        root = rules[n_bins](n_rows)
+        return math.ceil(root - 1e-9)
+    if callable(n_bins):
+        n_bins = n_bins(n_rows)
+    return check_int(n_bins, "n_bins", maximum=max(maximum, n_rows))
 
 
 def edges_above(ordered, positions):
-    """Return edges that cut sorted scores above those at increasing positions:
-    midpoints to the next distinct score.
+    """Return the edges (n_bins + 1,) on [0, 1] that cut sorted scores (n,) just above
+    those at increasing positions: at the midpoint to the next distinct score.
+
+    Equal scores are not cut apart, and no edge stands above the highest score.
     """
-    lower = np.unique(ordered[positions] if len(positions) else ordered[:0])
-    above = np.searchsorted(ordered, lower, side="right")
-    return edges_between(
-        lower[above < len(ordered)], ordered[above[above < len(ordered)]]
-    )
+    lower = ordered[:0]
+    if len(positions):
+        lower = np.unique(ordered[positions])
+    n_up_to = np.searchsorted(ordered, lower, side="right")
+    has_next = n_up_to < len(ordered)
+    return edges_between(lower[has_next], ordered[n_up_to[has_next]])
 
 
 def edges_between(lower, upper):
-    """Return edges that cut between neighbouring scores: midpoints, which belong to the
-    lower one.
+    """Return the edges (m + 2,) on [0, 1] that cut between m pairs of neighbouring
+    scores: their midpoints, which belong to the lower score's bin.
     """
-    lower, upper = lower.astype(np.float64), upper.astype(np.float64)
+    lower = lower.astype(np.float64)
+    upper = upper.astype(np.float64)
     # The midpoint of adjacent floats can round up to the upper one, which would change
     # its bin.
     middle = np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, -np.inf))
@@ -217,8 +240,9 @@ def edges_between(lower, upper):
 # Number of even cells: a power of two, so that the product with a score is exact. Many
 # cells a bin, and few enough for the cache.
 _LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32
-_SAMPLE = 1 << 12  # number of scores that show which cells suit them
-_MOST_UNSURE = 1 / 32  # share of scores that may be searched for
+# So many scores show which cells suit them: at most this share of them may lie in cells
+# with several cuts, and be searched for.
+_SAMPLE, _MOST_UNSURE = 1 << 12, 1 / 32
 
 
 class BinLookup:
@@ -245,51 +269,58 @@ class BinLookup:
         if 2 * len(scores) < _LEAST_CELLS or edges[0] != 0 or edges[-1] != 1:
             return
         self.clips = not inside_unit_interval(scores)
-        wanted = max(_LEAST_CELLS, 1 << (_CELLS_PER_BIN * len(self.cuts)).bit_length())
-        self.table = _table(
-            self.cuts.tobytes(),
-            min(wanted, _MOST_CELLS, 1 << (2 * len(scores)).bit_length() - 1),
-        )
+        # Powers of two: 32 cells for each bin or more, and at most two for each score.
+        for_bins = 1 << (_CELLS_PER_BIN * len(self.cuts)).bit_length()
+        for_scores = 1 << (2 * len(scores)).bit_length() - 1
+        n_cells = min(max(_LEAST_CELLS, for_bins), _MOST_CELLS, for_scores)
+        self.table = _cell_table(self.cuts.tobytes(), n_cells)
         # Even cells are found in .8 ms for 1,000,000 scores. Those that narrow towards
         # 0 and 1 take 1.7 ms, but tell scores apart that crowd at an end: half of
         # Beta(.05, .05) lies in even cells with several equal-mass cuts.
-        sample = scores[:: -(-len(scores) // _SAMPLE)]
-        if (
-            len(scores) >= _MOST_CELLS // 4
-            and (unsure := self._unsure(sample)) > _MOST_UNSURE
-        ):
+        if len(scores) < _MOST_CELLS // 4:
+            return
+        step = -(-len(scores) // _SAMPLE)
+        sample = scores[::step]
+        unsure = self._unsure(sample)
+        if unsure > _MOST_UNSURE:
             even = self.table
-            self.table = _table(self.cuts.tobytes(), None)
+            self.table = _cell_table(self.cuts.tobytes(), None)
             if self._unsure(sample) > unsure:
                 self.table = even
 
     def __call__(self, scores):
-        """Return the bin of each score (n,)."""
+        """Return the bin (n,) of each score (n,)."""
         if self.table is None:
             return np.searchsorted(self.cuts, scores)
         bins = self._bins(scores)
-        if self.table[-1]:
+        if self.table.has_several:
             unsure = np.flatnonzero(bins < 0)
             bins[unsure] = np.searchsorted(self.cuts, scores[unsure])
         return bins
 
     def _bins(self, scores):
-        n_cells, below, cut, _ = self.table
-        cells = _cells(scores, n_cells, self.clips)
+        """Return the bin (n,) of each score (n,) by the table: the number of cuts below
+        its cell, and one more where it is above the cell's cut. It is negative for a
+        cell with several cuts.
+        """
+        cells = _cells(scores, self.table.n_cells, self.clips)
         # no cell is out of range, and this is quicker than "raise"
-        bins = below.take(cells, mode="clip")
-        return np.add(
-            bins, scores > cut.take(cells, mode="clip"), out=bins, dtype=np.intp
-        )
+        bins = self.table.n_below.take(cells, mode="clip")
+        next_cut = self.table.next_cut.take(cells, mode="clip")
+        return np.add(bins, scores > next_cut, out=bins, dtype=np.intp)
 
     def _unsure(self, scores):
         """Return the share of scores in cells with several cuts."""
-        return np.mean(self._bins(scores) < 0) if self.table[-1] else 0.0
+        if not self.table.has_several:
+            return 0.0
+        return np.mean(self._bins(scores) < 0)
 
 
 def _cells(scores, n_cells, clips=False):
-    """Return the cell of each score, which never falls where scores rise: even cells,
-    or without a number others.
+    """Return the cell (n,) of each score (n,), which never falls where scores rise.
+
+    There are `n_cells` even cells on [0, 1]; None means those of `score_cells`, which
+    narrow towards 0 and 1. `clips` says that scores may lie outside.
     """
     if n_cells is None:
         return score_cells(scores)
@@ -299,16 +330,38 @@ def _cells(scores, n_cells, clips=False):
     return cells.astype(np.intp)
 
 
+class _CellTable(NamedTuple):
+    """What is known of the bins of the scores in each cell.
+
+    Parameters
+    ----------
+    n_cells : int or None
+        Which cells; see `_cells`.
+    n_below : ndarray of int, shape (n_cells + 1,)
+        Number of cuts below each cell; negative for a cell that holds several.
+    next_cut : ndarray of shape (n_cells + 1,)
+        The first cut that is not below the cell; inf where there is none.
+    has_several : bool
+        Whether any cell holds several cuts.
+    """
+
+    n_cells: int | None
+    n_below: np.ndarray
+    next_cut: np.ndarray
+    has_several: bool
+
+
 @lru_cache(maxsize=8)  # the classes of a marginal error share their edges
-def _table(cuts, n_cells):
-    """Return the table for the bytes of cuts: cells, cuts below each, next cut, whether
-    a cell holds several.
+def _cell_table(cuts, n_cells):
+    """Return the `_CellTable` for cuts, given as the bytes of a float64 array so that
+    they can be looked up in the cache; for `n_cells` see `_cells`.
     """
     cuts = np.frombuffer(cuts)
-    held = np.bincount(
-        _cells(cuts, n_cells), minlength=_MOST_CELLS if n_cells is None else n_cells + 1
-    )
-    below = np.cumsum(held) - held
-    cut = np.append(cuts, np.inf)[below]
-    below[held > 1] = -2  # below 0 also where a score is above the next cut
-    return n_cells, below, cut, bool((held > 1).any())
+    length = _MOST_CELLS
+    if n_cells is not None:
+        length = n_cells + 1
+    n_cuts = np.bincount(_cells(cuts, n_cells), minlength=length)
+    n_below = np.cumsum(n_cuts) - n_cuts
+    next_cut = np.append(cuts, np.inf)[n_below]
+    n_below[n_cuts > 1] = -2  # below 0 also where a score is above the next cut
+    return _CellTable(n_cells, n_below, next_cut, bool((n_cuts > 1).any()))

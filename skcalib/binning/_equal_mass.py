@@ -66,7 +66,7 @@ class EqualMass(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         """Return the edges of bins of equal weight, without a full sort where counting
-        is quicker.
+        is quicker; see `BaseBinning._edges`.
         """
         # More bins than rows are one per row, however many are asked for.
         options = {}
@@ -74,38 +74,40 @@ class EqualMass(BaseBinning):
             options["maximum"] = 2**53
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
         cuts = partial(equal_mass_cuts, n_bins=n_bins)
+        is_weighted = sample_weight is not None
         is_ordered = in_order(scores)
-        if not is_ordered and counting_pays(
-            scores, cuts, is_weighted=sample_weight is not None
-        ):
+        if not is_ordered and counting_pays(scores, cuts, is_weighted=is_weighted):
+            # only the scores near the cuts, with their cumulative weights
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
-        elif sample_weight is None:
+            return edges_above(ordered, cuts(cumulative))
+        if not is_weighted:
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
-        else:
-            order = slice(None)
-            if not is_ordered:
-                order = np.argsort(scores)
-            ordered = scores[order]
-            cumulative = np.cumsum(sample_weight[order])
-        return edges_above(ordered, cuts(cumulative))
+        order = slice(None)
+        if not is_ordered:
+            order = np.argsort(scores)
+        cumulative = np.cumsum(sample_weight[order])
+        return edges_above(scores[order], cuts(cumulative))
 
 
 def equal_mass_cuts(cumulative, n_bins):
-    """Return the positions of the cuts in cumulative weights: integers are numbers of
-    rows, and compared exactly.
+    """Return the positions of the cuts of bins of equal weight: for each bin but the
+    last, the index of the row that reaches its share, in increasing cumulative weights
+    (n,). Those of integer type are numbers of rows, and compared exactly.
     """
     if cumulative.dtype.kind == "i":
         reached = _ranks(int(cumulative[-1]), n_bins)
     else:
-        reached = (
-            np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
-        )
+        total = cumulative[-1] * (1 - WEIGHT_TOLERANCE)
+        reached = np.arange(1, n_bins) * total / n_bins
     return np.searchsorted(cumulative, reached, side="left")
 
 
 def _ranks(n_rows, n_bins):
-    """Return the rank of the last row of each bin but the last."""
+    """Return the rank (1 for the first row) of the last row of each bin but the
+    last.
+    """
     n_bins = min(n_bins, n_rows)
+    # k n_rows / n_bins, rounded up
     return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
@@ -152,7 +154,9 @@ def check_binning(
     if isinstance(binning, BaseBinning):
         return binning
     if isinstance(binning, Integral) and not isinstance(binning, bool):
-        return (EqualWidth if type(default) is EqualWidth else EqualMass)(int(binning))
+        if type(default) is EqualWidth:
+            return EqualWidth(int(binning))
+        return EqualMass(int(binning))
     raise TypeError(
         "binning must be a strategy of skcalib.binning (such as EqualMass(15)), an int"
         f" or None, found {binning!r}."

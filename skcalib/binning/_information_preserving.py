@@ -68,7 +68,7 @@ class InformationPreserving(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         """Return the edges of the bins that lose the least information: of a given
-        number, or of the fewest with a given loss.
+        number, or of the fewest with a given loss; see `BaseBinning._edges`.
         """
         if self.max_loss is not None:
             check_number(self.max_loss, "max_loss", above=0)
@@ -78,14 +78,17 @@ class InformationPreserving(BaseBinning):
             n_bins = resolve_n_bins(_default_n_bins, len(scores), sample_weight)
         else:
             n_bins = None  # as many as the loss asks for
-        table = DistinctScores.from_rows(
-            scores, np.zeros(len(scores), dtype=bool), sample_weight
-        )
-        below = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
-        return edges_above(table.scores, below[1:-1] - 1)
+        no_labels = np.zeros(len(scores), dtype=bool)
+        table = DistinctScores.from_rows(scores, no_labels, sample_weight)
+        cuts = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
+        last_of_bin = cuts[1:-1] - 1
+        return edges_above(table.scores, last_of_bin)
 
 
 def _default_n_bins(n_rows):
+    """Return the number of bins for a number of samples where the user gives neither it
+    nor a loss: 4 times its cube root, rounded up.
+    """
     return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
 
 
@@ -120,12 +123,12 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
         From 0 to the number of distinct scores.
     """
     scores = table.scores.astype(np.float64)
+    # Sums of w s and of w (1 - s) over the first k distinct scores: (2, n_scores + 1).
     weight_by_class = np.diff(table.weight) * np.stack((scores, 1 - scores))
-    sums = np.concatenate(
-        (np.zeros((2, 1)), np.cumsum(weight_by_class, axis=1)), axis=1
-    )
+    sums = np.zeros((2, len(scores) + 1))
+    np.cumsum(weight_by_class, axis=1, out=sums[:, 1:])
+    # The entropy if each score were a bin: the least that there can be.
     entropy = _entropy(sums, slice(-1), slice(1, None)).sum()
-
     # 1. Cells of scores, between which the cuts are. To hold a loss rather than a
     # number of bins, the cells may lose only a small share of it.
     if n_bins is None:
@@ -137,35 +140,35 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
     else:
         cells = _cells(table, max(_N_CELLS, _CELLS_PER_BIN * n_bins))
         n_bins = min(n_bins, len(cells) - 1)
-
-    # 2. The entropy of the best bins for the first cells, one bin to start with, and
-    # one more in each step.
+    # 2. least[i]: the entropy of the best bins for the first i cells, one bin to start
+    # with, and one more in each step.
     least = _entropy(sums, 0, cells)
     last_cuts = []
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
         least, last_cut = _with_one_bin_more(least, cells, sums)
         last_cuts.append(last_cut)
-
-    # 3. The cuts, from the last one back.
-    below = [len(cells) - 1]
+    # 3. The cuts as numbers of cells, from the last one back.
+    cuts = [len(cells) - 1]
     for last_cut in reversed(last_cuts):
-        below.append(last_cut[below[-1]])
-    return cells[np.unique([0, *below])]
+        cuts.append(last_cut[cuts[-1]])
+    return cells[np.unique([0, *cuts])]
 
 
 def _entropy(sums, start, end):
-    """Return the weighted entropy of the mean score between cuts: W h(S / W), the sum
-    of x log x in three terms.
+    """Return the entropy of bins with the distinct scores from `start` up to `end` (of
+    one bin, or arrays): W h(S / W) for their weight W and their sum S of w s, with the
+    binary entropy h, written as a sum of terms -x log x.
 
-    `sums` are those of w s and of w (1 - s) over the first k distinct scores.
+    `sums` (2, n_scores + 1) are those of w s and of w (1 - s) over the first k scores.
     """
-    events, others = np.maximum(sums[:, end] - sums[:, start].reshape(2, -1), 0)
-    return entr(events) + entr(others) - entr(events + others)
+    by_class = sums[:, end] - sums[:, start].reshape(2, -1)
+    events, non_events = np.maximum(by_class, 0)
+    return entr(events) + entr(non_events) - entr(events + non_events)
 
 
 def _cells(table, n_cells):
-    """Return cuts into about `n_cells`: half of equal mass, half of equal width in
-    arcsin(sqrt(score)).
+    """Return cuts (numbers of distinct scores below each) into about `n_cells` cells:
+    half of them of equal mass, half of equal width in arcsin(sqrt(score)).
 
     In that coordinate bins of equal width lose the same everywhere, so that rare scores
     near 0 and 1 are kept apart.
@@ -174,17 +177,36 @@ def _cells(table, n_cells):
     if len(table.scores) <= n_cells:
         return np.arange(len(table.scores) + 1)
     equal_mass = equal_mass_below(table, n_half, np.arange(n_half + 1))
-    inner = np.sin(np.linspace(0, np.pi / 2, n_half + 1)[1:-1]) ** 2
-    return np.union1d(equal_mass, np.searchsorted(table.scores, inner))
+    angles = np.linspace(0, np.pi / 2, n_half + 1)
+    inner_scores = np.sin(angles[1:-1]) ** 2
+    return np.union1d(equal_mass, np.searchsorted(table.scores, inner_scores))
 
 
 def _with_one_bin_more(least, cells, sums):
-    """Return for each i the least of ``least[j] + entropy(cells j ... i)`` over j <= i,
-    and the j it is found at.
+    """Return the least entropy with one bin more, for the first i cells, and where its
+    last bin begins: one step of the dynamic program.
 
-    This j never falls as i grows (the quadrangle inequality of clusters on a line). So
-    it is sought between the values of two neighbours that are known already. The middle
-    i comes first, then the quarters, and so on, all i of a level at once.
+    For each i that is the minimum of ``least[j] + entropy(cells j ... i)`` over j <= i.
+    The j at which it is found never falls as i grows (the quadrangle inequality of
+    clusters on a line). So it is sought between the values of two neighbours that are
+    known already. The middle i comes first, then the quarters, and so on, all i of a
+    level at once.
+
+    Parameters
+    ----------
+    least : ndarray of shape (n_cells + 1,)
+        Least entropy of the first j cells so far.
+    cells : ndarray of int, shape (n_cells + 1,)
+        Numbers of distinct scores below the cuts of the cells.
+    sums : ndarray of shape (2, n_scores + 1)
+        See `_entropy`.
+
+    Returns
+    -------
+    minimum : ndarray of shape (n_cells + 1,)
+        Least entropy of the first i cells.
+    last_cut : ndarray of int, shape (n_cells + 1,)
+        The first j at which it is found.
     """
     n_cells = len(cells) - 1
     minimum = np.zeros(n_cells + 1)
@@ -195,16 +217,18 @@ def _with_one_bin_more(least, cells, sums):
         # The i of a level, and between which j each is sought.
         i = np.arange(step, n_cells + 1, 2 * step)
         low = last_cut[i - step]
-        high = np.where(
-            i + step <= n_cells, last_cut[np.minimum(i + step, n_cells)], n_cells
-        )
+        has_next = i + step <= n_cells
+        next_cut = last_cut[np.minimum(i + step, n_cells)]
+        high = np.where(has_next, next_cut, n_cells)
         # The values of all these pairs in one array, i after i.
         lengths = np.minimum(high, i) - low + 1
         starts = np.cumsum(lengths) - lengths
         j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
         value = least[j] + _entropy(sums, cells[j], cells[np.repeat(i, lengths)])
-        # Their least ones, and the first j at which each is found.
+        # The minimum for each i, and the first j at which it is found.
         minimum[i] = np.minimum.reduceat(value, starts)
-        found = np.flatnonzero(value == np.repeat(minimum[i], lengths))
-        last_cut[i] = j[found[np.searchsorted(found, starts)]]
+        is_minimum = value == np.repeat(minimum[i], lengths)
+        places = np.flatnonzero(is_minimum)
+        first_places = places[np.searchsorted(places, starts)]
+        last_cut[i] = j[first_places]
     return minimum, last_cut

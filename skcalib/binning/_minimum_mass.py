@@ -59,6 +59,7 @@ class MinimumMass(BaseBinning):
         return self._base().needs_labels
 
     def _base(self):
+        """Return the base strategy, as an object."""
         return check_binning(self.base, EqualWidth())
 
     def _edges(self, scores, y, sample_weight):
@@ -66,17 +67,16 @@ class MinimumMass(BaseBinning):
         enough weight; what is left over at the end joins the last one.
         """
         check_number(self.min_weight, "min_weight", above=0, infinite=True)
-        edges = np.asarray(
-            self._base()._edges(scores, y, sample_weight), dtype=np.float64
-        )
-        mass = np.bincount(
-            assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1
-        )
-        closed = []
+        edges = self._base()._edges(scores, y, sample_weight)
+        edges = np.asarray(edges, dtype=np.float64)
+        bins = assign_bins(scores, edges)
+        mass = np.bincount(bins, weights=sample_weight, minlength=len(edges) - 1)
+        # indices of the upper edges of the merged bins
+        ends = []
         held = 0.0
         for j, weight in enumerate(mass):
             held += weight
             if held >= self.min_weight * (1 - WEIGHT_TOLERANCE):
-                closed.append(j + 1)
+                ends.append(j + 1)
                 held = 0.0
-        return np.concatenate((edges[:1], edges[closed[:-1]], edges[-1:]))
+        return np.concatenate((edges[:1], edges[ends[:-1]], edges[-1:]))

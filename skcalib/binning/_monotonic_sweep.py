@@ -69,7 +69,9 @@ class MonotonicSweep(BaseBinning):
         return cuts_of(self.base) is equal_width_below
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges of the most bins whose event frequencies rise."""
+        """Return the edges of the most bins whose event frequencies rise; see
+        `BaseBinning._edges`.
+        """
         below = cuts_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)
         n_bins, cuts = sweep(table, below)
@@ -79,26 +81,38 @@ class MonotonicSweep(BaseBinning):
 
 
 def cuts_of(base):
-    """Return the function that finds the cuts that a sweep with this base goes
-    through.
+    """Return the function that places the cuts of a sweep, `equal_mass_below` or
+    `equal_width_below`, for the base strategy of a `MonotonicSweep`; None means
+    `EqualMass`.
     """
-    for strategy, below in (
-        (EqualMass, equal_mass_below),
-        (EqualWidth, equal_width_below),
-    ):
-        if isinstance(EqualMass() if base is None else base, strategy):
-            return below
+    if base is None or isinstance(base, EqualMass):
+        return equal_mass_below
+    if isinstance(base, EqualWidth):
+        return equal_width_below
     raise TypeError(
         f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {base!r}."
     )
 
 
 def equal_mass_below(table, n_bins, cut):
-    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal mass,
-    arrays of one shape.
+    """Return how many distinct scores lie below cuts of partitions of equal mass.
 
     Cut c lies just above the first score up to which the rows have c / n_bins of all
     weight.
+
+    Parameters
+    ----------
+    table : DistinctScores
+        The distinct scores.
+    n_bins : int or ndarray of int, shape (m,)
+        Number of bins of each partition.
+    cut : ndarray of int, shape (m,)
+        Number of each cut, from 0 (below all scores) to n_bins (above all).
+
+    Returns
+    -------
+    n_below : ndarray of int, shape (m,)
+        Numbers of scores.
     """
     # cumulative: entry k is the weight of the first k distinct scores, the last is all
     weight_up_to = table.weight
@@ -108,30 +122,33 @@ def equal_mass_below(table, n_bins, cut):
         reached = -(-cut * int(total) // n_bins)
     else:
         reached = cut * (total * (1 - WEIGHT_TOLERANCE)) / n_bins
-    below = np.searchsorted(
-        weight_up_to, np.asarray(reached, dtype=weight_up_to.dtype), side="left"
-    )
-    return np.where(cut == n_bins, len(table.scores), below)
+    reached = np.asarray(reached, dtype=weight_up_to.dtype)
+    n_below = np.searchsorted(weight_up_to, reached, side="left")
+    return np.where(cut == n_bins, len(table.scores), n_below)
 
 
 def equal_width_below(table, n_bins, cut):
-    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal width,
-    arrays of one shape.
+    """Return how many distinct scores lie below cuts of partitions of equal width, the
+    cut c at c / n_bins; arguments and result are those of `equal_mass_below`.
     """
     edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
-    below = np.searchsorted(table.scores, edge, side="right")
-    return np.where(cut == 0, 0, np.where(cut == n_bins, len(table.scores), below))
+    n_below = np.searchsorted(table.scores, edge, side="right")
+    n_below = np.where(cut == n_bins, len(table.scores), n_below)
+    return np.where(cut == 0, 0, n_below)
 
 
 def finest_cuts(table, below):
-    """Return the cuts if no partition stops a sweep: of as many bins as distinct
-    scores, by mass one for each score.
+    """Return the cuts (numbers of distinct scores below each) if no partition stops a
+    sweep: of as many bins as distinct scores. By mass that is one bin for each score.
     """
-    cuts = np.arange(len(table.scores) + 1)
-    return cuts if below is equal_mass_below else below(table, len(table.scores), cuts)
+    n_scores = len(table.scores)
+    cuts = np.arange(n_scores + 1)
+    if below is equal_mass_below:
+        return cuts
+    return below(table, n_scores, cuts)
 
 
-def sweep(table: DistinctScores, below: Callable[..., Any]) -> int:
+def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.ndarray]:
     """Find the largest B up to the number of distinct scores for which 2, ..., B bins
     all have rising frequencies.
 
@@ -153,34 +170,32 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> int:
     """
     limit = len(table.scores)
     # Averages of rising frequencies rise, for every B. The first scores mostly tell.
-    for looked_at in (slice(_BLOCK_CUTS), slice(None)):
-        events = np.diff(table.positives[looked_at])
-        if not in_order(events / np.diff(table.weight[looked_at])):
-            break
-    else:
+    if _rises(table, slice(_BLOCK_CUTS)) and _rises(table, slice(None)):
         return limit, finest_cuts(table, below)
 
     # Bins left of the first positive have frequency 0 and bins right of the last
-    # negative 1: nothing falls there.
-    first = np.searchsorted(table.positives, table.positives[:1], side="right")[0] - 1
+    # negative 1: nothing falls there. `first` and `last` are these two scores.
+    n_up_to_first = np.searchsorted(table.positives, table.positives[:1], side="right")
+    first = n_up_to_first[0] - 1
     n_negatives = table.weight[-1] - table.positives[-1]
     all_negatives_at = bisect_left(
         range(limit), n_negatives, key=lambda k: table.weight[k] - table.positives[k]
     )
     last = all_negatives_at - 1
+    # Their places as shares of the mass, or of the width.
     if below is equal_mass_below:
-        share = table.weight[[first, last + 1]] / table.weight[-1]
+        low, high = table.weight[[first, last + 1]] / table.weight[-1]
     else:
-        share = table.scores[[first, last]].astype(float)
+        low, high = table.scores[[first, last]].astype(float)
 
     # Numbers of bins are tried in blocks, the larger the fewer cuts they have there.
     start = 2
     falling = None
     while start <= limit and falling is None:
-        cuts_of_start = int(start * (share[1] - share[0]) + 5)
+        cuts_of_start = int(start * (high - low) + 5)
         size = min(start, max(1, _BLOCK_CUTS // cuts_of_start))
         numbers = np.arange(start, min(start + size, limit + 1))
-        falling = _first_falling(table, below, numbers, *share)
+        falling = _first_falling(table, below, numbers, low, high)
         start += size
     n_bins = limit
     if falling is not None:
@@ -188,24 +203,38 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> int:
     return n_bins, below(table, n_bins, np.arange(n_bins + 1))
 
 
-def _first_falling(table, below, n_bins, low, high):
-    """Return the first of several bin counts for which the event frequency falls from a
-    bin to the next, or None.
+def _rises(table, scores):
+    """Return whether the event frequencies of a slice of the distinct scores rise."""
+    events = np.diff(table.positives[scores])
+    return in_order(events / np.diff(table.weight[scores]))
 
-    Frequencies may fall between two shares only, of the mass or of the width.
+
+def _first_falling(table, below, n_bins, low, high):
+    """Return the first of several numbers of bins for which the event frequency falls
+    from a bin to the next, or None.
+
+    Parameters
+    ----------
+    table : DistinctScores
+        The distinct scores.
+    below : callable
+        `equal_mass_below` or `equal_width_below`.
+    n_bins : ndarray of int, shape (m,)
+        Numbers of bins to try.
+    low, high : float
+        Shares of the mass, or of the width, between which frequencies may fall.
     """
-    # 1. The cuts of each count that may matter. One cut more than needed on either
+    # 1. The cuts of each number that may matter. One cut more than needed on either
     # side: rounding of the products cannot matter then.
-    low = np.maximum(np.floor(n_bins * low) - 1, 0).astype(np.int64)
-    high = np.minimum(np.ceil(n_bins * high) + 1, n_bins).astype(np.int64)
-    n_cuts = high - low + 1
-    # All of them in one array: `owner` is the place of the count in `n_bins`, `cut`
-    # the number of the cut, from `low` to `high`.
+    first_cut = np.maximum(np.floor(n_bins * low) - 1, 0).astype(np.int64)
+    last_cut = np.minimum(np.ceil(n_bins * high) + 1, n_bins).astype(np.int64)
+    n_cuts = last_cut - first_cut + 1
+    # All of them in one array: `owner` is the place of the number in `n_bins`, `cut`
+    # the number of the cut, from the first to the last.
     owner = np.repeat(np.arange(len(n_bins)), n_cuts)
     start = np.cumsum(n_cuts) - n_cuts
-    cut = np.arange(len(owner)) + np.repeat(low - start, n_cuts)
+    cut = np.arange(len(owner)) + np.repeat(first_cut - start, n_cuts)
     n_below = below(table, n_bins[owner], cut)
-
     # 2. The bins between them; empty ones are skipped.
     is_bin = (owner[1:] == owner[:-1]) & (n_below[1:] > n_below[:-1])
     bins = np.flatnonzero(is_bin)
@@ -214,9 +243,9 @@ def _first_falling(table, below, n_bins, low, high):
     owner = owner[bins]
     events = table.positives[right] - table.positives[left]
     frequency = events / (table.weight[right] - table.weight[left])
-
-    # 3. The first fall from a bin to the next one of the same count.
+    # 3. The first fall from a bin to the next one of the same number.
     falls = (frequency[1:] < frequency[:-1]) & (owner[1:] == owner[:-1])
     if not falls.any():
         return None
-    return int(n_bins[owner[1:][np.argmax(falls)]])
+    first_fall = np.argmax(falls)
+    return int(n_bins[owner[1:][first_fall]])

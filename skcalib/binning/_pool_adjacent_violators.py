@@ -37,8 +37,11 @@ class PoolAdjacentViolators(BaseBinning):
     _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
+        """Return edges between the blocks of the isotonic fit; see
+        `BaseBinning._edges`.
+        """
         table = DistinctScores.from_rows(scores, y, sample_weight)
-        blocks = isotonic_regression(
-            table.event_frequency, weights=np.diff(table.weight)
-        ).blocks
-        return edges_above(table.scores, blocks[1:-1] - 1)
+        fit = isotonic_regression(table.event_frequency, weights=np.diff(table.weight))
+        # `blocks` are the indices at which blocks begin, and the number of scores.
+        last_of_block = fit.blocks[1:-1] - 1
+        return edges_above(table.scores, last_of_block)

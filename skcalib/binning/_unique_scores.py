@@ -29,6 +29,7 @@ class UniqueScores(BaseBinning):
     _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
+        """Return edges between the distinct scores; see `BaseBinning._edges`."""
         ordered = sorted_scores(scores)
         distinct = ordered[first_rows(ordered)]
         return edges_between(distinct[:-1], distinct[1:])

@@ -240,13 +240,18 @@ def validity_curve(
     data = check_rows_or_bins(
         y_true, y_proba, binning=binning, multiclass=multiclass, **rows
     )
-    statistics = next(binary_tasks(data, multiclass)).statistics(strategy, moments=1)
-    filled = statistics.weight > 0
-    gaps = np.abs(statistics.event_frequency - statistics.mean_score)[filled]
+    task = next(binary_tasks(data, multiclass))
+    statistics = task.statistics(strategy, moments=1)
+    # The gaps of the filled bins in increasing order, and the share of the weight in
+    # the first 0, 1, ... of them.
+    is_filled = statistics.weight > 0
+    gaps = np.abs(statistics.event_frequency - statistics.mean_score)[is_filled]
     order = np.argsort(gaps)
     gaps = gaps[order]
-    reached = np.append(0.0, np.cumsum(statistics.share[filled][order]))
+    shares = statistics.share[is_filled][order]
+    cumulative = np.append(0.0, np.cumsum(shares))
     if epsilons is None:
+        # 0 and each distinct gap: where the curve steps
         steps = np.append(0.0, gaps)
         epsilons = steps[first_rows(steps)]
     else:
@@ -255,11 +260,12 @@ def validity_curve(
     if conditional:
         validity = (n_within == len(gaps)).astype(np.float64)
     else:
-        validity = np.minimum(reached / reached[-1], 1.0)[n_within]
+        validity = np.minimum(cumulative / cumulative[-1], 1.0)[n_within]
     return ValidityShares(epsilons, validity)
 
 
 def _check_epsilons(epsilons):
+    """Return tolerances (k,) as numbers; raise unless they increase from 0 or more."""
     epsilons = as_numbers(epsilons, "epsilons")
     if (
         epsilons.ndim != 1

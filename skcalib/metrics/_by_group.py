@@ -145,19 +145,26 @@ class GroupCalibration(ResultTable):
                 ' side. Make it with "two-sided" to compare groups.'
             )
         first, second = np.triu_indices(len(self), 1)
-        below, above = self.bias - self.bias_low, self.bias_high - self.bias
         difference = self.bias[first] - self.bias[second]
+        # Newcombe's interval of a difference: its lower limit is as far away as the
+        # lower limit of the first and the upper limit of the second together, by the
+        # root of the sum of squares; its upper limit the other way round.
+        below = self.bias - self.bias_low
+        above = self.bias_high - self.bias
         lower = np.hypot(below[first], above[second])
         upper = np.hypot(above[first], below[second])
+        # The p-value is that of a normal estimate whose interval reaches as far
+        # towards 0.
         z = ndtri((1 + self.confidence_level) / 2)
         toward_zero = np.where(difference > 0, lower, upper)
         with np.errstate(divide="ignore", invalid="ignore"):
             pvalue = 2 * ndtr(-z * np.abs(difference) / toward_zero)
-        # two groups without any spread differ for certain, or not at all
-        pvalue[toward_zero == 0] = difference[toward_zero == 0] == 0
+        # Two groups without any spread differ for certain (p = 0), or not at all.
+        is_certain = toward_zero == 0
+        pvalue[is_certain] = difference[is_certain] == 0
         adjusted = np.full(len(pvalue), np.nan)
-        known = ~np.isnan(pvalue)
-        adjusted[known] = holm(pvalue[known])
+        is_known = ~np.isnan(pvalue)
+        adjusted[is_known] = holm(pvalue[is_known])
         return GroupDifferences(
             group=self.group[first],
             other=self.group[second],
@@ -206,18 +213,18 @@ class GroupCalibrationByModel(dict):
         """
         import pandas as pd
 
-        parts = []
+        frames = []
         for name, table in self.items():
-            part = table.to_frame()
-            part.insert(0, "model", name)
-            parts.append(part)
-        return pd.concat(parts, ignore_index=True)
+            frame = table.to_frame()
+            frame.insert(0, "model", name)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
 
     def _repr_html_(self):
-        return "".join(
-            f"<p>{escape(str(name))}</p>{table._repr_html_()}"
-            for name, table in self.items()
-        )
+        html = ""
+        for name, table in self.items():
+            html += f"<p>{escape(str(name))}</p>{table._repr_html_()}"
+        return html
 
 
 @hint_at_keywords
@@ -444,12 +451,11 @@ def calibration_by_group(
             y_true, y_proba, multiclass=multiclass, drop=False, **rows
         )
         resolve_multiclass(multiclass, data)
-        # for its warning: each group is scaled by itself
+        # For its warning alone: the weights are scaled group by group below.
         counted_rows(data, weight_type)
-        if clusters is None:
-            cluster = None
-        else:
-            cluster = check_groups(clusters, len(data.scores), name="clusters")[1]
+        cluster = None
+        if clusters is not None:
+            _, cluster = check_groups(clusters, len(data.scores), name="clusters")
         strategy = check_binning(binning, EqualMass("cube_root"))
         names, codes = group_codes(groups, data, max_bins=max_bins, takes_max_bins=True)
         if min_group_size is not None:
@@ -466,7 +472,7 @@ def calibration_by_group(
     )
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
-        # one for all groups is enough
+        # one such warning for all groups is enough, and given elsewhere
         warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)
         errors = _errors(
             samples,
@@ -480,15 +486,25 @@ def calibration_by_group(
         )
     if clusters is not None:
         _warn_of_few_events(table)
-    # NaN comes last
-    keys = {"sorted": np.arange(len(names)), "given": first, "error": -table.error}
-    rows = np.argsort(keys[order], kind="stable")
+    # The table is sorted by name so far; a NaN error comes last.
+    if order == "given":
+        table = _sorted_rows(table, first)
+    elif order == "error":
+        table = _sorted_rows(table, -table.error)
+    return table
+
+
+def _sorted_rows(table, key):
+    """Return a table with its rows in increasing order of a key (n_rows,)."""
+    rows = np.argsort(key, kind="stable")
     columns = {name: column[rows] for name, column in table.columns().items()}
     return replace(table, **columns)
 
 
 def _by_model(y_true, models, groups, options):
-    """Return the table of each model."""
+    """Return the table of each model, `models` being a dict from its name to its
+    probabilities, with the other arguments of `calibration_by_group`.
+    """
     if not models:
         raise ValueError("y_proba is an empty dict: it must hold at least one model.")
     tables = GroupCalibrationByModel()
@@ -498,6 +514,9 @@ def _by_model(y_true, models, groups, options):
 
 
 def _check_alternative(alternative, confidence_level):
+    """Raise for an unknown alternative, and for a one-sided limit that would lie beyond
+    the estimate.
+    """
     check_option(alternative, "alternative", _ALTERNATIVES)
     if alternative != "two-sided" and confidence_level <= 0.5:
         raise ValueError(
@@ -506,31 +525,55 @@ def _check_alternative(alternative, confidence_level):
 
 
 def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_type):
-    """Return the groups that have rows, their samples, and the first row of each."""
+    """Split validated rows by group.
+
+    Parameters
+    ----------
+    data : ScoredLabels
+        The n rows; those of weight zero are among them.
+    names : ndarray of shape (n_names,)
+        Names of the groups.
+    codes : ndarray of int, shape (n,)
+        Index of each row's group among the names.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    multiclass, weight_type : str
+        See `calibration_by_group`.
+    strategy : BaseBinning
+        The bins.
+
+    Returns
+    -------
+    names : ndarray
+        Names of the groups that have rows.
+    samples : list of Sample
+        The rows of each.
+    first : list of int
+        The first row of each.
+    """
     present = []
     samples = []
     first = []
     for code, rows in split_by_group(data, codes):
-        task = one_task(
-            counted_rows(data.at(rows), weight_type, warns=False), multiclass
+        group = counted_rows(data.at(rows), weight_type, warns=False)
+        task = one_task(group, multiclass)
+        sample = Sample(
+            task.statistics(strategy),
+            task,
+            strategy,
+            taken(cluster, rows),
+            weight_type == "importance",
         )
-        samples.append(
-            Sample(
-                task.statistics(strategy),
-                task,
-                strategy,
-                taken(cluster, rows),
-                weight_type == "importance",
-            )
-        )
+        samples.append(sample)
         present.append(code)
         first.append(rows[0])
     return names[present], samples, first
 
 
 def _statistics_by_group(mapping, groups, weight_type):
-    """Return the keys of the mapping, sorted, their samples, and the place of each key
-    in the mapping.
+    """Return the names of the groups (the sorted keys of a dict of `BinStatistics`),
+    their `Sample`s, and the place of each in the dict. For the other arguments see
+    `calibration_by_group`.
     """
     if not is_predicted_class(groups):
         raise ValueError(
@@ -561,8 +604,8 @@ def _statistics_by_group(mapping, groups, weight_type):
 
 
 def _sorted_names(names):
-    """Return names in order, None last; names that do not compare are in the order of
-    their texts.
+    """Return a list of names in order, None last; names that cannot be compared are
+    sorted by their texts.
     """
     known = [name for name in names if name is not None]
     try:
@@ -573,8 +616,8 @@ def _sorted_names(names):
 
 
 def _as_array(names):
-    """Return names as an array of their own type where they share a plain one, else of
-    objects.
+    """Return a list of names as an array: of their own type where they share a plain
+    one, else of objects.
     """
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
@@ -583,18 +626,37 @@ def _as_array(names):
 
 
 def _errors(samples, params, resampling, confidence_level, progress):
-    """Return the errors and their limits, three arrays: NaN where bins have too few
-    rows for a debiased error.
+    """Return the calibration error of each sample with its limits.
+
+    Parameters
+    ----------
+    samples : list of Sample
+        The groups.
+    params : dict
+        `norm` and `method` of the binned error.
+    resampling : Resampling
+        What is drawn for the limits.
+    confidence_level : float
+        Coverage of each interval.
+    progress : Progress
+        Writes how many groups are done.
+
+    Returns
+    -------
+    errors : ndarray of shape (3, n_samples)
+        Errors, lower and upper limits: NaN where bins have too few rows for a debiased
+        error.
     """
     is_debiased = resolved_method(**params) in ("debiased", "unbiased")
     errors = np.full((3, len(samples)), np.nan)
-    places = []
+    has_error = []
     for place, sample in enumerate(samples):
         if not (is_debiased and has_thin_bins(sample.statistics)):
-            places.append(place)
+            has_error.append(place)
 
-    def asked():
-        for place in places:
+    def each_hypotheses():
+        """Store the error of each group, and yield the hypotheses for its limits."""
+        for place in has_error:
             progress(
                 f"errors of {place:,} of {len(samples):,} groups", place / len(samples)
             )
@@ -603,13 +665,25 @@ def _errors(samples, params, resampling, confidence_level, progress):
             )
             yield hypotheses
 
-    limits = list(limits_of_each(asked(), (1 - confidence_level) / 2))
-    errors[1:, places] = np.array(limits).reshape(-1, 2).T
+    limits = list(limits_of_each(each_hypotheses(), (1 - confidence_level) / 2))
+    errors[1:, has_error] = np.array(limits).reshape(-1, 2).T
     return errors
 
 
 def _table(names, samples, errors, confidence_level, adjustment, alternative):
-    """Return the table in the order of the names."""
+    """Return the `GroupCalibration` of some groups, in their order.
+
+    Parameters
+    ----------
+    names : ndarray of shape (n_groups,)
+        Names.
+    samples : list of Sample
+        The rows, or sums of bins, of each.
+    errors : ndarray of shape (3, n_groups)
+        Calibration errors and their limits.
+    confidence_level, adjustment, alternative
+        See `calibration_by_group`.
+    """
     # of integer dtype where each row counts once in all groups
     n = np.array([sample.n for sample in samples])
     mean_score = np.array([sample.mean_score for sample in samples])
@@ -659,31 +733,37 @@ def _table(names, samples, errors, confidence_level, adjustment, alternative):
 
 
 def binomial_pvalue(n_events, n, score, alternative):
-    """Return the p-value of k events among n rows of one score, by the binomial
-    distribution; weights may be fractions.
+    """Return the p-values (m,) of the binomial tests of k events among n rows of one
+    score, all arrays of shape (m,). Weights may be fractions.
+
+    The alternative "greater" says that the event frequency is greater than the score.
     """
-    # P(X >= k) = I_s(k, n - k + 1), 1 for k = 0
-    greater = np.where(
-        n_events > 0, betainc(np.maximum(n_events, 1e-9), n - n_events + 1, score), 1.0
-    )
-    rest = n - n_events
-    less = np.where(
-        rest > 0, betainc(np.maximum(rest, 1e-9), n_events + 1, 1 - score), 1.0
-    )
+    # P(X >= k) = I_s(k, n - k + 1), the regularised incomplete beta function; 1 for
+    # k = 0. P(X <= k) is the same for the non-events.
+    n_others = n - n_events
+    greater = betainc(np.maximum(n_events, 1e-9), n_others + 1, score)
+    greater = np.where(n_events > 0, greater, 1.0)
+    less = betainc(np.maximum(n_others, 1e-9), n_events + 1, 1 - score)
+    less = np.where(n_others > 0, less, 1.0)
     return one_side(greater, less, alternative)
 
 
 def jeffreys_pvalue(n_events, n, score, alternative):
-    """Return the probability that the frequency is on the other side of the score,
-    after k events among n rows and Jeffreys' prior.
+    """Return the posterior probability (m,) that the frequency is on the other side of
+    the score, after k events among n rows and Jeffreys' prior Beta(1/2, 1/2). All
+    arrays have shape (m,); for "two-sided" it is twice the smaller side.
     """
-    a, b = n_events + 0.5, n - n_events + 0.5
-    return one_side(betainc(a, b, score), betainc(b, a, 1 - score), alternative)
+    a = n_events + 0.5
+    b = n - n_events + 0.5
+    below_score = betainc(a, b, score)
+    above_score = betainc(b, a, 1 - score)
+    return one_side(below_score, above_score, alternative)
 
 
 def _known_law(sample, alternative):
-    """Return the distribution of the p-value of a calibrated group, where it is known
-    exactly, else None.
+    """Return the distribution of the p-value of a calibrated `Sample`, as
+    `pvalue_distribution` does, where it is known exactly; None for clusters and
+    importance weights.
     """
     if sample.cluster is not None or sample.importance:
         return None
@@ -691,6 +771,9 @@ def _known_law(sample, alternative):
 
 
 def _warn_of_few_events(table):
+    """Warn of the groups of a table, made with clusters, in which fewer than 40 events
+    or non-events are expected.
+    """
     expected = table.n * np.minimum(table.mean_score, 1 - table.mean_score)
     few = table.group[expected < FEW_EVENTS].tolist()
     if few:

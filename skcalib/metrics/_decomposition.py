@@ -212,6 +212,13 @@ def log_loss_decomposition(
 
 
 def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
+    """Return the `ScoreDecomposition` of a proper score, averaged over the binary
+    problems.
+
+    ``expected_score(frequency, forecast)`` is the expected score of a forecast for
+    events of a frequency; `rows` are the arguments about rows of `brier_decomposition`,
+    by their names.
+    """
     strategy = check_binning(binning, PoolAdjacentViolators())
     data = check_rows_or_bins(
         y_true,
@@ -221,20 +228,23 @@ def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
         multilabel=True,
         **rows,
     )
-    parts = []
+    terms = []
     for task in binary_tasks(data, multiclass, pooled=True):
-        parts.append(_parts(expected_score, task, strategy))
-    return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
+        terms.append(_terms(expected_score, task, strategy))
+    return ScoreDecomposition(*np.mean(terms, axis=0).tolist())
 
 
-def _parts(expected_score, task, strategy):
-    """Return miscalibration, discrimination and uncertainty of a score, in the bins of
-    a strategy.
+def _terms(expected_score, task, strategy):
+    """Return miscalibration, discrimination and uncertainty of a proper score for a
+    binary problem, in the bins of a strategy; for `expected_score` see
+    `_decomposition`.
     """
     bins = task.statistics(strategy)
     share = bins.share
     frequency = bins.event_frequency
     base_rate = bins.weighted_label.sum() / bins.weight.sum()
+    # The isotonic fit takes the score of the samples themselves, given bins that of
+    # their mean scores.
     if isinstance(strategy, PoolAdjacentViolators) and not isinstance(task, BinnedTask):
         scores = expected_score(task.labels, task.scores.astype(np.float64))
         score = np.average(scores, weights=task.sample_weight)

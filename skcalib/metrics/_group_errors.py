@@ -29,6 +29,7 @@ class GroupErrors(dict):
         return pd.DataFrame(self._columns())
 
     def _columns(self):
+        """Return the columns of the table by name."""
         return {"group": list(self), "error": list(self.values())}
 
     def _repr_html_(self):

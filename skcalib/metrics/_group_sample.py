@@ -26,8 +26,20 @@ from skcalib.binning import BaseBinning
 
 
 class Sample(NamedTuple):
-    """The bins of a sample, its rows, their binning and clusters, or None, and whether
-    weights are of importance.
+    """A group of rows, or one of two samples that are compared.
+
+    Parameters
+    ----------
+    statistics : BinStatistics
+        Its bins.
+    task : BinaryTask or None
+        Its rows, where they are known.
+    binning : BaseBinning or None
+        The strategy that made the bins.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    importance : bool
+        Whether weights correct the sample, and do not count rows.
     """
 
     statistics: BinStatistics
@@ -39,8 +51,8 @@ class Sample(NamedTuple):
     @property
     def n(self):
         """How many rows the sample is worth: an int where each row counts once."""
-        counts = np.array_equal(self.statistics.count, self.statistics.weight)
-        if counts:
+        each_counts_once = np.array_equal(self.statistics.count, self.statistics.weight)
+        if each_counts_once:
             return int(self.statistics.count.sum())
         return self.statistics.total_weight
 
@@ -55,8 +67,8 @@ class Sample(NamedTuple):
         return self.statistics.weighted_label.sum() / self.statistics.total_weight
 
     def scores(self):
-        """Return scores and weights, of two points a bin where the rows are not
-        known.
+        """Return scores and weights of the rows; where these are not known, of two
+        points in each bin that stand for them.
         """
         if self.task is None:
             return Cells.of_bins(self.statistics).two_points()
@@ -64,41 +76,50 @@ class Sample(NamedTuple):
 
     def bias_test(self, confidence_level, alternative="two-sided"):
         """Return the `BiasTest` of mean score minus event frequency, and why it has no
-        limits.
+        limits (else an empty text).
+
+        A one-sided `alternative` is about the event frequency: "greater" or "less" than
+        the scores say. Its limit has the confidence level by itself.
         """
         if alternative == "two-sided":
             return self._two_sided_bias_test(confidence_level)
         # A one-sided limit is that of a two-sided interval with twice as much outside.
         test, reason = self._two_sided_bias_test(2 * confidence_level - 1)
         bias = self.mean_score - self.event_frequency
-        if alternative == "greater":  # of the event frequency
+        is_greater = alternative == "greater"
+        if is_greater:
             is_on_side = bias < 0
         else:
             is_on_side = bias > 0
         pvalue = half_pvalue(test.pvalue, is_on_side)
+        # Independent rows have the exact p-value of one side.
         if not reason and self.cluster is None and not self.importance:
             scores, weight = self.scores()
             events = self.statistics.weighted_label.sum()
-            pvalue = one_side(*event_count_tails(scores, events, weight), alternative)
+            at_least, at_most = event_count_tails(scores, events, weight)
+            pvalue = one_side(at_least, at_most, alternative)
         bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
         if test.bias_pvalue == test.pvalue:
             bias_pvalue = pvalue
-        if reason:
-            low = np.nan if alternative == "greater" else test.low
-            high = test.high if alternative == "greater" else np.nan
-            return BiasTest(1.0, low, high, 1.0), reason
-        # The other limit is the bias that a frequency of 1 or 0 would make.
-        if alternative == "greater":
+        if is_greater:
+            # The other limit is the bias that a frequency of 1 would make.
             low = self.mean_score - 1
             high = test.high
         else:
             low = test.low
             high = self.mean_score
+        if reason and is_greater:
+            low = np.nan
+        elif reason:
+            high = np.nan
+        if reason:
+            return BiasTest(1.0, low, high, 1.0), reason
         return BiasTest(float(pvalue), low, high, float(bias_pvalue)), reason
 
     def _two_sided_bias_test(self, confidence_level):
-        """Return the two-sided `BiasTest`, of rows where clusters or importance weights
-        need them, and why it has no limits.
+        """Return the two-sided `BiasTest` of mean score minus event frequency, and why
+        it has no limits (else an empty text). Clusters and importance weights need the
+        rows.
         """
         scores, weight = self.scores()
         if self.task is not None and (self.importance or self.cluster is not None):
@@ -120,23 +141,23 @@ class Sample(NamedTuple):
         return test, ""
 
     def error_hypotheses(self, params, resampling):
-        """Return the calibration error with these parameters, and the hypotheses about
-        it.
+        """Return the binned calibration error of the sample, and the `Hypotheses` for
+        its limits.
+
+        `params` are `norm` and `method` of the error; `resampling` says what is drawn.
         """
-        params = {"binning": self.binning, **params}
         is_binned = self.task is None or self._bins_tell_all(params["method"])
         if is_binned:
             data = BinnedTask(self.statistics)
-            params["binning"] = None
+            error = BinnedError(binning=None, **params)
         else:
             scores, labels, weight = self.task
             data = check_rows_or_bins(
                 labels, scores, sample_weight=weight, multiclass="auto", drop=False
             )
-        error = BinnedError(**params)
-        hypotheses = error_hypotheses(
-            error, data, resampling._replace(cluster=self.cluster)
-        )
+            error = BinnedError(binning=self.binning, **params)
+        resampling = resampling._replace(cluster=self.cluster)
+        hypotheses = error_hypotheses(error, data, resampling)
         if is_binned:
             power = hypotheses.observed
         else:
@@ -152,7 +173,11 @@ class Sample(NamedTuple):
 
 
 def one_side(greater, less, alternative):
-    """Return the p-values of an alternative for those of both sides."""
+    """Return the p-values (m,) of an alternative for the p-values of both sides: twice
+    the smaller one, at most 1, for "two-sided".
+    """
     if alternative == "two-sided":
         return np.minimum(2 * np.minimum(greater, less), 1.0)
-    return greater if alternative == "greater" else less
+    if alternative == "greater":
+        return greater
+    return less

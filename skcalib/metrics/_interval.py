@@ -175,8 +175,8 @@ def calibration_error_interval(
     check_int(n_resamples, "n_resamples")
     check_option(interval, "interval", _KINDS)
     metric, metric_params = unwrapped_metric(metric, metric_params)
-    row = metric_of(metric)
-    kind = _resolved_kind(interval, metric, row)
+    registered = metric_of(metric)
+    kind = _resolved_kind(interval, metric, registered)
     _check_stratify(stratify, kind, clusters)
     rows = MetricInput.of(
         y_true,
@@ -192,7 +192,8 @@ def calibration_error_interval(
     rng = check_random_state(random_state)
     tail = (1 - confidence_level) / 2
     if kind == "inverted":
-        error = row.error_of(metric_params)
+        # The error draws labels and is tested for many hypotheses.
+        error = registered.error_of(metric_params)
         estimate = _checked_number(rows.error_value(error))
         progress = Progress("calibration_error_interval", verbose)
         importance = weight_type == "importance"
@@ -200,7 +201,8 @@ def calibration_error_interval(
         hypotheses = error_hypotheses(error, rows.data, resampling)
         low, high = inverted_limits(hypotheses, tail)
         return IntervalEstimate(estimate, low, high)
-    warn(_OF_BASIC)
+    # The metric is called for each resample of the rows.
+    warn(_BASIC_WARNING)
     estimate = _checked_number(rows.value(metric, **metric_params))
     low, high = basic_limits(
         partial(rows.value, metric, **metric_params),
@@ -214,8 +216,8 @@ def calibration_error_interval(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    if row is not None:
-        least, largest = row.limits
+    if registered is not None:
+        least, largest = registered.limits
         low = min(max(low, least), largest)
         high = min(max(high, least), largest)
     return IntervalEstimate(estimate, low, high)
@@ -259,7 +261,10 @@ class MetricInput:
         pos_label,
         labels,
     ):
-        """Validate the arguments of an interval or a test."""
+        """Validate the arguments of an interval or a test, which are those of
+        `calibration_error_interval`; `binning` and `multiclass` are parameters of the
+        metric.
+        """
         data = check_rows_or_bins(
             y_true,
             y_proba,
@@ -275,17 +280,17 @@ class MetricInput:
         cluster = None
         if clusters is not None:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
-        # Only what is given: a metric of the user may lack the rest.
-        given = {}
+        # Only arguments that are not None: a metric of the user may lack the others.
+        described = {}
         if pos_label is not None:
-            given["pos_label"] = pos_label
+            described["pos_label"] = pos_label
         if labels is not None:
-            given["labels"] = labels
+            described["labels"] = labels
         if isinstance(data, BinnedTask):
             y_true = data.bins
         elif data.sample_weight is not None:
-            given["sample_weight"] = data.sample_weight
-        return cls(y_true, y_proba, given, data, cluster)
+            described["sample_weight"] = data.sample_weight
+        return cls(y_true, y_proba, described, data, cluster)
 
     @property
     def kept(self):
@@ -296,18 +301,25 @@ class MetricInput:
         return data.at(data.kept)
 
     def error_value(self, error):
-        """Return the value of an error, of the samples that are validated already."""
+        """Return the value of a `CalibrationError` for the samples, which are not
+        validated again unless the error has groups.
+        """
         if error.groups is not None:
             # The groups have an entry for each row that was given.
             return error.value(self.y_true, self.y_proba, **self.described)
         return error.value(self.kept)
 
     def value(self, metric, **params):
-        """Return the value of any metric, of the arguments as they were given."""
+        """Return the value of any metric, called with the arguments as they were
+        given.
+        """
         return metric(self.y_true, self.y_proba, **self.described | params)
 
 
 def _checked_number(estimate):
+    """Return what a metric returned as a float; raise a TypeError unless it is a
+    number.
+    """
     if not isinstance(estimate, Real):
         raise TypeError(
             f"metric must return a number, found {type(estimate).__name__}."
@@ -322,6 +334,7 @@ def unwrapped_metric(metric, params):
     if metric is None:
         metric = calibration_error
     while isinstance(metric, partial) and not metric.args:
+        # what the caller passes wins over what the partial binds
         params = {**metric.keywords, **params}
         metric = metric.func
     if not callable(metric):
@@ -347,10 +360,11 @@ def _has_groups(metric):
 
 
 def _name_of(metric):
+    """Return the name of a metric for a message."""
     return getattr(metric, "__name__", "this metric")
 
 
-_OF_BASIC = (
+_BASIC_WARNING = (
     'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean,'
     " but not an error that noise makes larger: register the metric with its error for"
     " an interval that inverts a test (guide: A metric of your own)."
@@ -358,7 +372,12 @@ _OF_BASIC = (
 
 
 def _resolved_kind(interval, metric, row):
-    """Return "inverted" or "basic"; raise where the metric has no such interval."""
+    """Return the kind of interval, "inverted" or "basic"; raise where the metric has no
+    such interval.
+
+    `interval` is the argument of the user, and `row` the `Metric` of a registered
+    metric, or None.
+    """
     if row is not None and not getattr(row.error, "has_interval", True):
         raise ValueError(
             f"{_name_of(metric)} has a test and no interval:"
@@ -371,10 +390,15 @@ def _resolved_kind(interval, metric, row):
         )
     if interval != "auto":
         return interval
-    return "basic" if row is None else "inverted"
+    if row is None:
+        return "basic"
+    return "inverted"
 
 
 def _check_stratify(stratify, kind, clusters):
+    """Raise where `stratify` has no meaning: for intervals of the kind "inverted", and
+    beside clusters.
+    """
     if stratify and kind == "inverted":
         raise ValueError('stratify=True is for a bootstrap: choose interval="basic".')
     if stratify and clusters is not None:

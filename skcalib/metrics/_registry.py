@@ -215,20 +215,24 @@ def register_metric(metric: Metric) -> Metric:
 
 
 def metric_of(function):
-    """Return the row of a function, or None for one that the table does not have."""
-    row = METRICS.get(getattr(function, "__name__", None))
-    if row is None or row.function is not function:
+    """Return the `Metric` of a function, or None for a function that is not
+    registered.
+    """
+    metric = METRICS.get(getattr(function, "__name__", None))
+    if metric is None or metric.function is not function:
         return None
-    return row
+    return metric
 
 
 def scorers():
-    """Return (function, options) of every scorer by its name."""
+    """Return every scorer by its name: (function, options of the function), as
+    `get_scorer` needs them.
+    """
     found = {}
-    for key, row in METRICS.items():
-        scorers_of_row = row.scorers or {f"neg_{key}": {}}
-        for name, options in scorers_of_row.items():
-            found[name] = row.function, options
+    for metric_name, metric in METRICS.items():
+        options_by_name = metric.scorers or {f"neg_{metric_name}": {}}
+        for name, options in options_by_name.items():
+            found[name] = metric.function, options
     found |= _PROPER_SCORES
     for name, load in LATER_SCORERS.items():
         found[name] = load()

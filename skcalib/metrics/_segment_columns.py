@@ -11,8 +11,14 @@ from skcalib._input.groups import exact_text, quantile_cuts
 
 
 class SplitColumn(NamedTuple):
-    """The part that each sample belongs to, and each part in words that select exactly
-    its rows.
+    """A column of a table, split into parts.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        The part that each sample belongs to.
+    words : list of str
+        Each part in words that select exactly its rows, such as "age <= 40".
     """
 
     codes: np.ndarray
@@ -20,25 +26,31 @@ class SplitColumn(NamedTuple):
 
 
 def split_column(column, name, max_bins):
-    """Split a column into at most `max_bins` parts, and one more for missing values."""
-    values, missing = plain_column(column, name=name)
-    split = _by_value if values.dtype.kind == "O" else _by_quantiles
+    """Split a column (n,) with a name into at most `max_bins` parts, and one more for
+    missing values: numbers by quantiles, categories by value. Return a `SplitColumn`.
+    """
+    values, is_missing = plain_column(column, name=name)
+    split = _by_quantiles
+    if values.dtype.kind == "O":
+        split = _by_value
     codes = np.zeros(len(values), dtype=np.int64)
     words = []
-    if not missing.all():
-        codes[~missing], words = split(values[~missing], name, max_bins)
-    if missing.any():
-        codes[missing] = len(words)
+    if not is_missing.all():
+        codes[~is_missing], words = split(values[~is_missing], name, max_bins)
+    if is_missing.any():
+        codes[is_missing] = len(words)
         words = [*words, f"{name} is missing"]
     return SplitColumn(codes, words)
 
 
 def _by_quantiles(values, name, max_bins):
-    """Cut numbers at their quantiles."""
+    """Cut numbers (n,) at their quantiles into at most `max_bins` parts; return the
+    part of each (n,), and the parts in words.
+    """
     below, cuts = quantile_cuts(values, max_bins)
     if not cuts:
-        one_part = [f"{name} <= {exact_text(values.max())}"]
-        return np.zeros(len(values), dtype=np.int64), one_part
+        only_part = f"{name} <= {exact_text(values.max())}"
+        return np.zeros(len(values), dtype=np.int64), [only_part]
     words = [f"{name} <= {cuts[0]}"]
     for low, high in zip(cuts[:-1], cuts[1:], strict=True):
         words.append(f"{low} < {name} <= {high}")
@@ -48,8 +60,10 @@ def _by_quantiles(values, name, max_bins):
 
 def _by_value(values, name, max_bins):
     """Give each of the most frequent values a part of its own, and the others one
-    together.
+    together, so that there are at most `max_bins`. Return the part of each value (n,),
+    and the parts in words.
     """
+    # Codes of the distinct values, in the order in which they first occur.
     index = {}
     codes = []
     try:
@@ -62,21 +76,25 @@ def _by_value(values, name, max_bins):
         ) from None
     codes = np.array(codes, dtype=np.int64)
     texts = _texts(index)
+    n_values = len(texts)
+    # The most frequent values have a part each, in the order of their texts; the last
+    # part is for the others.
     counts = np.bincount(codes)
-    named = sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))
-    if len(named) > max_bins:
-        named = named[: max_bins - 1]
+    by_frequency = sorted(range(n_values), key=lambda k: (-counts[k], texts[k]))
+    named = by_frequency
+    if n_values > max_bins:
+        named = by_frequency[: max_bins - 1]
     named = sorted(named, key=texts.__getitem__)
-    part = np.full(len(texts), len(named))
-    part[named] = np.arange(len(named))
+    part_of_value = np.full(n_values, len(named))
+    part_of_value[named] = np.arange(len(named))
     words = [f"{name} = {texts[k]}" for k in named]
-    if len(named) < len(texts):
+    if len(named) < n_values:
         words.append(f"{name} is another value")
-    return part[codes], words
+    return part_of_value[codes], words
 
 
 def _texts(values):
-    """Return different texts of different values."""
+    """Return a text for each of different values, no two of them alike."""
     texts = []
     for value in values:
         if isinstance(value, bytes):

@@ -30,8 +30,10 @@ from skcalib.metrics._segment_columns import split_column
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# The cumulative differences of a segment are taken at so many scores at most.
 _MOST_SCORE_CELLS = 64
-_MOST_REPEATED = 10**8  # rows
+# Weights repeat rows in memory: up to so many.
+_MOST_REPEATED = 10**8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +110,7 @@ class SegmentTestResult:
         return f"<p>{self._headline()}</p>{table}<p>{escape(str(self))}</p>"
 
     def _headline(self):
+        """Return the line above the table."""
         return (
             f"SegmentTestResult(statistic={self.statistic:.4g},"
             f" pvalue={self.pvalue:.4g})"
@@ -264,9 +267,10 @@ def segment_calibration_test(
     if clusters is not None:
         _, cluster = check_groups(clusters, n_rows, name="clusters")
         cluster = cluster[rows]
-    columns = _split_columns(
-        X, n_rows, None if sample_weight is None else rows, max_bins
-    )
+    tested_rows = None
+    if sample_weight is not None:
+        tested_rows = rows
+    columns = _split_columns(X, n_rows, tested_rows, max_bins)
     segments = _Segments(columns, scores, weight, max_depth, min_size)
     observed = segments.statistics(np.flatnonzero(events))
     seed = check_random_state(random_state).randint(2**32, dtype=np.uint64)
@@ -295,10 +299,22 @@ def segment_calibration_test(
 
 
 class _LabelDraws:
-    """Labels drawn from the scores; in clusters with the dependence of the residuals.
+    """Draws of the labels from the scores; with clusters the labels of a cluster depend
+    on each other as the residuals do, by a normal copula with one factor (see
+    `ClusterDraws`).
 
-    Labels of a cluster depend on each other by a normal copula with one factor; see
-    `ClusterDraws`.
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Event probabilities.
+    events : ndarray of bool, shape (n,)
+        Observed labels.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    seed : int
+        Seed of the random numbers.
     """
 
     def __init__(self, scores, events, weight, cluster, seed):
@@ -328,7 +344,9 @@ class _LabelDraws:
 
 
 def _split_columns(X, n_rows, rows, max_bins):
-    """Return the columns as parts, of all samples (None) or of some."""
+    """Return the columns of a table X as a list of `SplitColumn`: of all samples if
+    `rows` is None, else of those rows. X must have `n_rows` rows.
+    """
     columns = []
     for name, column in table_columns(X).items():
         if len(column) != n_rows:
@@ -343,8 +361,9 @@ def _split_columns(X, n_rows, rows, max_bins):
 
 
 def _repeated_rows(sample_weight, n_rows):
-    """Return the samples that the test is about: each as often as its weight says; all
-    of them without weights.
+    """Return the samples that the test is about, as an index: each as often as its
+    weight (n,) says, or all of them once without weights. Raise for weights that are no
+    integers.
     """
     if sample_weight is None:
         return slice(None)
@@ -366,20 +385,45 @@ def _repeated_rows(sample_weight, n_rows):
 
 
 def _step_down(observed, drawn):
-    """Return adjusted p-values by step-down maxima (Westfall and Young), for statistics
-    in falling order.
+    """Return adjusted p-values (m,) by step-down maxima (Westfall and Young, 1993).
+
+    `observed` (m,) are the statistics of the segments in falling order, `drawn`
+    (n_draws, m) those of drawn labels.
     """
-    largest_of_rest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
+    # The largest drawn statistic among each segment and those after it.
+    reversed_maxima = np.maximum.accumulate(drawn[:, ::-1], axis=1)
+    largest_of_rest = reversed_maxima[:, ::-1]
     # Labels that give the same sums may differ in the last digit of the statistic.
-    exceeding = np.count_nonzero(
-        largest_of_rest >= observed * (1 - 1e-12) - 1e-12, axis=0
-    )
+    is_reached = largest_of_rest >= observed * (1 - 1e-12) - 1e-12
+    exceeding = np.count_nonzero(is_reached, axis=0)
     return np.maximum.accumulate((1 + exceeding) / (len(drawn) + 1))
 
 
 class _Segments:
-    """All segments of the samples: the parts of columns and of their crossings that
-    hold enough samples.
+    """All segments of the samples: the parts of columns, and of their crossings, that
+    hold enough samples, the whole first.
+
+    Parameters
+    ----------
+    columns : list of SplitColumn
+        The columns, split into parts.
+    scores : ndarray of shape (n,)
+        Event probabilities.
+    weight : ndarray of shape (n,) or None
+        Importance weights.
+    max_depth : int
+        Largest number of columns that are crossed.
+    min_size : int
+        Smallest number of samples of a segment.
+
+    Attributes
+    ----------
+    keys : list of tuple
+        For each segment its pairs of (number of the column, number of the part).
+    words : list of str
+        Each segment in words.
+    n : ndarray of int, shape (n_segments,)
+        Numbers of samples.
     """
 
     def __init__(self, columns, scores, weight, max_depth, min_size):
@@ -396,40 +440,49 @@ class _Segments:
             conditions = [columns[j].words[part] for j, part in key]
             self.words.append(" and ".join(conditions) or "all rows")
         self.tables = list(self._tables())
-        # Sums over the rows of each segment.
-        unit = 1 if weight is None else weight
-        variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
-        self.expected = self._sums(unit * scores)
+        # Sums over the rows of each segment: expected events by score cell, the
+        # standard deviation of their number (plus 1 in the variance, for tiny
+        # segments), and the weight.
+        weight_of_row = 1
+        if weight is not None:
+            weight_of_row = weight
+        variance = self._sums(weight_of_row**2 * scores * (1 - scores)).sum(axis=1)
+        self.expected = self._sums(weight_of_row * scores)
         self.scale = np.sqrt(variance + 1)
         self.total = self.n
         if weight is not None:
             self.total = self._sums(weight).sum(axis=1)
 
     def statistics(self, rows):
-        """Return the statistic of each segment for the samples that have an event."""
-        return (
-            range_of(np.cumsum(self._counts(rows) - self.expected, axis=1)) / self.scale
-        )
+        """Return the statistic of each segment (n_segments,), if the samples with the
+        indices `rows` have an event: the range of its cumulative differences over their
+        standard deviation.
+        """
+        differences = np.cumsum(self._counts(rows) - self.expected, axis=1)
+        return range_of(differences) / self.scale
 
     def means(self, events):
-        """Return the mean score and the event frequency of each segment."""
+        """Return the mean score and the event frequency of each segment, both
+        (n_segments,), for boolean labels (n,).
+        """
         counts = self._counts(np.flatnonzero(events))
         mean_score = self.expected.sum(axis=1) / self.total
         return mean_score, counts.sum(axis=1) / self.total
 
     def _counts(self, rows):
-        """Return how many of some rows lie in each (segment, score cell), or their
-        weight.
+        """Return how many of the samples with the indices `rows` lie in each segment
+        and score cell, or their weight: (n_segments, n_score_cells).
         """
         return self._sums(taken(self.weight, rows), rows)
 
     def _sums(self, values, rows=slice(None)):
-        """Return the sum of values over some rows in each (segment, score cell); None
-        counts them.
+        """Return the sums over each segment and score cell (n_segments, n_score_cells)
+        of values of some rows; values of None count the rows.
         """
         sums = np.empty((len(self.keys), self.n_score_cells))
         for segments, codes in self.tables:
             size = segments.stop - segments.start
+            # one more for the rows of no segment, the last
             cells = np.bincount(
                 codes[rows], values, minlength=(size + 1) * self.n_score_cells
             )
@@ -437,8 +490,10 @@ class _Segments:
         return sums
 
     def _sizes(self, depth, min_size):
-        """Return the size of each segment by its key, ((column, part), ...); the key of
-        all samples is empty.
+        """Return the size of each segment by its key, ((column, part), ...), for
+        crossings of up to `depth` columns. The key of all samples is empty.
+
+        A crossing with the same rows as one with a column less is left out.
         """
         sizes = {(): len(self.scores)}
         distinct = dict(sizes)
@@ -451,27 +506,30 @@ class _Segments:
                     key = tuple(zip(crossed, parts, strict=True))
                     size = int(counts[tuple(parts)])
                     sizes[key] = size
-                    # A crossing of the same size as one with a column less has the
-                    # same rows.
-                    wider = [key[:k] + key[k + 1 :] for k in range(n_crossed)]
-                    if all(sizes[segment] != size for segment in wider):
+                    # Same size means same rows, for the crossing is a part of each.
+                    wider_keys = [key[:k] + key[k + 1 :] for k in range(n_crossed)]
+                    if all(sizes[wider] != size for wider in wider_keys):
                         distinct[key] = size
         return distinct
 
     def _crossed_codes(self, crossed):
+        """Return for each sample (n,) the number of its part in a crossing of columns:
+        all combinations of parts, the last column fastest.
+        """
         codes = np.zeros(len(self.scores), dtype=np.int64)
         for j in crossed:
             codes = codes * len(self.columns[j].words) + self.columns[j].codes
         return codes
 
     def _tables(self):
-        """Yield the slice of the segments of each crossing of columns, and the
-        (segment, score cell) of each sample there.
+        """Yield, for each crossing of columns, the slice of its segments among all, and
+        a number (n,) for the (segment, score cell) of each sample.
 
-        The keys stand in the order of their crossings. Rows of no segment are in one
+        The segments of a crossing are numbered from 0 on. Rows of no segment are in one
         that is left out, the last.
         """
         first = 0
+        # The keys stand in the order of their crossings.
         for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
             keys = list(keys)
             # The number of the segment by its parts; those of no segment come last.

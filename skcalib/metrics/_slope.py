@@ -21,9 +21,9 @@ from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 
-# The part of an interval's length by which scores of 0 and 1 may move the slope unsaid:
-# those that are right move it by nothing.
-_NO_MATTER = 0.05
+# Scores of exactly 0 and 1 may move the slope by so much of its interval's length
+# without a warning: those that are right move it by nothing.
+_NEGLIGIBLE = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,10 +167,10 @@ def calibration_slope_intercept(
     for reason in not_estimable(task).values():
         raise ValueError(reason)
     result = CalibrationSlopeIntercept(
-        *(
-            coefficient(task, name, confidence_level, weight_type, cluster)
-            for name in _MODELS
-        )
+        slope=coefficient(task, "slope", confidence_level, weight_type, cluster),
+        intercept=coefficient(
+            task, "intercept", confidence_level, weight_type, cluster
+        ),
     )
     _warn_of_extremes(
         task, result.slope.estimate, confidence_level, weight_type, cluster
@@ -178,31 +178,34 @@ def calibration_slope_intercept(
     return result
 
 
-def _warn_of_extremes(task, slope, *options):
-    """Warn of scores of exactly 0 and 1 that move the slope from that of the others."""
+def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
+    """Warn of scores of exactly 0 and 1 that move the slope from that of the others.
+
+    `slope` is the estimate from all rows of the `BinaryTask`; the other arguments are
+    those of `coefficient`.
+    """
     inner = is_inner(task.scores)
     if inner.all():
         return
-    weight = task.sample_weight
     others = task._replace(
         scores=task.scores[inner],
         labels=task.labels[inner],
-        sample_weight=taken(weight, inner),
+        sample_weight=taken(task.sample_weight, inner),
     )
-    alone = "the slope of the others is not determined"
+    found = "the slope of the others is not determined"
     if inner.any() and not not_estimable(others):
-        *levels, cluster = options
-        cluster = None if cluster is None else cluster_codes(cluster[inner])
-        found = coefficient(others, "slope", *levels, cluster)
-        if abs(found.estimate - slope) <= _NO_MATTER * (found.high - found.low):
+        if cluster is not None:
+            cluster = cluster_codes(cluster[inner])
+        alone = coefficient(others, "slope", confidence_level, weight_type, cluster)
+        if abs(alone.estimate - slope) <= _NEGLIGIBLE * (alone.high - alone.low):
             return
-        alone = (
-            f"the slope of the others alone is {found.estimate:.3g} ({found.low:.3g} to"
-            f" {found.high:.3g})"
+        found = (
+            f"the slope of the others alone is {alone.estimate:.3g} ({alone.low:.3g} to"
+            f" {alone.high:.3g})"
         )
     warn(
         f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
-        f" are part of the slope of {slope:.3g}; {alone}."
+        f" are part of the slope of {slope:.3g}; {found}."
     )
 
 
@@ -212,8 +215,8 @@ def is_inner(scores):
 
 
 def rows_and_clusters(data, clusters, weight_type):
-    """Return the samples of positive weight as counted rows, and their clusters as
-    codes 0 to G - 1, or None.
+    """Return the samples of positive weight as `ScoredLabels` whose weights count rows,
+    and their clusters as codes 0 to G - 1, or None. `clusters` is the user's argument.
     """
     data = counted_rows(data, weight_type)
     cluster = None
@@ -224,8 +227,9 @@ def rows_and_clusters(data, clusters, weight_type):
 
 
 def not_estimable(task):
-    """Return why there is no intercept or slope of a binary problem, by their names:
-    empty where there is.
+    """Return why the calibration intercept or slope of a `BinaryTask` cannot be
+    estimated: a dict from "intercept" and "slope" to a sentence, without those that
+    can.
     """
     labels = task.labels
     if labels.all() or not labels.any():
@@ -256,8 +260,8 @@ def not_estimable(task):
     return {}
 
 
-# What the last coefficient belongs to: features (d, m) of log-odds (m,), and whether
-# these are an offset.
+# The two logistic regressions, by the name of their last coefficient: features (d, m)
+# of log-odds (m,), and whether the log-odds are an offset.
 _MODELS = {
     "slope": (lambda logit: np.stack((np.ones_like(logit), logit)), False),
     "intercept": (lambda logit: np.ones((1, len(logit))), True),
@@ -265,15 +269,29 @@ _MODELS = {
 
 
 def coefficient(task, name, confidence_level, weight_type="frequency", cluster=None):
-    """Return the slope or the intercept of a binary problem by maximum likelihood, with
-    its interval.
+    """Return the calibration slope or intercept of a binary problem by maximum
+    likelihood, with its interval, as an `IntervalEstimate`.
 
     Many rows that are independent and count are condensed: a fit to these is where the
     fit begins, and the width of the interval is theirs.
+
+    Parameters
+    ----------
+    task : BinaryTask
+        The n rows.
+    name : {"slope", "intercept"}
+        The coefficient.
+    confidence_level : float
+        Coverage, in (0, 1).
+    weight_type : {"frequency", "importance"}, default="frequency"
+        Meaning of the weights.
+    cluster : ndarray of int, shape (n,), default=None
+        Codes of clusters, from 0 on.
     """
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
     is_plain = cluster is None and weight_type == "frequency"
+    # The rows that the interval is computed from.
     few = rows
     near = None
     if is_plain:
@@ -281,19 +299,21 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     if len(few.scores) < len(rows.scores):
         near = _fit(few, name)
     coef = _fit(rows, name, near)
-    design = features(few.scores)
+    design = features(few.scores)  # (d, m)
     weight = weights_or_ones(few.sample_weight, len(few.scores))
     logit = coef @ design
     if is_offset:
         logit = logit + few.scores
     probability = expit(logit)
+    # Fisher's information (d, d); what a row adds to the last coefficient is its
+    # direction (m,) times its residual.
     information = (design * (weight * probability * (1 - probability))) @ design.T
-    # what a row adds to the coefficient is direction times its residual
-    direction = np.linalg.inv(information)[-1] @ design
+    covariance = np.linalg.inv(information)
+    direction = covariance[-1] @ design
     residual = few.labels - probability
     reason = ""
     if is_plain:
-        variance = np.linalg.inv(information)[-1, -1]
+        variance = covariance[-1, -1]
         variance = variance * _excess_variance(direction, residual, probability, weight)
         width = ndtri((1 + confidence_level) / 2) * np.sqrt(variance)
     else:
@@ -311,7 +331,9 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
 
 
 def slope_fit(task):
-    """Return intercept and slope of the regression that fits both."""
+    """Return the calibration intercept and slope (2,) of a `BinaryTask`, fitted
+    together by maximum likelihood.
+    """
     return _fit(task._replace(scores=log_odds(task.scores)), "slope")
 
 
@@ -319,8 +341,10 @@ def _excess_variance(direction, residual, probability, weight):
     """Return the variance of a coefficient by the residuals (the sandwich) over that by
     the information, and at least 1.
 
-    Where the model holds the information is the better estimate, with few events by
-    far. A sandwich that exceeds it by chance alone makes an interval a little longer.
+    `direction` (m,) times the residual of a row is what the row adds to the
+    coefficient; all arrays have shape (m,). Where the model holds the information is
+    the better estimate, with few events by far. A sandwich that exceeds it by chance
+    alone makes an interval a little longer.
     """
     expected = np.sum(weight * direction**2 * probability * (1 - probability))
     observed = np.sum(weight * direction**2 * residual**2)
@@ -328,10 +352,19 @@ def _excess_variance(direction, residual, probability, weight):
 
 
 def _fit(rows, name, near=None):
+    """Return the coefficients of a logistic regression by maximum likelihood:
+    (intercept, slope) for the name "slope", or (intercept,) with the log-odds as an
+    offset for the name "intercept".
+
+    `rows` is a `BinaryTask` whose scores are log-odds; `near` are coefficients to start
+    from.
+    """
     features, is_offset = _MODELS[name]
-    offset = rows.scores if is_offset else None
+    offset = None
+    if is_offset:
+        offset = rows.scores
     return fit_logistic(
-        lambda part: features(rows.scores[part]),
+        lambda block: features(rows.scores[block]),
         rows.labels,
         rows.sample_weight,
         offset=offset,

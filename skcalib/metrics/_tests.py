@@ -243,13 +243,12 @@ def calibration_test(
         method = "resampling"
         metric = cumulative
     importance = weight_type == "importance"
-    # ... and of sums of which no row is a visible share
-    is_weighed = cumulative is not None and importance and kind != "marginal"
-    if is_weighed and any(
-        map(is_dominated, binary_tasks(rows.kept, multiclass, pooled=True))
-    ):
-        method = "resampling"
-        metric = cumulative
+    if cumulative is not None and importance and kind != "marginal":
+        # It also needs sums of which no row is a visible share.
+        for task in binary_tasks(rows.kept, multiclass, pooled=True):
+            if is_dominated(task):
+                method = "resampling"
+                metric = cumulative
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
         resampling = Resampling(
@@ -307,12 +306,28 @@ def _check_method(method, metric, binning, df):
 
 
 def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
-    """Return the result for a metric, which may be a partial of one or None."""
+    """Return the result of the resampling test for a metric.
+
+    Parameters
+    ----------
+    metric : callable or None
+        The statistic, which may be a partial of a metric; None means the sweep error.
+    multiclass : str
+        The argument of `calibration_test`.
+    rows : MetricInput
+        Labels and probabilities.
+    resampling : Resampling
+        What is drawn.
+    n_jobs : int or None
+        Threads that call a metric which is not of this library.
+    """
     kind = resolve_multiclass(multiclass, rows.data, pooled=True)
     if kind == "marginal" and not rows.data.is_multilabel:
         # one label a row is drawn: rows must sum to 1
         check_scores(rows.data.scores, name="y_proba")
-    options = {} if multiclass == "auto" else {"multiclass": multiclass}
+    options = {}
+    if multiclass != "auto":
+        options["multiclass"] = multiclass
     if metric is None:
         metric = sweep_calibration_error
     function, params = unwrapped_metric(metric, options)
@@ -343,8 +358,21 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
 
 
 def _called_statistics(metric, data, drawn, options, n_jobs):
-    """Return the values of any metric of validated rows and of drawn ones, called with
-    what it needs and no more.
+    """Return the values of any metric, for validated rows first and then for each draw,
+    as a list of floats.
+
+    Parameters
+    ----------
+    metric : callable
+        Called with labels, scores and the options that it needs.
+    data : ScoredLabels
+        The rows.
+    drawn : iterable of (labels, scores, weights)
+        What `_drawn_rows` yields.
+    options : dict
+        `multiclass` where it is not "auto".
+    n_jobs : int or None
+        Threads.
     """
     if not (data.is_binary or data.is_multilabel):
         options = options | {"labels": np.arange(len(data.classes))}
@@ -359,14 +387,20 @@ def _called_statistics(metric, data, drawn, options, n_jobs):
 
 
 def _weights(data):
-    return {} if data.sample_weight is None else {"sample_weight": data.sample_weight}
+    """Return the weights of validated rows as a keyword argument: an empty dict without
+    weights.
+    """
+    if data.sample_weight is None:
+        return {}
+    return {"sample_weight": data.sample_weight}
 
 
 def _drawn_rows(data, resampling):
-    """Yield labels drawn from the scores, their scores and, as a dict, their weights.
+    """Yield labels drawn from the scores, their scores and, as a dict, their weights,
+    once for each draw.
 
     A row of weight w that counts rows is floor(w) draws and one that weighs the rest:
-    it comes back as a row for each class.
+    it comes back as a row for each class. `data` are `ScoredLabels` of positive weight.
     """
     probability = data.scores
     if data.is_binary:
@@ -380,7 +414,9 @@ def _drawn_rows(data, resampling):
             yield drawn, data.scores, weight
         return
     if resampling.cluster is not None:
-        observed = data.labels if data.is_multilabel else data.labels.astype(np.intp)
+        observed = data.labels
+        if not data.is_multilabel:
+            observed = data.labels.astype(np.intp)
         drawn = cluster_labels(probability, observed, data.sample_weight, resampling)
         for codes in drawn:
             yield codes.astype(data.labels.dtype), data.scores, weight
@@ -397,8 +433,8 @@ def _drawn_rows(data, resampling):
 
 
 def _copies(data):
-    """Return rows that count more than once as so many rows, and one that weighs the
-    rest.
+    """Return `ScoredLabels` in which each row that counts more than once is repeated,
+    with weight 1, and the last copy weighs the rest of its weight.
     """
     n_copies = np.ceil(data.sample_weight).astype(np.intp)
     copies = np.repeat(np.arange(len(n_copies)), n_copies)
@@ -409,15 +445,25 @@ def _copies(data):
 
 
 def _repeated(codes, cumulative, data, rng):
-    """Return what `_drawn_rows` yields where rows count more than once; the rest of a
-    weight gets the label drawn.
+    """Return what `_drawn_rows` yields for one draw, where rows count more than once.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        A drawn class for each row, which gets the rest of its weight.
+    cumulative : ndarray of shape (n, K)
+        Cumulative probabilities of the classes.
+    data : ScoredLabels
+        The rows.
+    rng : RandomState
+        Draws the classes of the other copies.
     """
     n, n_classes = cumulative.shape
-    n_whole = np.floor(data.sample_weight)
+    n_copies = np.floor(data.sample_weight)
     weight = np.zeros((n, n_classes))
     # A multinomial draw for each row: of each class a binomial one of the copies that
     # the classes before have left over.
-    n_left = n_whole.astype(np.int64)
+    n_left = n_copies.astype(np.int64)
     reached = 0.0
     for k in range(n_classes):
         share = np.divide(
@@ -426,7 +472,8 @@ def _repeated(codes, cumulative, data, rng):
         weight[:, k] = rng.binomial(n_left, np.clip(share, 0, 1))
         n_left = n_left - weight[:, k].astype(np.int64)
         reached = cumulative[:, k]
-    weight[np.arange(n), codes] += data.sample_weight - n_whole
+    weight[np.arange(n), codes] += data.sample_weight - n_copies
+    # all rows for the first class, then all for the second, ...
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
     scores = np.concatenate([data.scores] * n_classes)
     return labels, scores, {"sample_weight": weight.T.ravel()}

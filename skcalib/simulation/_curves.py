@@ -75,18 +75,23 @@ class GlmCurve:
             complement = 1 - scores
         else:
             complement = np.asarray(complement, dtype=np.float64)
-        # xlogy makes a slope of zero a zero at the ends too.
-        terms = {
-            "log": xlogy(self.slope, scores),
-            "logflip": xlogy(self.slope, complement),
-        }
-        predictor = self.intercept + terms.get(
-            self.transform, terms["log"] - terms["logflip"]
-        )
+        # Slope times transformed score; xlogy makes a slope of zero a zero at the ends
+        # too.
+        log_score = xlogy(self.slope, scores)
+        log_complement = xlogy(self.slope, complement)
+        if self.transform == "log":
+            predictor = self.intercept + log_score
+        elif self.transform == "logflip":
+            predictor = self.intercept + log_complement
+        else:
+            predictor = self.intercept + (log_score - log_complement)
+        # The inverse of the link.
         if self.link == "logit":
             return expit(predictor)
         predictor = np.minimum(predictor, 0)
-        return np.exp(predictor) if self.link == "log" else np.abs(np.expm1(predictor))
+        if self.link == "log":
+            return np.exp(predictor)
+        return np.abs(np.expm1(predictor))
 
 
 @dataclass(frozen=True)

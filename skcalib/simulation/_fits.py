@@ -151,14 +151,14 @@ def fit_score_distribution(
     at_one = scores >= 1 - resolution
     inner = scores[~(at_zero | at_one)]
     if len(inner) == 0 or scores.min() == scores.max():
-        what = "all are 0 or 1"
+        found = "all are 0 or 1"
         if scores.min() == scores.max():
-            what = f"all are {scores[0]:g}"
+            found = f"all are {scores[0]:g}"
         raise ValueError(
             "scores must differ, and some lie strictly between 0 and 1, for a Beta"
-            f" fit; {what}."
+            f" fit; {found}."
         )
-    # Shares of all rows, and sums over the inner ones by row.
+    # Shares of all rows, and sums over the inner ones divided by the number of all.
     share_at_zero = np.mean(at_zero)
     share_at_one = np.mean(at_one)
     log_score = np.log(inner).sum() / len(scores)
@@ -179,9 +179,8 @@ def fit_score_distribution(
         return -(inner_term + (lower_tail + upper_tail))
 
     options = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 2000, "maxfev": 4000}
-    found = minimize(
-        loss, np.log(_moment_start(scores)), method="Nelder-Mead", options=options
-    )
+    start = np.log(_moment_start(scores))
+    found = minimize(loss, start, method="Nelder-Mead", options=options)
     a, b = np.exp(found.x).tolist()
     return stats.beta(a, b)
 
@@ -240,9 +239,8 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     >>> round(fits.curve.intercept, 1), round(fits.curve.slope, 1)
     (-0.3, 1.5)
     """
-    scores = clip_probability(
-        check_score_column(scores, None, None, labels_name="y")[0]
-    )
+    checked, _, _ = check_score_column(scores, None, None, labels_name="y")
+    scores = clip_probability(checked)
     y = np.asarray(y)
     if y.shape != scores.shape:
         raise ValueError(
@@ -255,37 +253,60 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
         raise ValueError(
             f"scores must differ for a curve to be fitted: all are {scores[0]:g}."
         )
-    table = [_constant_fit(codes == 1)]
+    labels = codes == 1
+    table = [_constant_fit(labels)]
     for (link, transform), free in product(_CANDIDATES, ("b1", "b0_b1")):
-        table.append(_fit_candidate(scores, codes == 1, link, transform, free))
+        table.append(_fit_candidate(scores, labels, link, transform, free))
     table.sort(key=lambda fit: fit.aic)
     return CurveFits(table[0].curve, table)
 
 
 def _fit_candidate(scores, labels, link, transform, free):
-    """Maximise the likelihood over the linear predictor at the ends, or over the slope
-    alone.
+    """Return the `CurveFit` of a generalised linear model by maximum likelihood.
+
+    The parameters of the search are the linear predictor at the lowest and at the
+    highest transformed score, or at one of them if the slope alone is free.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores strictly between 0 and 1.
+    labels : ndarray of bool, shape (n,)
+        Events.
+    link, transform : {"logit", "log", "logflip"}
+        Scales of the event probability and of the score; see `GlmCurve`.
+    free : {"b1", "b0_b1"}
+        Free coefficients: the slope alone, or intercept and slope.
     """
-    logs = {"log": np.log(scores), "logflip": np.log1p(-scores)}
-    values = logs.get(transform, logs["log"] - logs["logflip"])
-    low, high = values.min(), values.max()
-    # Predictor = basis @ parameters, with rows of weights that are not negative: values
-    # at both ends, or at one.
+    log_score = np.log(scores)
+    log_complement = np.log1p(-scores)
+    if transform == "log":
+        values = log_score
+    elif transform == "logflip":
+        values = log_complement
+    else:
+        values = log_score - log_complement
+    low = values.min()
+    high = values.max()
+    # Predictor = parameters @ basis (n_parameters, n), with weights that are not
+    # negative, so that a bound on the parameters bounds the predictor.
     if free == "b0_b1":
         basis = np.stack((high - values, values - low)) / (high - low)
         to_coefficients = np.array([[high, -low], [-1, 1]]) / (high - low)
     else:
-        end = low if abs(low) > abs(high) else high
+        end = high
+        if abs(low) > abs(high):
+            end = low
         basis = values[None] / end
         to_coefficients = np.array([[0.0], [1 / end]])
-    start = np.full(len(basis), -1.0)
-    data = (basis, labels, link)
     # A predictor that is the logarithm of a probability cannot be positive.
-    upper = None if link == "logit" else 0.0
+    upper = 0.0
+    if link == "logit":
+        upper = None
     found = minimize(
         _negative_log_likelihood,
-        start,
-        data,
+        np.full(len(basis), -1.0),
+        (basis, labels, link),
         method="L-BFGS-B",
         jac=True,
         bounds=[(None, upper)] * len(basis),
@@ -293,61 +314,67 @@ def _fit_candidate(scores, labels, link, transform, free):
     )
     intercept, slope = (to_coefficients @ found.x).tolist()
     curve = GlmCurve(link, transform, intercept, slope)
-    return _curve_fit(
-        f"{link}_{transform}_{free}", curve, len(basis), -found.fun * len(labels)
-    )
+    log_likelihood = -found.fun * len(labels)
+    return _curve_fit(f"{link}_{transform}_{free}", curve, len(basis), log_likelihood)
 
 
 def _constant_fit(labels):
+    """Return the `CurveFit` of a constant event probability, for boolean labels
+    (n,).
+    """
     frequency = labels.mean()
     log_likelihood = len(labels) * (
         frequency * np.log(frequency) + (1 - frequency) * np.log1p(-frequency)
     )
-    curve = GlmCurve("logit", "logit", float(np.log(frequency / (1 - frequency))), 0.0)
+    log_odds = float(np.log(frequency / (1 - frequency)))
+    curve = GlmCurve("logit", "logit", log_odds, 0.0)
     return _curve_fit("constant_b0", curve, 1, log_likelihood)
 
 
 def _curve_fit(name, curve, n_parameters, log_likelihood):
-    return CurveFit(
-        name,
-        curve,
-        n_parameters,
-        float(log_likelihood),
-        float(2 * n_parameters - 2 * log_likelihood),
-    )
+    """Return the `CurveFit` of a curve, with its AIC."""
+    aic = 2 * n_parameters - 2 * log_likelihood
+    return CurveFit(name, curve, n_parameters, float(log_likelihood), float(aic))
 
 
 def _negative_log_likelihood(parameters, basis, labels, link):
-    """Return the mean negative log-likelihood and its gradient in the values of the
-    linear predictor at the ends.
+    """Return the mean negative log-likelihood, and its gradient in the parameters.
+
+    The linear predictor is ``parameters @ basis`` for a basis (n_parameters, n). Under
+    the link "logit" it is the log-odds of the event, under "log" the logarithm of P(1)
+    and under "logflip" that of P(0).
     """
     predictor = parameters @ basis
     if link == "logit":
         loss = np.logaddexp(0, predictor) - labels * predictor
         slope = expit(predictor) - labels
-    else:
-        # log: P(1) = exp(predictor); logflip: P(0) = exp(predictor). The other's
-        # logarithm is log(1 - exp).
-        named = labels if link == "log" else ~labels
-        predictor = np.minimum(predictor, -(2.0**-52))
-        other = -np.expm1(predictor)
-        loss = -np.where(named, predictor, np.log(other))
-        slope = np.where(named, -1.0, np.exp(predictor) / other)
+        return loss.mean(), basis @ slope / len(labels)
+    # Whether the label is the one whose log-probability is the predictor; the other
+    # label has the probability 1 - exp(predictor).
+    is_predicted = labels
+    if link == "logflip":
+        is_predicted = ~labels
+    predictor = np.minimum(predictor, -(2.0**-52))
+    other_probability = -np.expm1(predictor)
+    loss = -np.where(is_predicted, predictor, np.log(other_probability))
+    slope = np.where(is_predicted, -1.0, np.exp(predictor) / other_probability)
     return loss.mean(), basis @ slope / len(labels)
 
 
 def _log_lower_tail(a, b, x):
     """Return log P(S <= x) of Beta(a, b) for a small x, where the probability itself
-    may underflow.
+    may underflow: x^a / (a B(a, b)) times the hypergeometric function 2F1(a, 1 - b; a +
+    1; x).
     """
-    return a * np.log(x) - np.log(a) - betaln(a, b) + np.log(hyp2f1(a, 1 - b, a + 1, x))
+    log_leading_term = a * np.log(x) - np.log(a) - betaln(a, b)
+    return log_leading_term + np.log(hyp2f1(a, 1 - b, a + 1, x))
 
 
 def _moment_start(scores):
-    """Return the Beta parameters with the scores' mean and variance, kept away
-    from 0.
+    """Return the parameters (a, b) of the Beta distribution with the scores' mean and
+    variance, kept away from 0.
     """
     mean = np.clip(scores.mean(), 1e-3, 1 - 1e-3)
     variance = max(scores.var(), 1e-12)
-    total = max(mean * (1 - mean) / variance - 1, 0.05)
+    total = max(mean * (1 - mean) / variance - 1, 0.05)  # a + b
     return np.array([mean * total, (1 - mean) * total])

@@ -16,7 +16,7 @@ from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
-# tasks of a parallel run: enough for an even load and for progress to be seen
+# Tasks of a parallel run: enough for an even load and for progress to be seen.
 _BATCHES = 64
 
 
@@ -96,6 +96,7 @@ class CalibrationModel:
                 "calibration_curve must be a function of scores, found"
                 f" {calibration_curve!r}."
             )
+        # draws the scores, and computes expectations over them
         self._law = ScoreLaw(score_distribution)
 
     def __repr__(self):
@@ -103,7 +104,8 @@ class CalibrationModel:
         arguments = [f"{value:g}" for value in getattr(distribution, "args", ())]
         for name, value in getattr(distribution, "kwds", {}).items():
             arguments.append(f"{name}={value:g}")
-        family = getattr(distribution, "dist", distribution)  # of a frozen one of SciPy
+        # a frozen distribution of SciPy knows its family as `dist`
+        family = getattr(distribution, "dist", distribution)
         name = getattr(family, "name", type(distribution).__name__)
         return (
             f"CalibrationModel({name}({', '.join(arguments)}),"
@@ -166,9 +168,11 @@ class CalibrationModel:
         breakpoints = getattr(self.calibration_curve, "breakpoints", None)
         if norm == np.inf:
             return supremum(self._law, self._gap, breakpoints)
-        power = expectation(
-            self._law, lambda *s: self._gap(*s) ** norm, breakpoints, floor=1e-10**norm
-        )
+
+        def power_of_gap(scores, complement):
+            return self._gap(scores, complement) ** norm
+
+        power = expectation(self._law, power_of_gap, breakpoints, floor=1e-10**norm)
         return power ** (1 / norm)
 
     @overload
@@ -238,22 +242,24 @@ class CalibrationModel:
         """
         check_int(n, "n")
         check_int(n_simulations, "n_simulations")
-        metrics = metric if isinstance(metric, Mapping) else {None: metric}
+        metrics = _by_name(metric)
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
         size = -(-n_simulations // _BATCHES)
-        batches = [
-            seeds[start : start + size] for start in range(0, n_simulations, size)
-        ]
+        batches = []
+        for start in range(0, n_simulations, size):
+            batches.append(seeds[start : start + size])
         functions = list(metrics.values())
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-        made = parallel(
+        results = parallel(
             delayed(self._evaluate)(functions, n, batch) for batch in batches
         )
         progress = Progress("simulation", verbose)
         # each (n_metrics, n_samples of the batch)
-        tables = list(progress.over(made, len(batches), "batches of samples"))
+        tables = list(progress.over(results, len(batches), "batches of samples"))
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
-        return values if isinstance(metric, Mapping) else values[None]
+        if isinstance(metric, Mapping):
+            return values
+        return values[None]
 
     @overload
     def estimator_bias(
@@ -435,7 +441,7 @@ class CalibrationModel:
         """
         check_number(significance_level, "significance_level", above=0, below=1)
         calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
-        metrics = metric if isinstance(metric, Mapping) else {None: metric}
+        metrics = _by_name(metric)
         seed_of_null, seed = np.random.default_rng(_seed(random_state)).spawn(2)
         options = {"n_jobs": n_jobs, "verbose": verbose}
         null = calibrated.estimates(
@@ -449,16 +455,20 @@ class CalibrationModel:
         for name in metrics:
             critical = np.sort(null[name])[rank]
             rates[name] = float(np.mean(values[name] > critical))
-        return rates if isinstance(metric, Mapping) else rates[None]
+        if isinstance(metric, Mapping):
+            return rates
+        return rates[None]
 
     def _sample(self, n, rng):
-        """Return scores and boolean labels."""
+        """Return n scores and boolean labels (n,), drawn by a
+        `numpy.random.Generator`.
+        """
         scores, complement = self._law.sample(n, rng)
         return scores, rng.random(n) < self._event_probability(scores, complement)
 
     def _evaluate(self, metrics, n, seeds):
-        """Return the values (n_metrics, n_seeds) of metrics on the samples of some
-        seeds.
+        """Return the values (n_metrics, n_seeds) of several metrics on the samples of
+        size n that are drawn from each of some seeds.
         """
         values = np.empty((len(metrics), len(seeds)))
         for column, seed in enumerate(seeds):
@@ -472,11 +482,16 @@ class CalibrationModel:
         return values
 
     def _gap(self, scores, complement):
+        """Return the distance of each score (n,) from its true event probability; for
+        the complements see `_event_probability`.
+        """
         return np.abs(scores - self._event_probability(scores, complement))
 
     def _event_probability(self, scores, complement):
-        """Return the true probability of each score, checked; a curve may ask for 1 -
-        score with all its digits.
+        """Return the true event probability of each score (n,), checked.
+
+        `complement` (n,) is 1 - score with all its digits, which a curve may ask for by
+        its attribute `accepts_complement`.
         """
         curve = self.calibration_curve
         if getattr(curve, "accepts_complement", False):
@@ -500,10 +515,24 @@ class CalibrationModel:
 
 
 def _bias(estimates, truth):
+    """Return the `EstimatorBias` of estimates (n_simulations,) of a true error."""
     mean = estimates.mean()
     variance = estimates.var(ddof=1)
-    numbers = mean - truth, np.sqrt(variance / len(estimates)), variance, mean, truth
-    return EstimatorBias(*map(float, numbers), len(estimates))
+    return EstimatorBias(
+        bias=float(mean - truth),
+        standard_error=float(np.sqrt(variance / len(estimates))),
+        variance=float(variance),
+        mean=float(mean),
+        true_error=float(truth),
+        n_simulations=len(estimates),
+    )
+
+
+def _by_name(metric):
+    """Return metrics by their names; one that stands alone has the name None."""
+    if isinstance(metric, Mapping):
+        return metric
+    return {None: metric}
 
 
 def _check_distribution(distribution):

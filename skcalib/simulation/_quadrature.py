@@ -15,8 +15,9 @@ from scipy.special import (
 )
 
 _REACH = 40.0  # quantile levels from expit(-40) = 4e-18 to 1 - 4e-18
-_MAX_HALVINGS = 60
+_MAX_HALVINGS = 60  # of a panel of the quadrature
 _MAX_PANELS = 200_000
+_N_NODES = 11  # of each panel
 
 
 class ScoreLaw:
@@ -39,40 +40,44 @@ class ScoreLaw:
         self.atoms = _atoms(distribution)
 
     def quantiles(self, level_logit):
-        """Return scores and complements at quantile levels given by their log-odds."""
+        """Return scores (m,) and complements 1 - s (m,) at quantile levels given by
+        their log-odds (m,), each to full relative precision.
+        """
         below = expit(level_logit)
         above = expit(-level_logit)
-        lower = level_logit < 0
-        if self._beta is not None:
-            a, b = self._beta
-            score = np.where(lower, betaincinv(a, b, below), betainccinv(a, b, above))
-            complement = np.where(
-                lower, betainccinv(b, a, below), betaincinv(b, a, above)
-            )
-            return np.where(score < 0.5, score, 1 - complement), np.where(
-                score < 0.5, 1 - score, complement
-            )
-        score = np.where(
-            lower, self.distribution.ppf(below), self.distribution.isf(above)
+        is_lower = level_logit < 0
+        if self._beta is None:
+            lower_half = self.distribution.ppf(below)
+            upper_half = self.distribution.isf(above)
+            score = np.where(is_lower, lower_half, upper_half)
+            return score, 1 - score
+        # The quantile function loses digits in the upper tail, its complement in the
+        # lower one; 1 - S is Beta(b, a).
+        a, b = self._beta
+        score = np.where(is_lower, betaincinv(a, b, below), betainccinv(a, b, above))
+        complement = np.where(
+            is_lower, betainccinv(b, a, below), betaincinv(b, a, above)
         )
-        return score, 1 - score
+        # The smaller of both is exact; the other follows from it.
+        is_small = score < 0.5
+        exact_score = np.where(is_small, score, 1 - complement)
+        exact_complement = np.where(is_small, 1 - score, complement)
+        return exact_score, exact_complement
 
     def level_logits(self, scores):
-        """Return the log-odds of the quantile levels of scores, within the reach of the
-        quadrature.
+        """Return the log-odds (m,) of the quantile levels of scores (m,), within the
+        reach of the quadrature.
         """
         with np.errstate(divide="ignore"):
-            levels = np.log(self.distribution.cdf(scores)) - np.log(
-                self.distribution.sf(scores)
-            )
-        return np.clip(levels, -_REACH, _REACH)
+            log_below = np.log(self.distribution.cdf(scores))
+            log_above = np.log(self.distribution.sf(scores))
+        return np.clip(log_below - log_above, -_REACH, _REACH)
 
     def sample(self, n, rng):
-        """Draw scores and complements."""
+        """Return n drawn scores and their complements 1 - s, for a `Generator`."""
         if self._beta is None:
-            score = np.asarray(
-                self.distribution.rvs(size=n, random_state=rng), dtype=np.float64
-            )
+            drawn = self.distribution.rvs(size=n, random_state=rng)
+            score = np.asarray(drawn, dtype=np.float64)
             return score, 1 - score
         # X / (X + Y) of two gamma variates. Gamma(a) is Gamma(a + 1) U^(1/a): on the
         # log scale nothing underflows.
@@ -84,76 +89,72 @@ class ScoreLaw:
 
 
 def expectation(law, function, breakpoints=None, *, floor=1e-30):
-    """Return E f(S, 1 - S) of a non-negative function, to a relative error of 1e-10 or
-    so.
+    """Return E f(S, 1 - S), to a relative error of 1e-10 or so.
 
     Parameters
     ----------
     law : ScoreLaw
-        Distribution of S.
+        The distribution of S.
     function : callable
-        Vectorised function of scores and complements.
-    breakpoints : ndarray, default=None
-        Scores at which the function jumps, if they are known; a few unknown ones are
-        found.
+        f, vectorised and not negative.
+    breakpoints : array-like of shape (k,), default=None
+        Scores at which f jumps.
     floor : float, default=1e-30
-        Absolute error that is as good as none.
-
-    Returns
-    -------
-    mean : float
-        The expectation.
+        Absolute error that is always good enough.
     """
     if law.atoms is not None:
         scores, probabilities = law.atoms
         return float(probabilities @ function(scores, 1 - scores))
+    # The integral is over the log-odds x of the quantile level, in panels.
     edges = np.linspace(-_REACH, _REACH, 81)
     if breakpoints is not None:
-        edges = np.unique(
-            np.concatenate((edges, law.level_logits(np.asarray(breakpoints))))
-        )
+        jumps = law.level_logits(np.asarray(breakpoints))
+        edges = np.unique(np.concatenate((edges, jumps)))
 
     def density(x):  # f(quantile(q)) dq with q = expit(x)
-        return function(*law.quantiles(x)) * expit(x) * expit(-x)
+        scores, complement = law.quantiles(x)
+        return function(scores, complement) * expit(x) * expit(-x)
 
     return float(_adaptive_integral(density, edges, floor))
 
 
 def supremum(law, function, breakpoints=None):
-    """Return the supremum of f(s, 1 - s) over the support, by a grid that is refined
-    around its highest points.
+    """Return the supremum of f(s, 1 - s) over the support of a `ScoreLaw`, by a grid of
+    log-odds that is refined around its highest points. For the other arguments see
+    `expectation`.
     """
     if law.atoms is not None:
         scores, probabilities = law.atoms
         return float(function(scores, 1 - scores)[probabilities > 0].max())
     low, high = law.distribution.support()
     ends = np.array([low, high], dtype=np.float64)
-    if breakpoints is None:
-        inner = ends
-    else:
-        inner = np.concatenate((ends, np.clip(breakpoints, low, high)))
-    sides = np.clip(
-        np.concatenate((np.nextafter(inner, -1), inner, np.nextafter(inner, 2))),
-        low,
-        high,
-    )
-    best = function(sides, 1 - sides).max()
+    # Where the function may jump its value is taken on both sides.
+    jumps = ends
+    if breakpoints is not None:
+        jumps = np.concatenate((ends, np.clip(breakpoints, low, high)))
+    just_below = np.nextafter(jumps, -1)
+    just_above = np.nextafter(jumps, 2)
+    sides = np.clip(np.concatenate((just_below, jumps, just_above)), low, high)
+    highest = function(sides, 1 - sides).max()
     left, right = np.clip(logit(ends), -700, 700)
     grid = np.linspace(left, right, 20_001)
     for _ in range(12):
         values = function(expit(grid), expit(-grid))
-        best = max(best, values.max())
-        top = np.argsort(values)[-8:]
-        step = (grid[1:] - grid[:-1]).max() if len(grid) > 1 else 0.0
-        grid = np.clip(
-            np.unique(grid[top][:, None] + np.linspace(-step, step, 21)), left, right
-        )
-    return float(best)
+        highest = max(highest, values.max())
+        # 21 points around each of the 8 highest, up to their neighbours
+        top = grid[np.argsort(values)[-8:]]
+        step = 0.0
+        if len(grid) > 1:
+            step = (grid[1:] - grid[:-1]).max()
+        around_top = top[:, None] + np.linspace(-step, step, 21)
+        grid = np.clip(np.unique(around_top), left, right)
+    return float(highest)
 
 
 def _adaptive_integral(function, edges, floor):
-    """Return the integral by Gauss-Lobatto panels, each halved until its halves add up
-    to it.
+    """Return the integral of a vectorised function that is not negative, by
+    Gauss-Lobatto panels between edges (m + 1,), each halved until its halves add up to
+    it, within a relative error of 1e-10 or the absolute one `floor`.
 
     A jump inside a panel halves it again and again. It must be seen for that: nodes at
     the ends of a panel see those that would fall between the end and the first node of
@@ -161,39 +162,47 @@ def _adaptive_integral(function, edges, floor):
     """
     low = edges[:-1]
     high = edges[1:]
-    whole = _panels(function, low, high)
+    panel = _panels(function, low, high)
     done = 0.0
     for _ in range(_MAX_HALVINGS):
         middle = (low + high) / 2
-        left, right = _panels(function, low, middle), _panels(function, middle, high)
+        left = _panels(function, low, middle)
+        right = _panels(function, middle, high)
         halves = left + right
         # of a panel
         tolerance = (1e-10 * (done + halves.sum()) + floor) / max(1000, len(edges))
-        rough = np.abs(halves - whole) > np.maximum(tolerance, 1e-14 * np.abs(halves))
-        done += halves[~rough].sum()
-        if not rough.any():
+        tolerance = np.maximum(tolerance, 1e-14 * np.abs(halves))
+        is_rough = np.abs(halves - panel) > tolerance
+        done += halves[~is_rough].sum()
+        if not is_rough.any():
             return done
-        low = np.concatenate((low[rough], middle[rough]))
-        high = np.concatenate((middle[rough], high[rough]))
-        whole = np.concatenate((left[rough], right[rough]))
+        low = np.concatenate((low[is_rough], middle[is_rough]))
+        high = np.concatenate((middle[is_rough], high[is_rough]))
+        panel = np.concatenate((left[is_rough], right[is_rough]))
         if len(low) > max(_MAX_PANELS, len(edges)):
             raise ValueError(
                 "calibration_curve jumps too often to be integrated: give it an"
                 " attribute `breakpoints`, the scores at which it jumps."
             )
-    return done + whole.sum()
+    return done + panel.sum()
 
 
 def _panels(function, low, high):
-    nodes, weights = _lobatto(11)
+    """Return the integrals (m,) of a vectorised function over the panels from `low`
+    (m,) to `high` (m,), by one Gauss-Lobatto rule each.
+    """
+    nodes, weights = _lobatto(_N_NODES)
     half = (high - low) / 2
-    points = ((low + high) / 2)[:, None] + half[:, None] * nodes
-    return half * (function(points.ravel()).reshape(points.shape) @ weights)
+    middle = (low + high) / 2
+    points = middle[:, None] + half[:, None] * nodes  # (m, n_nodes)
+    values = function(points.ravel()).reshape(points.shape)
+    return half * (values @ weights)
 
 
 @cache
 def _lobatto(n_nodes):
-    """Return nodes and weights on [-1, 1], the ends a hair inside.
+    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1], with
+    the end nodes a hair inside.
 
     A function may jump at an edge, where its value is that of the other side.
     """
@@ -208,31 +217,33 @@ def _lobatto(n_nodes):
 
 def _beta_parameters(distribution):
     """Return (a, b) of a frozen Beta distribution on [0, 1], else None."""
-    if getattr(getattr(distribution, "dist", None), "name", None) != "beta":
+    family = getattr(distribution, "dist", None)
+    if family is None or getattr(family, "name", None) != "beta":
         return None
-    named = (
-        dict(zip(("a", "b", "loc", "scale"), distribution.args, strict=False))
-        | distribution.kwds
-    )
-    if named.get("loc", 0) != 0 or named.get("scale", 1) != 1:
+    # positional arguments of the frozen distribution by their names
+    arguments = dict(zip(("a", "b", "loc", "scale"), distribution.args, strict=False))
+    arguments |= distribution.kwds
+    if arguments.get("loc", 0) != 0 or arguments.get("scale", 1) != 1:
         return None
-    return float(named["a"]), float(named["b"])
+    return float(arguments["a"]), float(arguments["b"])
 
 
 def _atoms(distribution):
     """Return (scores, probabilities) of a frozen discrete distribution, else None."""
-    dist = getattr(distribution, "dist", distribution)
-    if not hasattr(dist, "pmf"):
+    family = getattr(distribution, "dist", distribution)
+    if not hasattr(family, "pmf"):
         return None
-    if hasattr(dist, "xk"):
-        return np.asarray(dist.xk, dtype=np.float64), np.asarray(
-            dist.pk, dtype=np.float64
-        )
+    if hasattr(family, "xk"):  # made by `scipy.stats.rv_discrete(values=...)`
+        scores = np.asarray(family.xk, dtype=np.float64)
+        return scores, np.asarray(family.pk, dtype=np.float64)
     low, high = distribution.support()
     scores = np.arange(low, high + 1, dtype=np.float64)
     return scores, distribution.pmf(scores)
 
 
 def _log_gamma_variates(shape, n, rng):
+    """Return logarithms of n variates of Gamma(shape): of Gamma(shape + 1) times U^(1 /
+    shape), which does not underflow for a small shape.
+    """
     uniform = 1 - rng.random(n)  # in (0, 1]
     return np.log(rng.standard_gamma(shape + 1, size=n)) + np.log(uniform) / shape
