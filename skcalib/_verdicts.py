@@ -47,6 +47,17 @@ class Verdict:
         return self.kind in ("off", "off, size unclear")
 
     @property
+    def needed_if(self):
+        """The case in which `n_needed` samples may be enough, in words.
+
+        Where the interval is wider than the tolerance, it must shrink whatever the
+        estimate; where it fits into it, the estimate is what stands in the way.
+        """
+        if (self.high - self.low) / 2 > self.tolerance:
+            return "even if nothing is off"
+        return "if the estimate holds"
+
+    @property
     def limit(self):
         """The larger limit of the interval in size: the quantity is at most so far
         off.
@@ -54,7 +65,14 @@ class Verdict:
         return max(abs(self.low), abs(self.high))
 
     def words(
-        self, *, scale=1.0, unit="", high="too high", low="too low", samples="samples"
+        self,
+        *,
+        scale=1.0,
+        unit="",
+        high="too high",
+        low="too low",
+        samples="samples",
+        level="",
     ):
         """Return the verdict in words.
 
@@ -68,6 +86,8 @@ class Verdict:
             What being above 0 and below 0 means.
         samples : str, default="samples"
             What `n` counts: "samples", "clusters".
+        level : str, default=""
+            What names the limits where these are printed: "95 %".
 
         Returns
         -------
@@ -78,7 +98,8 @@ class Verdict:
             words = f"cannot tell with {count_words(self.n)} {samples}"
             if self.n_needed is None:
                 return words
-            return f"{words}; at least {rounded_up(self.n_needed)} are needed"
+            needed = f"at least {rounded_up(self.n_needed)} are needed"
+            return f"{words}; {needed}, {self.needed_if}"
         if self.kind == "mixed":
             return "mixed"
         digits = decimals(scale * self.low, scale * self.high)
@@ -90,8 +111,10 @@ class Verdict:
         between = f"{fixed(scale * near, digits)} to {fixed(scale * far, digits)}"
         if self.kind == "off":
             size = fixed(abs(scale * self.estimate), digits)
-            return f"{size}{_after(size, unit)} {side} ({between})"
-        return f"{side} by {between}{_after(between, unit)}"
+            limits = f"{level}: {between}" if level else between
+            return f"{size}{_after(size, unit)} {side} ({limits})"
+        words = f"{side} by {between}{_after(between, unit)}"
+        return f"{words} ({level})" if level else words
 
     def _limit_words(self, scale, digits):
         """Return the larger limit as text, rounded up to so many decimals but not
@@ -138,7 +161,7 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
     >>> verdict(0.002, (-0.01, 0.014), 900, 0.02).words(scale=100, unit="points")
     'fine to within 1.4 points'
     >>> verdict(0.01, (-0.09, 0.11), 48, 0.02).words(scale=100, unit="points")
-    'cannot tell with 48 samples; at least 1,200 are needed'
+    'cannot tell with 48 samples; at least 1,200 are needed, even if nothing is off'
     """
     estimate = float(estimate) - reference
     low, high = (float(limit) - reference for limit in interval)

@@ -495,16 +495,16 @@ def test_summary_of_scores_that_are_off():
     names, text = _said(_model((4.4, 2.1, 6.8), NONE, (4.5, 2.0, 6.1), 0.001))
     assert names[:2] == ["do not use", "means"]
     assert text.startswith(
-        "Do not use the scores as they are: 4.4 points too high (2.1 to 6.8) on"
+        "Do not use the scores as they are: 4.4 points too high (95 %: 2.1 to 6.8) on"
         " average. The mean score is 40.0 %, and 35.0 % of the samples have the event."
-        " The mean absolute calibration error is 4.5 points (2.0 to 6.1); the test of"
-        " calibration gives p \u2264 .001."
+        " The mean absolute calibration error is 4.5 points (90 %: 2.0 to 6.1); the"
+        " test of calibration gives p \u2264 .001."
     )
     names, text = _said(_model((-1.7, -2.8, -0.7), NONE, NO_ERROR, 0.5))
     assert names[:4] == ["check", "means", "error", "nothing but the shift"]
     assert text.startswith(
-        "The scores are too low by 0.7 to 2.8 points on average; 1,000 samples do not"
-        " tell whether this is more than 2 points."
+        "The scores are too low by 0.7 to 2.8 points (95 %) on average; 1,000 samples"
+        " do not tell whether this is more than 2 points."
     )
 
 
@@ -515,15 +515,19 @@ def test_right_on_average_is_said_only_where_the_interval_is_within_the_toleranc
         "The scores can be used as they are: right on average to within 1.1 points,"
         " with a mean absolute calibration error of at most 1.0 points."
     )
-    names, text = _said(_model(NONE, NONE, (1.0, 0.0, 4.0), 0.5))
+    names, text = _said(_model(NONE, NONE, (0.4, 0.0, 2.2), 0.5))
     assert names[0] == "right on average"
-    assert "may be 4.0 points; at least 1,000 are needed." not in text
+    # Half of the interval, 1.1, is shorter than the way from .4 to 2 already.
+    assert "may be 2 points or more. The mean score" in text
+    _, text = _said(_model(NONE, NONE, (1.0, 0.0, 7.0), 0.5))
+    assert "2 points or more; at least 3,100 are needed, even if nothing is" in text
     names, text = _said(_model((1.0, -9.0, 11.0), NONE, NO_ERROR, 0.5, 48), 48)
     assert names[0] == "cannot tell"
     assert text.startswith(
         "48 samples cannot tell whether the scores are right on average to within 2"
-        " points: the bias lies between -9 and 11 points. Keep the scores until at"
-        " least 1,200 samples are at hand."
+        " points: the bias lies between -9 and 11 points (95 %; above 0 is too high)."
+        " Keep the scores unchanged for now and collect samples: at least 1,200 are"
+        " needed to tell, even if nothing is off."
     )
     assert "right on average" not in names
 
@@ -532,7 +536,7 @@ def test_an_error_that_cancels_on_average_is_the_headline():
     model = _model(NONE, (6.0, 4.0, 8.0), (6.1, 4.5, 7.4), 0.001)
     names, text = _said(model)
     assert names[0] == "do not take at face value"
-    assert "6.1 points (4.5 to 7.4), and the scores are too extreme." in text
+    assert "6.1 points (90 %: 4.5 to 7.4), and they are too extreme." in text
     assert "too extreme" in names
     names, _ = _said(_model(NONE, NONE, (2.0, 0.3, 4.1), 0.01))
     assert names[0] == "check the error"
@@ -546,8 +550,8 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     ]
     names, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=segments))
     assert text.startswith(
-        "Do not use the scores of West as they are: 14.8 points too low (12.5 to 17.1)."
-        " The other 2 segments are fine to within 1.6 points."
+        "Do not use the scores of West as they are: 14.8 points too low (95 %: 12.5 to"
+        " 17.1). The other 2 segments are fine to within 1.6 points."
     )
     assert "average hides" in names
     unclear = [segments[0], _segment_row("North", 0.2, -4.2, 4.6)]
@@ -570,26 +574,40 @@ def test_a_tolerance_larger_than_rare_events_allow_is_said():
     names, text = _said(model)
     assert names[0] == "tolerance too large"
     assert "usable" not in names
-    assert "say --tolerance 0.05." in text
+    assert "say --tolerance 0.05, in points." in text
 
 
 def test_models_are_compared_with_an_interval():
-    def models(*difference):
-        return [
-            {"name": "A"},
-            {
-                "name": "B",
-                "brier_difference": dict(zip(_KEYS, difference, strict=True)),
-            },
-        ]
+    def compared(*difference, advised=None):
+        model = {"name": "B"}
+        model["brier_difference"] = dict(zip(_KEYS, difference, strict=True))
+        model["brier_difference_as_advised"] = None
+        if advised is not None:
+            advised = dict(zip(_KEYS, advised, strict=True))
+            model["brier_difference_as_advised"] = advised
+        (sentence,) = comparisons([{"name": "A"}, model])
+        return sentence
 
-    assert comparisons(models(0.01, 0.004, 0.016)) == [
-        "B: its Brier score is higher (worse) than that of A by 0.010 (0.004 to 0.016)."
-    ]
-    assert comparisons(models(-0.01, -0.016, -0.004))[0].startswith(
-        "B: its Brier score is lower (better) than that of A by 0.010"
+    worse, better, same = (0.01, 0.004, 0.016), (-0.01, -0.016, -0.004), (0, -0.1, 0.1)
+    assert compared(*worse) == (
+        "Keep A rather than B: the Brier score of B is higher (worse) by 0.010 (90 %:"
+        " 0.004 to 0.016)."
     )
-    assert "not told apart" in comparisons(models(0.001, -0.004, 0.006))[0]
+    assert compared(*better) == (
+        "Prefer B to A: its Brier score is lower (better) by 0.010 (90 %: 0.004 to"
+        " 0.016)."
+    )
+    assert compared(*same).startswith("Nothing speaks for replacing A by B: their")
+    # What counts is the difference between both as it is advised to use them.
+    both = compared(*worse, advised=(0.005, 0.001, 0.009))
+    assert both.endswith(
+        "by 0.010 (90 %: 0.004 to 0.016) and by 0.005 (90 %: 0.001 to 0.009) after the"
+        " recalibration advised below."
+    )
+    after = compared(*worse, advised=better)
+    assert after.startswith("Prefer B to A: its Brier score is lower (better) by 0.010")
+    assert after.endswith(" after the recalibration advised below.")
+    assert compared(*worse, advised=same).startswith("Nothing speaks for replacing")
     assert comparisons([{"name": "A"}]) == []
 
 
@@ -600,11 +618,29 @@ def test_segments_are_counted_by_their_verdicts():
         _segment_row("South", 0.1, -5.2, 5.4),
     ]
     assert segment_sentence(rows) == (
-        "Of 3 segments 1 is off (West), 1 is fine to within the tolerance, and for 1"
-        " the samples cannot tell."
+        "Of 3 segments 1 is off (West), 1 is fine to within the tolerance, and the"
+        " samples cannot tell about 1."
     )
     assert segment_sentence(rows[:1]) == "There is one segment only."
-    assert segment_sentence(rows[1:]).startswith("Of 2 segments none are off, 1 is")
+    assert segment_sentence(rows[1:]) == (
+        "Of 2 segments 1 is fine to within the tolerance and the samples cannot tell"
+        " about 1."
+    )
+    alike = "All 2 segments are fine to within the tolerance."
+    assert segment_sentence([rows[1], rows[1]]) == alike
+    unclear = "The samples cannot tell about any of the 2 segments."
+    assert segment_sentence([rows[2], rows[2]]) == unclear
+    off = "All 2 segments are off (West, West)."
+    assert segment_sentence([rows[0], rows[0]]) == off
+
+
+def test_periods_that_cannot_be_told_stand_in_the_headline():
+    periods = [
+        {"period": str(year), "verdict": _segment_row("", 0.1, -half, half)["verdict"]}
+        for year, half in ((2024, 5.0), (2025, 1.5))
+    ]
+    _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
+    assert " For 1 of 2 periods the samples cannot tell; at least 3,200 of each" in text
 
 
 def test_limits_of_segments_hold_together(file):
@@ -1480,7 +1516,8 @@ def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
     )
     assert "Numbers for a paper" in text
     assert "(TRIPOD+AI items 12e, 20a and 23a.)" in text
-    assert capsys.readouterr().out.startswith("old: ")
+    said = capsys.readouterr().out
+    assert re.match("(Keep|Prefer|Nothing speaks for replacing) .*\nold: ", said)
 
 
 @pytest.mark.parametrize(

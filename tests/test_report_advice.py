@@ -339,8 +339,18 @@ def test_monitors_are_those_of_the_library():
 FINE = asdict(verdict(0.0, (-0.01, 0.01), 1000, 0.02))
 OFF = asdict(verdict(0.05, (0.03, 0.07), 1000, 0.02))
 CANDIDATES = [
-    {"name": "as it is", "log_loss": 0.5},
-    {"name": "PlattScaling", "gain": 0.0, "gain_low": -0.0004, "gain_high": 0.0004},
+    {"name": "as it is", "log_loss": 0.5, "calibration_error": 0.05},
+    {
+        "name": "PlattScaling",
+        "gain": 0.0,
+        "gain_low": -0.0004,
+        "gain_high": 0.0004,
+        "log_loss": 0.5,
+        "calibration_error": 0.02,
+    },
+    # With a higher loss it is no alternative.
+    {"name": "IsotonicCalibration", "log_loss": 0.49, "calibration_error": 0.001},
+    {"name": "BetaCalibration", "log_loss": 0.47, "calibration_error": 0.003},
 ]
 NOTHING = {
     "kind": "none",
@@ -353,6 +363,7 @@ NOTHING = {
     "rows_needed": None,
 }
 GAIN = {
+    "error_left": FINE,
     "gain": 0.02,
     "gain_low": 0.01,
     "gain_high": 0.03,
@@ -381,11 +392,11 @@ def _said(bias=OFF, changes=(), rows=(), candidates=True, **found):
 
 def test_advice_in_words():
     assert _said()[0] == (
-        "No recalibrator is measurably better (it may save at most 0.08 % of the"
-        " log-loss), so none is advised."
+        "No recalibrator is measurably better (the best, PlattScaling, may save at most"
+        " 0.08 % of the log-loss), so none is advised."
     )
     assert _said(FINE)[0].startswith("Leave the scores unchanged: no recalibrator is")
-    assert "better on the samples since 2025-08, so" in _said(since="2025-08")[0]
+    assert "better on the samples from 2025-08 on, so" in _said(since="2025-08")[0]
     assert _said(candidates=False)[0] == (
         "There are too few samples of one class to recalibrate."
     )
@@ -393,8 +404,9 @@ def test_advice_in_words():
         "No recalibration is advised without --cluster match: the values of match"
     )
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN)[0] == (
-        "Recalibrate with PlattScaling(). On held-out samples this lowers the log-loss"
-        " by 4.0 % (2.0 to 6.0). Fit it again when the model changes or a monitor"
+        "Recalibrate with PlattScaling(). This leaves a mean absolute calibration error"
+        " of at most 1.0 points. On held-out samples the log-loss is lower by 4.0 %"
+        " (90 %: 2.0 to 6.0). Fit it again when the model changes or a monitor"
         " (skcalib.monitoring) raises an alarm. It takes about 500 to 1,300 labelled"
         " samples to keep nine tenths of what it gains over the unchanged scores."
     )
@@ -413,13 +425,34 @@ def test_advice_in_words():
     rows = [{"segment": name, "column": "subject", "verdict": FINE} for name in "abcde"]
     words = _said(rows=rows, since="2025-08", others="shared", **by_segment, **GAIN)
     assert words[0].startswith(
-        "Recalibrate by subject on the samples since 2025-08 with"
+        "Recalibrate by subject on the samples from 2025-08 on with"
         " GroupwiseRecalibrator(PlattScaling()): law, math need "
     )
     words = _said(rows=rows, others="unchanged", **by_segment, **GAIN)
     assert words[0].startswith(
         "Recalibrate law, math with PlattScaling(), each with its own fit; the other"
         " segments keep their scores."
+    )
+    assert "On held-out samples of all segments together the log-loss is" in words[0]
+
+
+def test_the_error_that_a_recalibration_leaves_is_judged():
+    def left(*points):
+        estimate, *limits = (value / 100 for value in points)
+        record = asdict(verdict(estimate, limits, 1000, 0.02))
+        given = {**GAIN, "error_left": record}
+        return _said(kind="map", recalibrator="TemperatureScaling", **given)[0]
+
+    assert "leaves a mean absolute calibration error of at most 1.8 points." in left(
+        0.4, 0.0, 1.8
+    )
+    assert (
+        "This leaves a mean absolute calibration error of 2.2 points (90 %: 0.6 to"
+        " 3.6), which may not be within the tolerance of 2 points; BetaCalibration"
+        " leaves 0.3."
+    ) in left(2.2, 0.6, 3.6)
+    assert "3.2 points (90 %: 2.4 to 4.1), more than the tolerance of 2 points;" in (
+        left(3.2, 2.4, 4.1)
     )
 
 
@@ -433,9 +466,9 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
     assert headline == (
         "Run the report again with --cluster match: the values of match repeat, and"
         " what follows holds only if samples of the same match are independent. Do not"
-        " use the scores of law as they are: 5.0 points too high (3.0 to 7.0). Check"
-        " math (too high by 0.5 to 3.5 points) before use. The other segment is fine to"
-        " within 1.0 points."
+        " use the scores of law as they are: 5.0 points too high (95 %: 3.0 to 7.0)."
+        " Check these before use, too: math, too high by 0.5 to 3.5 points (95 %). The"
+        " other segment is fine to within 1.0 points."
     )
 
 
@@ -454,16 +487,17 @@ def test_the_summary_dates_changes():
     ]
     *_, headline = _said(FINE, [change, whole], rows)
     assert headline.startswith(
-        "Do not use the scores of law as they are: 16 points too low (13 to 19)"
-        " since 2025-08. The other segment is fine to within 1.0 points."
+        "Do not use the scores of law as they are: 16 points too low (95 %: 13 to 19)"
+        " from 2025-08 on. The other segment is fine to within 1.0 points. Labels that"
+        " arrive late or are missing look like such a change: make sure that all are in"
     )
     _, time, *_ = _said(FINE, [change, whole], rows)
     assert time == (
-        "Since 2025-08 the scores of law are 16 points too low (13 to 19) on"
-        " average; before, they were fine to within 1.0 points."
+        "From 2025-08 on, the scores of law are 16 points too low (95 %: 13 to 19) on"
+        " average; before, their average was fine to within 1.0 points."
     )
     *_, headline = _said(FINE, [whole, change], [])
     assert headline.startswith(
-        "Do not use the scores as they are: 16 points too low (13 to 19) on"
-        " average since 2025-08."
+        "Do not use the scores as they are: 16 points too low (95 %: 13 to 19) on"
+        " average from 2025-08 on."
     )

@@ -374,15 +374,15 @@ def test_sentences_of_classes():
     assert (
         class_sentence(rows[:1])
         == "1 of 1 classes has an error that chance does not explain. The largest is"
-        " that of class c0: 3.1 points (2.0 to 4.0), averaged over all samples, also"
-        " those of other classes; its probabilities are 3.0 points too low (2.2 to 3.8)"
-        " on average."
+        " that of class c0: 3.1 points (90 %: 2.0 to 4.0), averaged over all samples,"
+        " also those of other classes; its probabilities are 3.0 points too low (95 %:"
+        " 2.2 to 3.8) on average."
     )
     assert (
         class_sentence(rows[3:])
         == "2 of 7 classes have an error that chance does not explain: c3, c4. The"
-        " largest is that of class c3: 3.1 points (2.0 to 4.0), averaged over all"
-        " samples, also those of other classes."
+        " largest is that of class c3: 3.1 points (90 %: 2.0 to 4.0), averaged over"
+        " all samples, also those of other classes."
     )
     assert (
         class_sentence(rows[5:])

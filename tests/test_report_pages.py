@@ -289,7 +289,7 @@ SENTENCES = [
         lambda: _decision(0.1, 0.1, None),
     ),
     (
-        "miscalibration costs 5.0 (4.0 to 6.0) true positives in 100",
+        "miscalibration costs 5.0 (90 %: 4.0 to 6.0) true positives in 100",
         lambda: _decision(0.1, 0.1, 0.05),
         lambda: _decision(0.1, 0.1, 0.0),
     ),
@@ -299,7 +299,7 @@ SENTENCES = [
         lambda: _decision(0.1, 0.1, 0.05),
     ),
     (
-        "The best, Platt, would save -0.2 % (-2.2 to 1.8) of the log-loss.",
+        "With the best, Platt, the log-loss changes by +0.2 % (90 %: -1.8 to +2.2).",
         lambda: nothing_to_gain(CANDIDATES),
         lambda: "",
     ),

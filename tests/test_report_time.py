@@ -76,7 +76,7 @@ def test_renamed_periods_give_the_same_sentences_or_a_refusal(
     frame = _drift(shuffled=shuffled)
     frame.to_csv(tmp_path / "months.csv", index=False)
     expected = _summary(capsys, tmp_path / "months.csv", {})
-    assert "since 2024-02" in expected
+    assert "from 2024-02 on" in expected
     renamed = dict(zip(("2024-01", "2024-02"), names, strict=True))
     path = tmp_path / "words.csv"
     frame.assign(month=frame["month"].map(renamed)).to_csv(path, index=False)

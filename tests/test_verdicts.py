@@ -84,7 +84,9 @@ def test_n_needed_where_the_interval_is_short_already():
     the 100 at hand, but 100 (1.6 / 1.5)^2 = 114."""
     found = verdict(1.5, (-0.1, 3.1), 100, 2)
     assert (found.kind, found.n_needed) == ("cannot tell", 114)
-    assert found.words() == "cannot tell with 100 samples; at least 120 are needed"
+    assert found.words() == (
+        "cannot tell with 100 samples; at least 120 are needed, if the estimate holds"
+    )
 
 
 def test_reference_of_a_slope():

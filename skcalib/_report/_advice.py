@@ -12,7 +12,8 @@ from scipy.special import chdtrc
 
 from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
-from skcalib._report._judged import judged_rows
+from skcalib._report._judged import judged_error, judged_rows
+from skcalib._report._measures import mean_error
 from skcalib._report._recalibration import N_FOLDS, TrialRows
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL, mean
 from skcalib._rows.blocks import weights_or_ones
@@ -45,6 +46,7 @@ _NONE = {
     "gain_low": None,
     "gain_high": None,
     "log_loss": None,
+    "error_left": None,
     "simpler": None,
     "rows_needed": None,
     "rows_needed_low": None,
@@ -52,16 +54,57 @@ _NONE = {
 }
 
 
+class Considered(NamedTuple):
+    """The advice for a model, its candidates as rows of a table, the best first, and
+    the changes over time; and what was advised as a trial on rows, None where the
+    advice is about later rows only, or asks for clusters.
+    """
+
+    advice: dict
+    candidates: list
+    changes: list
+    rows: TrialRows
+    chosen: object | None = None
+
+    @property
+    def brier(self):
+        """The out-of-fold Brier score of each row by what is advised, in the order of
+        the folds; None without a trial.
+        """
+        if self.chosen is None:
+            return None
+        return self.rows.out_of_fold(self.chosen.losses["brier"])
+
+
 def advised(table, name, seed, step=None, tolerance=0.02):
     """Return the advice for a model, its candidates as rows of a table, the best first,
     and the changes over time.
+    """
+    return considered(table, name, seed, step, tolerance)[:3]
+
+
+def brier_difference_as_advised(first, other):
+    """Return how much larger the Brier score of a model is than that of the first, both
+    out of fold as is advised, with its interval.
+
+    None where nothing is advised for both, or one was not tried.
+    """
+    names = [first.advice["recalibrator"], other.advice["recalibrator"]]
+    losses = [first.brier, other.brier]
+    if names == [None, None] or losses[0] is None or losses[1] is None:
+        return None
+    return first.rows.tested.interval(losses[1] - losses[0])
+
+
+def considered(table, name, seed, step=None, tolerance=0.02):
+    """Return what a report says about recalibrating a model, as `Considered`.
 
     Without candidates where a class (of several: all but the most frequent one) has
     fewer rows than there are folds.
     """
     rows = TrialRows.of(table, name, seed)
     if rows.folds is None:
-        return {**_NONE}, [], []
+        return Considered({**_NONE}, [], [], rows)
     trials = rows.maps(step)
     path, tried = _path(rows, trials)
     candidates = [rows.row(trial, trials[0]) for trial in (*trials, *tried)]
@@ -71,14 +114,16 @@ def advised(table, name, seed, step=None, tolerance=0.02):
         changes = _changes(rows, path[-1], table.period_order, tolerance)
     if table.repeated_keys:
         # Folds that share a key judge a map by what it has learned about that key.
-        return {**_NONE, "needs_cluster": table.repeated_keys[0]}, candidates, changes
-    advice = _since(rows, path[-1], changes, table.period_order)
-    if advice is None:
-        advice = _described(rows, path)
-    return advice, candidates, changes
+        advice = {**_NONE, "needs_cluster": table.repeated_keys[0]}
+        return Considered(advice, candidates, changes, rows)
+    advice = _since(rows, path[-1], changes, table.period_order, tolerance)
+    if advice is not None:
+        return Considered(advice, candidates, changes, rows)
+    advice = _described(rows, path, tolerance)
+    return Considered(advice, candidates, changes, rows, path[-1])
 
 
-def _since(rows, chosen, changes, order):
+def _since(rows, chosen, changes, order, tolerance):
     """Return the advice that fits the rows since the clearest change, if it is better
     on these; else None.
     """
@@ -97,7 +142,7 @@ def _since(rows, chosen, changes, order):
     if pvalue >= SIGNIFICANCE_LEVEL:
         return None
     kind = "none" if len(path) == 1 else "map_since"
-    return {**_described(later, path), "kind": kind, "since": since}
+    return {**_described(later, path, tolerance), "kind": kind, "since": since}
 
 
 def _pvalue_since(rows, chosen, later, after, is_later):
@@ -106,9 +151,9 @@ def _pvalue_since(rows, chosen, later, after, is_later):
     return later.rows.mean(gain)[3]
 
 
-def _described(rows, path):
-    """Return what is advised, the last step of a path, and what it gains on these
-    rows.
+def _described(rows, path, tolerance):
+    """Return what is advised, the last step of a path, what it gains on these rows, and
+    which error is left.
     """
     before = path[0]
     chosen = path[-1]
@@ -122,6 +167,8 @@ def _described(rows, path):
     else:
         kind = "map"
     fewest, most = _rows_needed(rows, path[-2], chosen)
+    task = rows.predicted(chosen)
+    left = judged_error(task, mean_error(task, rows.seed), tolerance)
     return {
         **_NONE,
         "kind": kind,
@@ -133,6 +180,7 @@ def _described(rows, path):
         "gain_low": low,
         "gain_high": high,
         "log_loss": mean(rows.by_row(before), rows.rows.sample_weight),
+        "error_left": left,
         "simpler": path[-2].name,
         "rows_needed": most,
         "rows_needed_low": fewest,

@@ -1,8 +1,18 @@
 """The advice of a report in sentences."""
 
 from skcalib._report._claims import claim
-from skcalib._report._phrases import best_of, gains, listed
-from skcalib._verdicts import interval_words, rounded, rounded_up
+from skcalib._report._judged import read_verdict
+from skcalib._report._phrases import (
+    OF_ESTIMATES,
+    best_of,
+    from_words,
+    gains,
+    limits_words,
+    listed,
+    points_digits,
+    points_words,
+)
+from skcalib._verdicts import fixed, interval_words, rounded, rounded_up
 
 
 def advice(words, is_usable):
@@ -11,32 +21,76 @@ def advice(words, is_usable):
     found = model["advice"]
     since = ""
     if found["since"]:
-        since = f" on the samples since {found['since']}"
+        since = f" on the samples{from_words(found['since'])}"
     if not model["recalibrators"]:
         return [claim("too few to recalibrate")]
     if found["needs_cluster"] is not None:
         return [claim("cluster first", column=found["needs_cluster"])]
     if found["kind"] == "none":
-        before, best = best_of(model["recalibrators"])
-        most = max(gains(best, before["log_loss"])[2], 0.0)
-        if since or most >= 100:
-            most = ""
-        else:
-            most = f" (it may save at most {rounded(most, 2)} % of the log-loss)"
-        name = "leave" if is_usable else "no recalibrator"
-        return [claim(name, subject=words.subject, since=since, most=most)]
-    size = interval_words(*gains(found, found["log_loss"]), unit="%")
-    steps = [_what_to_do(words, found, since, is_usable), claim("gain", size=size)]
+        return [_nothing_to_do(words, since, is_usable)]
+    size = interval_words(
+        *gains(found, found["log_loss"]), unit="%", level=OF_ESTIMATES
+    )
+    which = from_words(found["since"])
+    if found["segments"]:
+        which = f" of all segments together{which}"
+    steps = [
+        _what_to_do(words, found, since, is_usable),
+        _error_left(words, found),
+        claim("gain", which=which, size=size),
+    ]
     if found["rows_needed"] is not None:
-        simpler = found["simpler"]
-        if simpler == "as it is":
-            simpler = f"the unchanged {words.subject}"
-        number = rounded_up(found["rows_needed"])
-        fewest = rounded_up(found["rows_needed_low"])
-        if fewest != number:
-            number = f"{fewest} to {number}"
-        steps.append(claim("samples needed", number=number, simpler=simpler))
+        steps.append(_samples_needed(words, found))
     return steps
+
+
+def _nothing_to_do(words, since, is_usable):
+    """Return that no recalibrator helps, and what the best might save at most."""
+    before, best = best_of(words.model["recalibrators"])
+    most = max(gains(best, before["log_loss"])[2], 0.0)
+    words_of_most = ""
+    if not since and most < 100:
+        words_of_most = (
+            f" (the best, {best['name']}, may save at most {rounded(most, 2)} % of the"
+            " log-loss)"
+        )
+    name = "leave" if is_usable else "no recalibrator"
+    return claim(name, subject=words.subject, since=since, most=words_of_most)
+
+
+def _samples_needed(words, found):
+    """Return how many samples keep nine tenths of the gain over the simpler step."""
+    simpler = found["simpler"]
+    if simpler == "as it is":
+        simpler = f"the unchanged {words.subject}"
+    number = rounded_up(found["rows_needed"])
+    fewest = rounded_up(found["rows_needed_low"])
+    if fewest != number:
+        number = f"{fewest} to {number}"
+    return claim("samples needed", number=number, simpler=simpler)
+
+
+def _error_left(words, found):
+    """Return whether the error that is left after what is advised is within the
+    tolerance, and if not, which candidate leaves less.
+    """
+    left = read_verdict(found["error_left"])
+    if left.kind == "fine":
+        return claim("error left fine", limit=limits_words(left)[1])
+    better = ""
+    # The table of candidates is about all samples. One with a higher loss is no way to
+    # a smaller error.
+    loss = found["log_loss"] - found["gain"]
+    rows = [row for row in words.model["recalibrators"] if row["log_loss"] < loss]
+    if found["since"] is None and rows:
+        least = min(rows, key=lambda row: row["calibration_error"])
+        if least["calibration_error"] < left.estimate / 2:
+            size = fixed(100 * least["calibration_error"], points_digits(left))
+            better = f"; {least['name']} leaves {size}"
+    name = "error left" if left.kind == "off" else "error left unclear"
+    return claim(
+        name, size=points_words(left), tolerance=words.tolerance_words, better=better
+    )
 
 
 def _what_to_do(words, found, since, is_usable):

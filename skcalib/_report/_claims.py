@@ -15,40 +15,46 @@ CLAIMS = {
         "Do not use the {subject} of {segment} as they are: {size}{since}."
     ),
     "nor these segments": "Nor those of {segments}.",
-    "check more segments": "Check {segments} before use.",
+    "check more segments": "Check these before use, too: {segments}.",
     "check the segment": (
-        "Check {segment} before use: its {subject} are {size}{since}."
+        "Check the {subject} of {segment} before use: they are {size}{since}."
     ),
     "others are fine": "The other {others} fine to within {limit} points.",
     "others cannot be told": "For {which} the samples cannot tell{needed}.",
     "segments cannot be told": (
-        "For {number} of {n} segments the samples cannot tell{needed}."
+        "For {number} segments the samples cannot tell{needed}."
     ),
+    "periods cannot be told": "For {number} periods the samples cannot tell{needed}.",
     "do not use": "Do not use the {subject} as they are: {size} on average{since}.",
     "check": (
         "The {subject} are {size} on average{since}; {n} samples do not tell whether"
         " this is more than {tolerance} points."
     ),
     "do not take at face value": (
-        "Do not take single {subject} at face value: their mean absolute calibration"
-        " error is {size}{direction}."
+        "Do not use the {subject} as they are: their mean absolute calibration error"
+        " is {size}{direction}."
     ),
     "check the error": (
-        "Check single {subject} before use: their mean absolute calibration error is"
-        " between {low} and {high} points."
+        "Check the {subject} before use: their mean absolute calibration error is"
+        " between {low} and {high} points ({level})."
     ),
     "usable": (
         "The {subject} can be used as they are: right on average to within {limit}"
         " points, with a mean absolute calibration error of at most {error} points."
     ),
     "right on average": (
-        "The {subject} are right on average to within {limit} points. Whether single"
-        " ones are, {n} samples cannot tell: the mean absolute calibration error may be"
-        " {error} points{needed}."
+        "The {subject} are right on average to within {limit} points. Whether they are"
+        " at every level, {n} samples cannot tell: the mean absolute calibration error"
+        " may be {tolerance} points or more{needed}."
     ),
     "cannot tell": (
         "{n} samples cannot tell whether the {subject} are right on average to within"
-        " {tolerance} points: the bias lies between {low} and {high} points. {then}."
+        " {tolerance} points: the bias lies between {low} and {high} points ({level};"
+        " above 0 is too high). {then}."
+    ),
+    "late labels": (
+        "Labels that arrive late or are missing look like such a change: make sure that"
+        " all are in before acting on it."
     ),
     "repeated key": (
         "Run the report again with --cluster {column}: the values of {column} repeat,"
@@ -56,7 +62,8 @@ CLAIMS = {
     ),
     "tolerance too large": (
         "The {subject} are {bias}. Events are rare ({frequency}), so that nearly any"
-        " {subject} are right to within {tolerance} points: say --tolerance {smaller}."
+        " {subject} are right to within {tolerance} points: say --tolerance {smaller},"
+        " in points."
     ),
     # The evidence.
     "means": "{What} is {mean}, and {frequency} {of}{bias}.",
@@ -67,7 +74,9 @@ CLAIMS = {
     "nothing but the shift": (
         "Apart from this shift, no miscalibration is detectable."
     ),
-    "below the bias": "It is below the bias because label noise is subtracted from it.",
+    "below the bias": (
+        "This error is below the bias because label noise is subtracted from it."
+    ),
     "too extreme": (
         "The likelier outcome happens less often than predicted, by {size}: the scores"
         " are too extreme."
@@ -82,13 +91,16 @@ CLAIMS = {
     ),
     "no class off": "No class of {n} has an error that chance does not explain.",
     "segments off": "By {column}, {share} segments {are} off{names}.",
-    "average hides": ("The average of all samples ({bias}) hides how they differ."),
+    "average hides": (
+        "The average of all samples ({bias}) hides how the segments differ."
+    ),
     "changed": (
-        "Since {since} {whose} are {after} on average; before, they were {before}."
+        "From {since} on, {whose} are {after} on average; before, their average was"
+        " {before}."
     ),
     "trend": (
-        "From {first} to {last} a straight line through the bias {rises} by {size};"
-        " without a trend {pvalue}."
+        "From {first} to {last} a straight line through the bias {rises} by {size}"
+        " ({pvalue} for no trend)."
     ),
     "dependent": (
         "The errors of samples that follow each other in time are alike"
@@ -124,8 +136,19 @@ CLAIMS = {
         "{Recalibrate} by {column}{since} with {name}: {whose}."
     ),
     "gain": (
-        "On held-out samples this lowers the log-loss by {size}. Fit it again when the"
-        " model changes or a monitor (skcalib.monitoring) raises an alarm."
+        "On held-out samples{which} the log-loss is lower by {size}. Fit it again when"
+        " the model changes or a monitor (skcalib.monitoring) raises an alarm."
+    ),
+    "error left fine": (
+        "This leaves a mean absolute calibration error of at most {limit} points."
+    ),
+    "error left": (
+        "This leaves a mean absolute calibration error of {size}, more than the"
+        " tolerance of {tolerance} points{better}."
+    ),
+    "error left unclear": (
+        "This leaves a mean absolute calibration error of {size}, which may not be"
+        " within the tolerance of {tolerance} points{better}."
     ),
     "samples needed": (
         "It takes about {number} labelled samples to keep nine tenths of what it gains"
@@ -133,19 +156,19 @@ CLAIMS = {
     ),
     # The sections of the page.
     "not told apart": (
-        "{name}: not told apart from {first} by its Brier score, difference {size}."
+        "Nothing speaks for replacing {first} by {name}: their Brier scores are not"
+        " told apart, difference {size}."
     ),
     "worse than the first": (
-        "{name}: its Brier score is higher (worse) than that of {first} by {size}."
+        "Keep {first} rather than {name}: the Brier score of {name} is higher (worse)"
+        " by {size}."
     ),
     "better than the first": (
-        "{name}: its Brier score is lower (better) than that of {first} by {size}."
+        "Prefer {name} to {first}: its Brier score is lower (better) by {size}."
     ),
     "one segment": "There is one segment only.",
-    "segments": (
-        "Of {n} segments {off} off{names}, {fine} fine to within the tolerance, and for"
-        " {unclear} the samples cannot tell."
-    ),
+    "segments": "{counts}.",
+    "periods": "{counts}.",
     "other classes": (
         "The other {n} classes{between}; {off} more than chance explains."
     ),
@@ -162,8 +185,8 @@ CLAIMS = {
         " treating {other}{cost}."
     ),
     "nothing to gain": (
-        "None of {n} recalibrators is measurably better. The best, {name}, would save"
-        " {size} of the log-loss."
+        "None of {n} recalibrators is measurably better. With the best, {name}, the"
+        " log-loss changes by {size}."
     ),
     "guarantee": (
         "For example, with {n_bins} bins each recalibrated probability lies within"

@@ -17,6 +17,7 @@ from skcalib._report._numbers import report_numbers
 from skcalib._report._page import report_page
 from skcalib._report._pdf import pdf_printer, write_pdf
 from skcalib._report._reader import ReportError
+from skcalib._report._sections import comparisons
 from skcalib._report._table import read_new_scores, read_table
 
 _QUIET_SECONDS = 5  # work that is done by then shows no progress
@@ -227,11 +228,18 @@ def _report(arguments):
     if arguments.json:
         print(json.dumps(numbers, indent=2, allow_nan=False))
         return
-    for model in numbers["models"]:
+    _print_summary(numbers["models"])
+    print(f"The report is in {output}.")
+
+
+def _print_summary(models):
+    """Print which model to use, and of each its summary and the code of its advice."""
+    for line in comparisons(models):
+        print(line)
+    for model in models:
         print(f"{model['name']}: {model['summary']}")
         if model["advice"]["code"]:
             print(model["advice"]["code"])
-    print(f"The report is in {output}.")
 
 
 def _checked_thresholds(arguments):

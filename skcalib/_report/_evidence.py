@@ -5,6 +5,8 @@ from skcalib._report._headline import clearest_changes
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     MOST_WORST,
+    OF_ESTIMATES,
+    OF_VERDICTS,
     bias_words,
     least,
     listed,
@@ -13,6 +15,7 @@ from skcalib._report._phrases import (
     series,
     share_of,
     size_words,
+    verdict_words,
 )
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import (
@@ -66,14 +69,14 @@ def _means(words, first):
     model = words.model
     bias = ""
     if words.bias.is_off and first not in ("do not use", "check"):
-        bias = f": {words.bias.words(scale=100, unit='points')} on average"
+        bias = f": the scores are {verdict_words(words.bias)} on average"
     # Both have the digits that the samples support.
     digits = percent_decimals(model["event_frequency"], words.bias.n)
     what = "The mean score"
     of = "of the samples have the event"
     if words.is_of_classes:
         what = "The mean probability of the predicted class"
-        of = "of them are right"
+        of = "of these predictions are right"
     return claim(
         "means",
         mean=f"{fixed(100 * model['mean_score'], digits)} %",
@@ -95,16 +98,20 @@ def classes_off(rows):
     bias = read_verdict(first["verdict"])
     too = ""
     if bias.is_off:
-        too = f"; its probabilities are {bias.words(scale=100, unit='points')}"
-        too += " on average"
+        too = f"; its probabilities are {verdict_words(bias)} on average"
     size = ""
     if first["estimate"] is not None:
         shown = interval_words(
-            first["estimate"], first["low"], first["high"], scale=100, unit="points"
+            first["estimate"],
+            first["low"],
+            first["high"],
+            scale=100,
+            unit="points",
+            level=OF_ESTIMATES,
         )
         size = f": {shown}, averaged over all samples, also those of other classes"
     names = ""
-    if len(off) > 1:
+    if 1 < len(off) < len(rows):
         names = f": {listed([row['class'] for row in off])}"
     return claim(
         "classes off",
@@ -192,10 +199,16 @@ def over_time(model):
     """
     found = []
     trend = model.get("trend")
+    # A line through a step rises by more than the step: one of the two is said.
+    is_told = any(row["group"] is None for row in clearest_changes(model))
+    if trend is not None and trend["is_step"] and is_told:
+        trend = None
     if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
         limits = (trend["moved_low"], trend["moved_high"])
         low, high = sorted(map(abs, limits))
-        size = interval_words(abs(trend["moved"]), low, high, scale=100, unit="points")
+        size = interval_words(
+            abs(trend["moved"]), low, high, scale=100, unit="points", level=OF_VERDICTS
+        )
         found.append(
             claim(
                 "trend",

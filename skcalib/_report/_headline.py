@@ -4,18 +4,21 @@ from skcalib._report._claims import claim
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     MOST_WORST,
+    OF_ESTIMATES,
+    OF_VERDICTS,
+    from_words,
     least,
     limit_words,
     limits_words,
     points_digits,
     points_words,
     series,
-    since_words,
+    size_words,
+    verdict_words,
 )
 from skcalib._verdicts import (
     count_words,
     fixed,
-    interval_words,
     overall_verdict,
     percent_words,
     rounded,
@@ -78,6 +81,16 @@ def clearest_changes(model):
 
 
 def headline(words):
+    """Return the worst thing, what to do about it, how the rest is, and what else
+    would look like a change.
+    """
+    found = _worst(words)
+    if words.model["changes"]:
+        found.append(claim("late labels"))
+    return found
+
+
+def _worst(words):
     """Return the worst thing, what to do about it, and how the rest is."""
     overall, since = words.overall
     # Segments that are off, as (name, verdict, since): those of known size first, the
@@ -105,7 +118,15 @@ def headline(words):
         return [_error_off(words)]
     if words.error.kind == "off, size unclear":
         low, high = limits_words(words.error)
-        return [claim("check the error", subject=words.subject, low=low, high=high)]
+        return [
+            claim(
+                "check the error",
+                subject=words.subject,
+                low=low,
+                high=high,
+                level=OF_ESTIMATES,
+            )
+        ]
     return _nothing_found(words)
 
 
@@ -114,7 +135,7 @@ def _error_off(words):
     direction = ""
     if words.over_confidence.is_off and not words.is_of_classes:
         too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
-        direction = f", and the scores are too {too}"
+        direction = f", and they are too {too}"
     return claim(
         "do not take at face value",
         subject=words.subject,
@@ -124,14 +145,13 @@ def _error_off(words):
 
 
 def _all_off(words, overall, since):
-    size = overall.words(scale=100, unit="points")
     name = "do not use" if overall.kind == "off" else "check"
     return [
         claim(
             name,
             subject=words.subject,
-            size=size,
-            since=since_words(since),
+            size=verdict_words(overall),
+            since=from_words(since),
             n=words.n,
             tolerance=words.tolerance_words,
         )
@@ -147,23 +167,23 @@ def _segments_worst(words, off):
             key,
             subject=words.subject,
             segment=name,
-            size=worst.words(scale=100, unit="points"),
-            since=since_words(since),
+            size=verdict_words(worst),
+            since=from_words(since),
         )
     ]
     alike = []
     unclear = []
     for name, verdict, since in others:
-        size = verdict.words(scale=100, unit="points")
+        size = f"{verdict_words(verdict)}{from_words(since)}"
         if verdict.kind != "off":
-            unclear.append(f"{name} ({size}{since_words(since)})")
+            unclear.append(f"{name}, {size}")
         elif not _is_within(name, off):
-            alike.append(f"{name}, {size}{since_words(since)}")
+            alike.append(f"{name}, {size}")
     if alike and worst.kind == "off":
         names = series(alike[:MOST_WORST], len(alike), "; ")
         claims.append(claim("nor these segments", segments=names))
     if unclear:
-        names = series(unclear[:MOST_WORST], len(unclear), ", ")
+        names = series(unclear[:MOST_WORST], len(unclear), "; ")
         claims.append(claim("check more segments", segments=names))
     return claims + _other_segments(words)
 
@@ -196,10 +216,12 @@ def _each_needs(verdicts):
     """Return how many samples of each segment it takes at least, for the one that
     needs the most.
     """
-    needed = [each.n_needed for each in verdicts if each.n_needed is not None]
-    if not needed:
+    known = [each for each in verdicts if each.n_needed is not None]
+    if not known:
         return ""
-    return f"; at least {rounded_up(max(needed))} of each are needed"
+    most = max(known, key=lambda each: each.n_needed)
+    number = rounded_up(most.n_needed)
+    return f"; at least {number} of each are needed, {most.needed_if}"
 
 
 def _fine_bias(bias):
@@ -207,9 +229,7 @@ def _fine_bias(bias):
     if bias.low <= 0 <= bias.high:
         return f"right on average to within {limit_words(bias)} points"
     side = "high" if bias.low > 0 else "low"
-    low, high = sorted(abs(100 * limit) for limit in (bias.low, bias.high))
-    size = interval_words(abs(100 * bias.estimate), low, high, unit="points")
-    return f"too {side} by {size} on average"
+    return f"too {side} by {size_words(bias)} on average"
 
 
 def _nothing_found(words):
@@ -218,15 +238,20 @@ def _nothing_found(words):
     error = words.error
     if bias.kind != "fine":
         digits = points_digits(bias)
-        needed = "more"
+        number = "more"
+        condition = ""
         if bias.n_needed is not None:
-            needed = f"at least {rounded_up(bias.n_needed)}"
-        then = f"Keep the {words.subject} until {needed} samples are at hand"
+            number = f"at least {rounded_up(bias.n_needed)}"
+            condition = f", {bias.needed_if}"
+        then = (
+            f"Keep the {words.subject} unchanged for now and collect samples:"
+            f" {number} are needed to tell{condition}"
+        )
         if words.model["advice"].get("recalibrator") is not None:
             # What is advised is not to keep them, and does not wait.
             then = (
-                f"{needed[0].upper()}{needed[1:]} samples are needed to tell, but the"
-                " recalibration below helps already"
+                f"{number[0].upper()}{number[1:]} samples are needed to"
+                f" tell{condition}; the recalibration below helps already"
             )
         return [
             claim(
@@ -236,6 +261,7 @@ def _nothing_found(words):
                 tolerance=words.tolerance_words,
                 low=fixed(100 * bias.low, digits),
                 high=fixed(100 * bias.high, digits),
+                level=OF_VERDICTS,
                 then=then,
             )
         ]
@@ -259,32 +285,40 @@ def _nothing_found(words):
                 "usable",
                 subject=words.subject,
                 limit=limit_words(bias),
-                error=limit_words(error),
+                error=limits_words(error)[1],
             )
         ]
     else:
         needed = ""
         if error.n_needed is not None:
-            needed = f"; at least {rounded_up(error.n_needed)} are needed"
+            number = rounded_up(error.n_needed)
+            needed = f"; at least {number} are needed, {error.needed_if}"
         claims = [
             claim(
                 "right on average",
                 subject=words.subject,
                 limit=limit_words(bias),
                 n=words.n,
-                error=limits_words(error)[1],
+                tolerance=words.tolerance_words,
                 needed=needed,
             )
         ]
-    verdicts = [verdict for _, verdict, _ in words.segments]
-    unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
-    if unclear:
-        claims.append(
-            claim(
-                "segments cannot be told",
-                number=f"{len(unclear)}",
-                n=f"{len(verdicts)}",
-                needed=_each_needs(unclear),
-            )
-        )
+    segments = [verdict for _, verdict, _ in words.segments]
+    rows = words.model.get("periods", ())
+    periods = [read_verdict(row["verdict"]) for row in rows]
+    claims += _cannot_be_told("segments cannot be told", segments)
+    claims += _cannot_be_told("periods cannot be told", periods)
     return claims
+
+
+def _cannot_be_told(name, verdicts):
+    """Return about how many segments or periods the samples cannot tell, if there are
+    any.
+    """
+    unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
+    if not unclear:
+        return []
+    number = f"{len(unclear)} of {len(verdicts)}"
+    if len(unclear) == len(verdicts):
+        number = f"each of {len(verdicts)}"
+    return [claim(name, number=number, needed=_each_needs(unclear))]

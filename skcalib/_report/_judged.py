@@ -27,19 +27,20 @@ def judged_model(task, model, tolerance, is_binary):
             labels=(task.scores > 0.5) == task.labels,
         )
         sure = _bias_verdicts(likelier, np.zeros(len(task.labels), int), tolerance)
-    error = model["errors"][0]
-    # An error is never below 0: each limit of its 90 % interval is one at 95 %.
-    of_error = verdict(
-        error["estimate"],
-        (error["low"], error["high"]),
-        n_samples(task),
-        tolerance,
-    )
     return {
         "bias": _record(bias["0"]),
         "over_confidence": _record(sure["0"]),
-        "error": _record(of_error),
+        "error": judged_error(task, model["errors"][0], tolerance),
     }
+
+
+def judged_error(task, error, tolerance):
+    """Return the verdict on a calibration error, a dict with its 90 % interval.
+
+    An error is never below 0: each limit of its 90 % interval is one at 95 %.
+    """
+    limits = (error["low"], error["high"])
+    return _record(verdict(error["estimate"], limits, n_samples(task), tolerance))
 
 
 def judge_groups(rows, kind, task, groups, tolerance, n_intervals=None):

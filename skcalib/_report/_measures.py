@@ -49,11 +49,7 @@ def error_rows(task, seed, classes):
     summary.
     """
     of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
-    options = {
-        "random_state": seed,
-        "n_resamples": _N_DRAWS if task.clusters is None else _N_CLUSTER_DRAWS,
-        **of_rows,
-    }
+    options = _interval_options(task, seed)
     # One cell with a few rows would decide the largest gap: bins are merged until each
     # holds enough of the weight.
     enough = _FEWEST_IN_BIN
@@ -99,6 +95,25 @@ def error_rows(task, seed, classes):
         "calibration in the large": slope.intercept,
     }
     return errors + [{"name": name, **found._asdict()} for name, found in named.items()]
+
+
+def mean_error(task, seed):
+    """Return the mean absolute calibration error with its interval."""
+    options = _interval_options(task, seed)
+    interval = calibration_error_interval(
+        task.labels, task.scores, **MEAN_ABSOLUTE, **options
+    )
+    return interval._asdict()
+
+
+def _interval_options(task, seed):
+    """Return what an interval of an error is told besides the error."""
+    return {
+        "random_state": seed,
+        "n_resamples": _N_DRAWS if task.clusters is None else _N_CLUSTER_DRAWS,
+        "confidence_level": CONFIDENCE_LEVEL,
+        **task.dependence,
+    }
 
 
 def reason_outside(estimate, low, high, known=""):

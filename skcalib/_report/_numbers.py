@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 
 from skcalib._inference.count_draws import FEW_EVENTS
-from skcalib._report._advice import advised
+from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows
 from skcalib._report._expected import expected_performance
@@ -76,6 +76,7 @@ def report_numbers(
         Plain values; None where a number is not defined.
     """
     models = []
+    tried = []
     with warnings.catch_warnings():
         # A note of the report says it of clusters; a segment that a fold has not seen
         # has the fit of all rows.
@@ -83,9 +84,15 @@ def report_numbers(
             "ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning
         )
         for name in table.names:
-            model = _model_numbers(
+            model, found = _model_numbers(
                 table, name, baseline, thresholds, seed, step, tolerance
             )
+            tried.append(found)
+            if len(tried) > 1:
+                model["brier_difference"] = table.brier_difference(name)
+                model["brier_difference_as_advised"] = brier_difference_as_advised(
+                    tried[0], found
+                )
             if new_scores is not None:
                 step(f"performance of {name} on the new scores")
                 model["expected"] = expected_performance(table, name, new_scores[name])
@@ -98,7 +105,8 @@ def report_numbers(
         n_clusters = len(np.unique(table.clusters))
     # Certificates are about independent rows that count once.
     certificates = []
-    if not table.is_weighted and table.clusters is None:
+    is_independent = table.clusters is None and not table.repeated_keys
+    if not table.is_weighted and is_independent:
         certificates = _certificates(table.n_rows)
     return _plain(
         {
@@ -115,6 +123,7 @@ def report_numbers(
             "weight_type": table.weight_type if table.is_weighted else None,
             "cluster": table.cluster_name,
             "n_clusters": n_clusters,
+            "repeated_keys": list(table.repeated_keys),
             "segment": table.segment_name,
             "time": table.time_name,
             "baseline": None if baseline is None else baseline.source,
@@ -128,7 +137,9 @@ def report_numbers(
 
 
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
-    """Return all numbers about one model of a table, and what the page says of them."""
+    """Return all numbers about one model of a table with what the page says of them,
+    and what was tried to recalibrate it.
+    """
     step(f"errors of {name}")
     task = table.task(name)
     losses = table.losses(name)
@@ -157,17 +168,18 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
         model["classes"] = class_rows(*table.by_class(name, seed), seed, tolerance)
     step(f"recalibrators of {name}")
-    model["advice"], model["recalibrators"], model["changes"] = advised(
+    found = considered(
         table, name, seed, lambda kind: step(f"{kind} of {name}"), tolerance
     )
+    model["advice"] = found.advice
+    model["recalibrators"] = found.candidates
+    model["changes"] = found.changes
     model["advice"]["code"] = advice_code(table, model)
     if thresholds:
         step(f"decisions of {name}")
         model["decisions"] = decision_rows(table, name, thresholds, seed)
     step(f"numbers for a paper of {name}")
     model["paper"] = _paper(table, task, model, seed)
-    if name != table.names[0]:
-        model["brier_difference"] = table.brier_difference(name)
     paragraphs = summary(
         model, {"n_samples": table.total_weight, "tolerance": tolerance}
     )
@@ -177,7 +189,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         texts.append(" ".join(claim.text for claim in claims))
         model["claims"] += [claim.name for claim in claims]
     model["summary"] = "\n".join(texts)
-    return model
+    return model, found
 
 
 def _few_events(table):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from skcalib._report._statistics import LABELS
+from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning import EqualMass
 from skcalib.monitoring import calibration_trend
 
@@ -45,7 +46,32 @@ def trend_numbers(table, task):
         "moved_low": n_steps * slope.low,
         "moved_high": n_steps * slope.high,
         "pvalue": trend.pvalue,
+        "is_step": _is_step(table, task),
     }
+
+
+def _is_step(table, task):
+    """Return whether the best step fits the biases of the periods better than the best
+    straight line, by weighted squares.
+    """
+    place = _places(table)
+    weight = weights_or_ones(task.sample_weight, len(place))
+    error = task.scores.astype(np.float64) - task.labels
+    of_period = np.bincount(place, weight)
+    is_used = of_period > 0
+    bias = np.bincount(place, weight * error)[is_used] / of_period[is_used]
+    of_period = of_period[is_used]
+    time = np.arange(len(is_used))[is_used]
+
+    def left(feature):
+        """Return the squares that a constant and this feature leave."""
+        centred = feature - np.average(feature, weights=of_period)
+        rest = bias - np.average(bias, weights=of_period)
+        slope = np.sum(of_period * centred * rest) / np.sum(of_period * centred**2)
+        return np.sum(of_period * (rest - slope * centred) ** 2)
+
+    steps = [left((time >= since).astype(float)) for since in time[1:]]
+    return bool(min(steps, default=np.inf) < left(time))
 
 
 def autocorrelation(table, task):

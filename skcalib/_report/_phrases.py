@@ -1,10 +1,15 @@
 """Phrases that several sentences of a report share."""
 
-from skcalib._report._judged import read_verdict
-from skcalib._verdicts import decimals, fixed, interval_words
+from skcalib._report._judged import VERDICT_LEVEL, read_verdict
+from skcalib._report._statistics import CONFIDENCE_LEVEL
+from skcalib._verdicts import decimals, fixed, interval_words, level_words
 
 _MOST_NAMED = 5
 MOST_WORST = 3  # segments that a sentence names
+# The levels of a summary, each named where its limits are printed: of verdicts, and of
+# errors and gains.
+OF_VERDICTS = level_words(VERDICT_LEVEL)
+OF_ESTIMATES = level_words(CONFIDENCE_LEVEL)
 
 
 def share_of(some, rows):
@@ -37,8 +42,9 @@ def series(names, n_all, separator=", "):
     return shown
 
 
-def since_words(period):
-    return f" since {period}" if period else ""
+def from_words(period):
+    """Return from which period on, of any name: "2025-08", "routine"."""
+    return f" from {period} on" if period else ""
 
 
 def least(found):
@@ -47,16 +53,28 @@ def least(found):
 
 
 def points_words(found):
-    """Return an estimate with its interval in points."""
+    """Return an error with its interval in points."""
     return interval_words(
-        found.estimate, found.low, found.high, scale=100, unit="points"
+        found.estimate,
+        found.low,
+        found.high,
+        scale=100,
+        unit="points",
+        level=OF_ESTIMATES,
     )
+
+
+def verdict_words(found):
+    """Return a verdict on a bias in points, with the level of its limits."""
+    return found.words(scale=100, unit="points", level=OF_VERDICTS)
 
 
 def size_words(found):
     """Return the size of what is off, without its sign, with its interval."""
     low, high = sorted((abs(found.low), abs(found.high)))
-    return interval_words(abs(found.estimate), low, high, scale=100, unit="points")
+    return interval_words(
+        abs(found.estimate), low, high, scale=100, unit="points", level=OF_VERDICTS
+    )
 
 
 def points_digits(found):
@@ -78,7 +96,7 @@ def bias_words(record):
     """Return a verdict on a bias in the middle of a sentence."""
     found = read_verdict(record)
     if found.is_off or found.kind == "fine":
-        return found.words(scale=100, unit="points")
+        return verdict_words(found)
     digits = points_digits(found)
     low, high = (fixed(abs(100 * limit), digits) for limit in (found.low, found.high))
-    return f"between {low} points too low and {high} too high"
+    return f"between {low} points too low and {high} too high ({OF_VERDICTS})"

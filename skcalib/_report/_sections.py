@@ -2,63 +2,110 @@
 
 from skcalib._report._claims import claim
 from skcalib._report._evidence import classes_off
-from skcalib._report._phrases import MOST_WORST, best_of, gains, listed, series
+from skcalib._report._phrases import (
+    MOST_WORST,
+    OF_ESTIMATES,
+    best_of,
+    gains,
+    listed,
+    series,
+)
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import interval_words, rounded
 
 _WIDEST_GUARANTEE = 0.2  # of an example
+# Sentences by the side on which the loss of a model lies.
+_COMPARED = {
+    -1: "better than the first",
+    0: "not told apart",
+    1: "worse than the first",
+}
 
 
 def comparisons(models):
-    """Return for each model but the first whether its Brier score is lower or higher;
-    nothing for one model.
+    """Return for each model but the first whether it should replace the first, by the
+    Brier score; nothing for one model.
+
+    What counts is the difference between both as the report advises to use them:
+    recalibrated, where it advises that of one of them.
     """
     first = models[0]["name"]
     lines = []
     for model in models[1:]:
-        difference = model["brier_difference"]
-        estimate = difference["estimate"]
-        low = difference["low"]
-        high = difference["high"]
-        name = "not told apart"
-        if not low <= 0 <= high:
-            name = "worse than the first" if estimate > 0 else "better than the first"
-            # without the sign, which the side tells
-            low, high = sorted((abs(low), abs(high)))
-            estimate = abs(estimate)
-        size = interval_words(estimate, low, high)
+        differences = [(model["brier_difference"], "")]
+        advised = model["brier_difference_as_advised"]
+        if advised is not None:
+            differences.append((advised, " after the recalibration advised below"))
+        side = _side(differences[-1][0])
+        sizes = []
+        for difference, which in differences:
+            if _side(difference) == side:
+                sizes.append(f"{_unsigned(difference, side)}{which}")
+        name = _COMPARED[side]
+        size = " and by ".join(sizes)
         lines.append(claim(name, name=model["name"], first=first, size=size))
     return lines
 
 
+def _side(difference):
+    """Return the sign of a difference, 0 where its interval has 0."""
+    if difference["low"] <= 0 <= difference["high"]:
+        return 0
+    return 1 if difference["estimate"] > 0 else -1
+
+
+def _unsigned(difference, side):
+    """Return a difference in words, without its sign where the side tells it."""
+    estimate = difference["estimate"]
+    low = difference["low"]
+    high = difference["high"]
+    if side != 0:
+        estimate = abs(estimate)
+        low, high = sorted((abs(low), abs(high)))
+    return interval_words(estimate, low, high, level=OF_ESTIMATES)
+
+
 def segment_sentence(rows):
     """Return how many segments are off, with limits that hold for all together."""
-    n = len(rows)
-    if n == 1:
+    if len(rows) == 1:
         return claim("one segment")
+    return claim("segments", counts=_counts(rows, "segment"))
+
+
+def period_sentence(rows):
+    """Return how many periods are off, with limits that hold for all together."""
+    return claim("periods", counts=_counts(rows, "period"))
+
+
+def _counts(rows, kind):
+    """Return how many segments or periods have which verdict, without those that none
+    has.
+    """
+    n = len(rows)
     off = []
     n_fine = 0
     n_unclear = 0
     for row in rows:
-        kind = row["verdict"]["kind"]
-        if kind in ("off", "off, size unclear"):
-            off.append(row["segment"])
-        n_fine += kind == "fine"
-        n_unclear += kind == "cannot tell"
-    names = f" ({listed(off)})" if off else ""
-    return claim(
-        "segments",
-        n=f"{n}",
-        off=_counted(len(off)),
-        names=names,
-        fine=_counted(n_fine),
-        unclear=f"{n_unclear or 'none'}",
-    )
-
-
-def _counted(number):
-    """Return a number with its verb."""
-    return f"{number or 'none'} {'is' if number == 1 else 'are'}"
+        verdict = row["verdict"]["kind"]
+        if verdict in ("off", "off, size unclear"):
+            off.append(row[kind])
+        n_fine += verdict == "fine"
+        n_unclear += verdict == "cannot tell"
+    if n_unclear == n:
+        return f"the samples cannot tell about any of the {n} {kind}s"
+    parts = []
+    if off:
+        parts.append((len(off), f"off ({listed(off)})"))
+    if n_fine:
+        parts.append((n_fine, "fine to within the tolerance"))
+    if parts[0][0] == n:
+        return f"all {n} {kind}s are {parts[0][1]}"
+    words = [f"{count} {'is' if count == 1 else 'are'} {how}" for count, how in parts]
+    if n_unclear:
+        words.append(f"the samples cannot tell about {n_unclear}")
+    last = words.pop()
+    comma = "," if len(words) > 1 else ""
+    return f"of {n} {kind}s {', '.join(words)}{comma} and {last}"
 
 
 def class_sentence(rows):
@@ -96,7 +143,9 @@ def decision_sentence(row):
     if cost is not None and not _is_above(cost):
         costs = "; no cost of miscalibration is measurable there"
     elif cost is not None:
-        loss = interval_words(cost["estimate"], cost["low"], cost["high"], scale=100)
+        loss = interval_words(
+            cost["estimate"], cost["low"], cost["high"], scale=100, level=OF_ESTIMATES
+        )
         costs = f"; miscalibration costs {loss} true positives in 100 samples"
     threshold = rounded(100 * row["threshold"])
     return claim(name, threshold=threshold, other=other, cost=costs)
@@ -119,9 +168,12 @@ def cluster_first(advice):
 def nothing_to_gain(rows):
     """Return that no recalibrator helps, and what the best of them would save."""
     before, best = best_of(rows)
-    saved = interval_words(*gains(best, before["log_loss"]), unit="%")
+    saved, low, high = gains(best, before["log_loss"])
+    changed = interval_words(
+        -saved, -high, -low, unit="%", level=OF_ESTIMATES, signed=True
+    )
     n = f"{len(rows) - 1}"
-    return claim("nothing to gain", n=n, name=best["name"], size=saved)
+    return claim("nothing to gain", n=n, name=best["name"], size=changed)
 
 
 def certificate_sentence(rows, of_classes):
