@@ -1,9 +1,11 @@
 """What the report advises on tables of known truth, applied to a held-out half, against
 every candidate.
 
-``python -m benchmarks.report_advice`` prints two tables: for each table the advice, its
+``python -m benchmarks.report_advice`` prints four tables: for each table the advice, its
 log-loss on the held-out half and that of the best candidate, the largest error of a
-segment before and after; and how often something is advised for calibrated scores.
+segment before and after; how often something is advised for calibrated scores; what
+recalibrators that do not know which rows share a key do to the rows of other keys; and
+how many of twelve divisions into folds give the same kind of advice.
 ``--data FOLDER`` adds forecasts and language models, ``--seeds 3`` more samples of
 each.
 """
@@ -29,20 +31,32 @@ WORST = 0.005  # of the log-loss of the best candidate, that the advice may cost
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the period from which on they are judged (None: all of them)."""
+    """Rows with the period from which on they are judged (None: all of them).
+
+    Rows with the same of the `keys` stay together as clusters do, but the report is not
+    told which these are: it sees that the values of a column repeat.
+    """
 
     labels: np.ndarray
     scores: np.ndarray
     segments: np.ndarray | None = None
     periods: np.ndarray | None = None
     clusters: np.ndarray | None = None
+    keys: np.ndarray | None = None
     since: str | None = None
 
     def at(self, rows):
         """Return some of the rows."""
         parts = {
             name: getattr(self, name)
-            for name in ("labels", "scores", "segments", "periods", "clusters")
+            for name in (
+                "labels",
+                "scores",
+                "segments",
+                "periods",
+                "clusters",
+                "keys",
+            )
         }
         return replace(
             self,
@@ -53,12 +67,13 @@ class Table:
         )
 
     def halves(self, seed):
-        """Return two halves; clusters stay whole."""
+        """Return two halves; clusters and keys stay whole."""
         rng = np.random.default_rng(seed)
+        together = self.clusters if self.keys is None else self.keys
         unit = (
             np.arange(len(self.labels))
-            if self.clusters is None
-            else np.unique(self.clusters, return_inverse=True)[1]
+            if together is None
+            else np.unique(together, return_inverse=True)[1]
         )
         first = (rng.permutation(unit.max() + 1) % 2 == 0)[unit]
         return self.at(first), self.at(~first)
@@ -84,6 +99,7 @@ class Table:
             segments=self.segments,
             segment_name=None if self.segments is None else "segment",
             clusters=self.clusters,
+            repeated_keys=() if self.keys is None else ("key",),
             periods=self.periods,
             period_order=order,
             classes=classes,
@@ -178,6 +194,19 @@ def repeated_keys(rng, n):
     outcome = rng.random(len(odds)) < expit(0.7 * odds)
     scores = expit(odds[key] + rng.normal(0, 0.25, n))
     return Table(outcome[key], scores, clusters=key)
+
+
+def candidates_over_weeks(rng, n, weeks=60):
+    """Return weekly forecasts of elections: sixty weeks of each candidate, nearly the
+    same every week, with one outcome.
+
+    A map with many steps learns the outcomes of the candidates that it is fitted to.
+    """
+    key = np.arange(n) // weeks
+    odds = rng.normal(0, 4, key[-1] + 1)
+    outcome = rng.random(len(odds)) < expit(1.5 * odds)
+    scores = expit(odds[key] + rng.normal(0, 0.2, n))
+    return Table(outcome[key], scores, keys=key)
 
 
 def calibrated_with_parts(rng, n):
@@ -375,6 +404,73 @@ def calibrated_tables(seeds, n=2000):
             yield advised(table.for_report(), "p", 0)[0]["kind"] != "none"
 
 
+_OF_KEYS = ("TemperatureScaling", "PlattScaling", "IsotonicCalibration")
+
+
+def of_keys(seed, n=6000):
+    """Return the mean held-out log-losses of maps that are fitted to half of the
+    candidates as if their rows were independent, and the advice without and with
+    clusters.
+    """
+    table = candidates_over_weeks(np.random.default_rng([seed, 2]), n)
+    train, test = table.halves(seed)
+    losses = {"none": LOSSES["log"](test.scores, test.labels).mean()}
+    for kind in _OF_KEYS:
+        found = predicted(train, test, getattr(skcalib, kind)())
+        losses[kind] = LOSSES["log"](found, test.labels).mean()
+    without, _, _ = advised(train.for_report(), "p", 0)
+    told = replace(train, clusters=train.keys, keys=None)
+    informed, _, _ = advised(told.for_report(), "p", 0)
+    losses["with clusters"] = LOSSES["log"](
+        by_advice(train, test, informed), test.labels
+    ).mean()
+    return losses, without, informed
+
+
+# Tables with a real gain.
+STEADY = (
+    "base-rate shift",
+    "over-confident",
+    "curve",
+    "one segment off",
+    "drift in one segment",
+)
+
+
+def steadiness(name, draw, n=6000, n_seeds=12):
+    """Return how many of some divisions into folds give the most frequent kind of
+    advice, and this kind.
+    """
+    table = SIMULATED[name](np.random.default_rng([draw, 4]), n).for_report()
+    kinds = [advised(table, "p", seed)[0]["kind"] for seed in range(n_seeds)]
+    most = max(set(kinds), key=kinds.count)
+    return kinds.count(most), most
+
+
+def _print_more(seeds):
+    """Print the tables of repeated keys and of divisions into folds."""
+    print(
+        "\n| candidates | bare | "
+        + " | ".join(_OF_KEYS)
+        + " | advice | with clusters |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for seed in range(seeds):
+        losses, without, informed = of_keys(seed)
+        shown = " | ".join(f"{losses[kind]:.3f}" for kind in ("none", *_OF_KEYS))
+        asked = f"asks for {without['needs_cluster']}"
+        print(
+            f"| draw {seed} | {shown} | {asked} | {informed['recalibrator']}:"
+            f" {losses['with clusters']:.3f} |",
+            flush=True,
+        )
+    print("\n| table | draw | same kind of advice, of 12 | kind |\n|---|---|---|---|")
+    for name in STEADY:
+        for draw in range(2):
+            count, kind = steadiness(name, draw)
+            print(f"| {name} | {draw} | {count} | {kind} |", flush=True)
+
+
 def main(arguments=None):
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -426,6 +522,8 @@ def main(arguments=None):
             f"\nOf {len(found)} calibrated tables something is advised for"
             f" {sum(found)}."
         )
+    if not given.only:
+        _print_more(max(given.seeds, 3))
 
 
 if __name__ == "__main__":

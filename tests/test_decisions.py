@@ -159,7 +159,9 @@ def test_net_benefit_in_sentences():
             "n_treated",
             "reason",
         ]
-    assert "Better than treating nobody (90 % confidence): 0.01" in str(found)
+    assert "Better than treating nobody (90 % confidence, each by itself): 0.01" in str(
+        found
+    )
     assert "<table>" in found._repr_html_()
 
 

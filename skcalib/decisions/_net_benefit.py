@@ -90,8 +90,9 @@ class NetBenefit(ResultTable):
         }
         against = references[self.reference]
         level = f"{level_words(self.confidence_level)} confidence"
-        if self.simultaneous:
-            level += ", all at once"
+        if len(self) > 1:
+            together = "all at once" if self.simultaneous else "each by itself"
+            level += f", {together}"
         frequency = percent_words(self.event_frequency, self.n_samples)
         thresholds = "threshold" if len(self) == 1 else "thresholds"
         lines = [

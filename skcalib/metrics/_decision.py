@@ -31,8 +31,8 @@ class WorstThreshold(ResultRecord):
 
     def __str__(self):
         return (
-            f"Trusting the scores costs at most {rounded(self.error)}, at the threshold"
-            f" {rounded(self.threshold)}."
+            f"On these samples, trusting the scores costs up to {rounded(self.error)},"
+            f" at the threshold {rounded(self.threshold)}."
         )
 
 

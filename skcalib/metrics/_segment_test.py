@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # The cumulative differences of a segment are taken at so many scores at most.
 _MOST_SCORE_CELLS = 64
+# Below this p-value the sentence of a result names a segment.
+_LEVEL = 0.05
 # Weights repeat rows in memory: up to so many.
 _MOST_REPEATED = 10**8
 
@@ -100,9 +102,16 @@ class SegmentTestResult:
 
     def __str__(self):
         worst = self.segments.segment[0]
+        n = len(self.segments)
+        shown = f"adjusted {pvalue_words(self.pvalue)}"
+        if self.pvalue < _LEVEL:
+            return (
+                f"The scores are not calibrated in {worst}, the clearest of {n}"
+                f" segments ({shown})."
+            )
         return (
-            f"The worst of {len(self.segments)} segments is {worst} (adjusted"
-            f" {pvalue_words(self.pvalue)})."
+            f"No miscalibration is detectable in any of {n} segments ({shown} of the"
+            f" clearest, {worst})."
         )
 
     def _repr_html_(self):
