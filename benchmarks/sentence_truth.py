@@ -667,6 +667,8 @@ class Judge:
             return False
         bins = UniformMassBinning(int(words["n_bins"]), randomize=True, random_state=0)
         labels = self.table.labels.astype(int)
+        if labels.min() == labels.max():
+            return None
         bins.fit(self.table.scores["p"], labels)
         some = self.truth.some
         scores = bins.predict_proba(expit(some.odds))[:, 1]

@@ -10,7 +10,14 @@ from scipy.special import expit
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from benchmarks.report_advice import SIMULATED, WORST, calibrated_tables, judged
+from benchmarks.report_advice import (
+    SIMULATED,
+    WORST,
+    calibrated_tables,
+    judged,
+    of_keys,
+    steadiness,
+)
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import _stepwise, advised
 from skcalib._report._forecasts import ReportTable
@@ -177,6 +184,27 @@ def test_a_key_that_repeats_is_asked_for_before_anything_is_advised(tmp_path):
     told = read_table(tmp_path / "x.csv", label="y", scores=["p"], cluster="candidate")
     found, _, _ = advised(told, "p", 0)
     assert (found["kind"], found["needs_cluster"]) == ("map", None)
+
+
+@pytest.mark.slow
+def test_without_the_clusters_of_a_key_nothing_is_advised_that_has_learned_the_key():
+    """Isotonic regression learns the outcomes of the candidates that it is fitted to:
+    on others its loss is above that of the bare model, which the report keeps.
+    """
+    losses, without, informed = of_keys(0)
+    assert losses["IsotonicCalibration"] > 1.5 * losses["none"]
+    assert losses["TemperatureScaling"] < losses["none"]
+    assert (without["kind"], without["needs_cluster"]) == ("none", "key")
+    assert losses["with clusters"] <= losses["none"]
+    assert informed["needs_cluster"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["base-rate shift", "over-confident"])
+def test_the_division_into_folds_does_not_decide_the_kind_of_advice(name):
+    count, kind = steadiness(name, 0, n=3000)
+    assert count >= 11
+    assert kind in ("shift", "map")
 
 
 def test_scores_that_were_all_right_are_not_moved_to_0_and_1():
