@@ -164,14 +164,18 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
     'cannot tell with 48 samples; at least 1,200 are needed, even if nothing is off'
     """
     estimate = float(estimate) - reference
-    low, high = (float(limit) - reference for limit in interval)
+    low = float(interval[0]) - reference
+    high = float(interval[1]) - reference
     if not (isfinite(low) and isfinite(high)):
         return Verdict("cannot tell", estimate, low, high, n, tolerance)
     if low > tolerance or high < -tolerance:
+        # the whole interval is beyond the tolerance
         kind = "off"
     elif max(abs(low), abs(high)) <= tolerance:
+        # the whole interval is within it
         kind = "fine"
     elif low > 0 or high < 0:
+        # it excludes 0, and holds the tolerance
         kind = "off, size unclear"
     else:
         needed = _samples_that_tell(estimate, low, high, n, tolerance)

@@ -440,6 +440,7 @@ def calibration_by_group(
         check_int(min_group_size, "min_group_size")
     check_option(order, "order", _ORDERS)
     check_option(adjustment, "adjustment", ("holm", "exact"))
+    # 1. The names of the groups, a `Sample` of each, and where each comes first.
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, Mapping):
         rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
@@ -465,6 +466,7 @@ def calibration_by_group(
         names, samples, first = _rows_by_group(
             data, names, codes, cluster, multiclass, strategy, weight_type
         )
+    # 2. The errors with their limits, and the table.
     resampling = Resampling(
         n_resamples,
         check_random_state(random_state),
@@ -486,7 +488,7 @@ def calibration_by_group(
         )
     if clusters is not None:
         _warn_of_few_events(table)
-    # The table is sorted by name so far; a NaN error comes last.
+    # 3. The order of the groups: so far by name. A NaN error comes last.
     if order == "given":
         table = _sorted_rows(table, first)
     elif order == "error":

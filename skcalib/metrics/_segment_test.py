@@ -334,22 +334,26 @@ class _LabelDraws:
             return
         if weight is None:
             weight = np.ones(len(scores))
+        # How much the labels of a cluster depend on each other: their residuals about
+        # the mean, by codes of the clusters that are present.
         residual = events - scores
         residual -= np.average(residual, weights=weight)
-        _, present = np.unique(cluster, return_inverse=True)
-        self._correlation = cluster_correlation(scores, residual, weight, present)
+        _, code = np.unique(cluster, return_inverse=True)
+        self._correlation = cluster_correlation(scores, residual, weight, code)
+        # A label is an event where the row's normal deviate lies below this.
         self._quantile = ndtri(scores)
 
     def events(self):
-        """Return whether each sample has an event, in the next draw."""
+        """Return whether each sample has an event (n,), in the next draw."""
         n_rows = len(self._scores)
         if self._cluster is None:
             return self._rng.random(n_rows) < self._scores
-        shared = self._rng.standard_normal(self._cluster.max() + 1)[self._cluster]
-        unshared = self._rng.standard_normal(n_rows)
-        latent = self._correlation**0.5 * shared
-        latent += (1 - self._correlation) ** 0.5 * unshared
-        return latent < self._quantile
+        n_clusters = self._cluster.max() + 1
+        of_clusters = self._rng.standard_normal(n_clusters)[self._cluster]
+        of_rows = self._rng.standard_normal(n_rows)
+        deviate = self._correlation**0.5 * of_clusters
+        deviate += (1 - self._correlation) ** 0.5 * of_rows
+        return deviate < self._quantile
 
 
 def _split_columns(X, n_rows, rows, max_bins):
