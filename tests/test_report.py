@@ -789,7 +789,7 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
         == 0
     )
     text = output.read_text(encoding="utf-8")
-    assert "Not possible: it takes 5 rows with the event and 5 without." in text
+    assert "Not possible: it takes 5 samples with the event and 5 without." in text
     assert 'id="segments"' not in text  # nor what was not given
     assert 'id="time"' not in text
     assert len(_Page(text).pictures) == 1
@@ -817,7 +817,7 @@ def test_page_with_weights_has_no_certificate(file, tmp_path):
         == 0
     )
     text = output.read_text(encoding="utf-8")
-    assert "the theory needs rows of equal weight, and these have weights" in text
+    assert "the theory needs samples of equal weight, and these have weights" in text
     assert len(_Page(text).pictures) == 1
 
 

@@ -27,8 +27,8 @@ _EXPLAINED = {
         " its interval, from which that is removed, may lie below it"
     ),
     "maximum calibration error": (
-        "gap of the worst of 15 bins of equal width; bins with fewer than 50 rows are"
-        " merged"
+        "gap of the worst of 15 bins of equal width; bins with fewer than 50 samples"
+        " are merged"
     ),
     "calibration slope": "1 is right; below 1 the scores are too extreme",
     "calibration in the large": (
