@@ -264,7 +264,7 @@ SENTENCES = [
         lambda: monitor_sentence([MONITOR]),
     ),
     (
-        "1 of 1 monitors raised an alarm: x in May, the change at about April",
+        "The monitor raised an alarm: x in May (the change roughly at April).",
         lambda: monitor_sentence([MONITOR]),
         lambda: monitor_sentence([{"alarm": False}]),
     ),

@@ -193,7 +193,7 @@ CLAIMS = {
         " {epsilon} percentage points of {event} in its bin."
     ),
     "no alarm": "No monitor raised an alarm.",
-    "alarm": "{off} of {n} monitors raised an alarm: {names}.",
+    "alarm": "{which} raised an alarm: {names}.",
 }
 
 

@@ -205,8 +205,11 @@ def monitor_sentence(rows):
     named = []
     for row in off[:MOST_WORST]:
         named.append(
-            f"{row['group']} in {row['alarm_time']}, the change at about"
-            f" {row['change_time']}"
+            f"{row['group']} in {row['alarm_time']} (the change roughly at"
+            f" {row['change_time']})"
         )
     names = series(named, len(off), "; ")
-    return claim("alarm", off=f"{len(off)}", n=f"{len(rows)}", names=names)
+    which = f"{len(off)} of {len(rows)} monitors"
+    if len(rows) == 1:
+        which = "the monitor"
+    return claim("alarm", which=which, names=names)
