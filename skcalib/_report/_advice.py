@@ -19,22 +19,30 @@ from skcalib._report._statistics import SIGNIFICANCE_LEVEL, mean
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
 
-_MOST_SEGMENTS = 100  # that get a map of their own
-_FEW_SEGMENTS = 20  # that may have a map of more than two numbers
-_SHAPED = dict.fromkeys(
-    ("SplineCalibration", "IsotonicCalibration", "StackedRecalibrator"),
-    "SplineCalibration",
-)
-_SHAPED["BetaCalibration"] = "BetaCalibration"
-_BEYOND_DOUBT = 0.001  # an adjusted p-value
-_CLOSE = (0.01, 0.2)  # p-values of a step that is decided on more divisions into folds
-_FEWEST_SINCE = 200  # rows, that a change of the advice takes
-_FEWEST_SIDE = 30  # rows of a segment on either side of its change
-_FEWEST_EVENTS_OF_SIDE = 10  # expected there, as the sum of p (1 - p)
-_TINY, _RIDGE = 1e-12, 1e-9
-_FEWEST_ROWS = 50  # of a fit
+_MOST_SEGMENTS = 100  # most segments that get a map each
+_FEW_SEGMENTS = 20  # most segments that get a map with more than two parameters
+# The map that is tried in segments if that of all rows has a shape.
+_SHAPED = {
+    "SplineCalibration": "SplineCalibration",
+    "IsotonicCalibration": "SplineCalibration",
+    "StackedRecalibrator": "SplineCalibration",
+    "BetaCalibration": "BetaCalibration",
+}
+_BEYOND_DOUBT = 0.001  # adjusted p-value of a segment that is clearly off
+# A step whose p-value lies between these is decided on more divisions into folds.
+_CLOSE = (0.01, 0.2)
+# Fewest rows since a change with which the advice is fitted to them.
+_FEWEST_SINCE = 200
+_FEWEST_SIDE = 30  # fewest rows of a segment before and after a change
+# Fewest expected events there, counted as the sum of p (1 - p).
+_FEWEST_EVENTS_OF_SIDE = 10
+# Added to the diagonal of an information matrix so that it can be inverted: a constant,
+# and a share of its trace.
+_TINY = 1e-12
+_RIDGE = 1e-9
+_FEWEST_ROWS = 50  # fewest rows that a fit is said to need
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
-_WIDEST_RANGE = 4  # of numbers of rows that is printed: from 400 to 1,600
+_WIDEST_RANGE = 4  # ratio of the numbers of a range that is printed: 400 to 1,600
 _NONE = {
     "kind": "none",
     "recalibrator": None,
@@ -77,17 +85,18 @@ class Considered(NamedTuple):
 
 
 def advised(table, name, seed, step=None, tolerance=0.02):
-    """Return the advice for a model, its candidates as rows of a table, the best first,
-    and the changes over time.
+    """Return the advice for a model (a dict), the candidates and the changes over time
+    (lists of dicts, the rows of tables), the best and the clearest first.
     """
     return considered(table, name, seed, step, tolerance)[:3]
 
 
 def brier_difference_as_advised(first, other):
-    """Return how much larger the Brier score of a model is than that of the first, both
-    out of fold as is advised, with its interval.
+    """Return how much larger the Brier score of a model is than that of the first, with
+    its interval, if both are used as advised (out-of-fold). Both arguments are
+    `Considered`.
 
-    None where nothing is advised for both, or one was not tried.
+    None if nothing is advised for either, or if the advice was not tried out-of-fold.
     """
     names = [first.advice["recalibrator"], other.advice["recalibrator"]]
     losses = [first.brier, other.brier]
@@ -97,10 +106,23 @@ def brier_difference_as_advised(first, other):
 
 
 def considered(table, name, seed, step=None, tolerance=0.02):
-    """Return what a report says about recalibrating a model, as `Considered`.
+    """Return advice, candidates and changes for a model as `Considered`.
 
-    Without candidates where a class (of several: all but the most frequent one) has
-    fewer rows than there are folds.
+    There are no candidates if fewer than two classes have as many rows as there are
+    folds.
+
+    Parameters
+    ----------
+    table : ReportTable
+        The rows.
+    name : str
+        Name of the model.
+    seed : int
+        Seeds sample and folds.
+    step : callable, default=None
+        Called with the name of each recalibrator before it is tried.
+    tolerance : float
+        Bias that does not matter, as a probability.
     """
     rows = TrialRows.of(table, name, seed)
     if rows.folds is None:
@@ -124,8 +146,10 @@ def considered(table, name, seed, step=None, tolerance=0.02):
 
 
 def _since(rows, chosen, changes, order, tolerance):
-    """Return the advice that fits the rows since the clearest change, if it is better
-    on these; else None.
+    """Return the advice that is fitted to the rows since the clearest change, if it is
+    better on these than the trial `chosen` for all rows; else None.
+
+    `changes` are those of `_changes`, `order` the periods in the order of time.
     """
     if not changes:
         return None
@@ -137,8 +161,9 @@ def _since(rows, chosen, changes, order, tolerance):
     path, _ = _path(later, later.maps())
     pvalue = _pvalue_since(rows, chosen, later, path[-1], is_later)
     if _CLOSE[0] < pvalue < _CLOSE[1]:
-        trials = rows.closely(chosen), later.closely(path[-1])
-        pvalue = _pvalue_since(rows, trials[0], later, trials[1], is_later)
+        of_all = rows.with_more_divisions(chosen)
+        of_later = later.with_more_divisions(path[-1])
+        pvalue = _pvalue_since(rows, of_all, later, of_later, is_later)
     if pvalue >= SIGNIFICANCE_LEVEL:
         return None
     kind = "none" if len(path) == 1 else "map_since"
@@ -146,14 +171,17 @@ def _since(rows, chosen, changes, order, tolerance):
 
 
 def _pvalue_since(rows, chosen, later, after, is_later):
-    """Return the p-value of the gain on later rows of a map that is fitted to these."""
+    """Return the p-value of the gain on the `later` rows of the trial `after`, which is
+    fitted to them, over the trial `chosen` for all rows.
+    """
     gain = rows.by_row(chosen)[is_later] - later.by_row(after)
-    return later.rows.mean(gain)[3]
+    *_, pvalue = later.rows.mean(gain)
+    return pvalue
 
 
 def _described(rows, path, tolerance):
-    """Return what is advised, the last step of a path, what it gains on these rows, and
-    which error is left.
+    """Return the advice as a dict: the last trial of a path, its gain over the first
+    one, the unchanged scores, and the error that is left.
     """
     before = path[0]
     chosen = path[-1]
@@ -188,21 +216,23 @@ def _described(rows, path, tolerance):
 
 
 def _rows_needed(rows, simpler, chosen):
-    """Return between which numbers of rows a fit keeps nine tenths of what it gains
-    over the next simpler step, over the folds; None twice where the folds do not tell.
+    """Return the range (low, high) over the folds of the number of rows with which a
+    fit keeps nine tenths of its gain over the next simpler trial; (None, None) if the
+    folds do not determine it.
 
     The cost of a fit's noise falls as 1 / n. On the rows left out a fit loses twice
-    that cost against the fits that have seen them.
+    that cost compared with the fits that have seen them.
     """
-    # 9/10 of the gain, by fold
-    n_needed = []
+    n_needed = []  # by fold
     losses = chosen.losses["log"][:N_FOLDS]
     before = simpler.losses["log"][:N_FOLDS]
     for k, fold in enumerate(rows.folds):
-        seen = np.delete(losses, k, axis=0).mean(axis=0)
-        cost = mean((losses[k] - seen)[fold.test], fold.test_weight) / 2
-        gain = mean((before[k] - losses[k])[fold.test], fold.test_weight)
-        # A gain with a perfect fit is larger by the cost of the noise.
+        loss_if_seen = np.delete(losses, k, axis=0).mean(axis=0)
+        excess = losses[k] - loss_if_seen
+        cost = mean(excess[fold.test], fold.test_weight) / 2
+        gain_by_row = before[k] - losses[k]
+        gain = mean(gain_by_row[fold.test], fold.test_weight)
+        # Without noise the gain would be larger by its cost.
         if cost <= 0 or gain + cost <= 0:
             return None, None
         n_needed.append(len(rows.codes) * cost / (_LOST * (gain + cost)))
@@ -215,10 +245,11 @@ def _rows_needed(rows, simpler, chosen):
 
 
 def _stepwise(rows, trials):
-    """Return the path of steps from the first trial on, in the order of simplicity.
+    """Return a path through trials, which are in the order of simplicity: a list that
+    begins with the first one.
 
-    Each further step is taken where its loss is lower than that of every simpler trial,
-    and lower than that of the step before beyond chance.
+    A trial is appended if its loss is lower than that of every simpler trial, and lower
+    beyond chance than that of the last trial of the path.
     """
     path = [trials[0]]
     lowest = rows.loss(trials[0])
@@ -233,24 +264,28 @@ def _stepwise(rows, trials):
 
 
 def _is_better(rows, before, after):
-    """Return whether a trial's loss is lower than that of another beyond chance.
+    """Return whether the loss of the trial `after` is lower than that of `before`
+    beyond chance.
 
-    A p-value near the level, which depends on who shares a fold with whom, is that of
+    A p-value near the level depends on which rows share a fold: it is computed again on
     more divisions into folds.
     """
-    pvalue = rows.gain(before, after)[3]
+    *_, pvalue = rows.gain(before, after)
     if _CLOSE[0] < pvalue < _CLOSE[1]:
-        pvalue = rows.gain(rows.closely(before), rows.closely(after))[3]
+        *_, pvalue = rows.gain(
+            rows.with_more_divisions(before), rows.with_more_divisions(after)
+        )
     return pvalue < SIGNIFICANCE_LEVEL
 
 
 def _path(rows, trials):
-    """Return the steps to the trial that is advised, and the maps by segment that were
-    tried for it.
+    """Return the path of trials that ends with the advised one, and the list of maps by
+    segment that were tried.
     """
     path = _stepwise(rows, trials)
     tried = []
-    # The other segments keep their scores; where all need a map, they share one.
+    # Other segments keep their scores or share a map. The latter is tried only if a map
+    # for all rows was chosen.
     for others in ("unchanged", "shared")[: len(path)]:
         for kind, column, segments in _maps_by_segment(rows, trials[0], path[-1]):
             tried.append(rows.trial(kind(), column, segments, others))
@@ -258,8 +293,10 @@ def _path(rows, trials):
 
 
 def _maps_by_segment(rows, before, one_map):
-    """Return the maps by segment that are tried, the simplest first: the class of the
-    map, the column, and the segments with a map of their own.
+    """Return the maps by segment to try, the simplest first, as a list of triples:
+    class of the map, column, and the segments that get a map each.
+
+    `before` is the trial of the unchanged scores, `one_map` that of all rows.
     """
     if rows.columns.shape[1] == 1:
         simple = catalogue.PlattScaling
@@ -268,7 +305,7 @@ def _maps_by_segment(rows, before, one_map):
     # Pairs of a column and the segments of it that get a map, the fewest first.
     candidates = []
     for column in rows.segmentations:
-        for segments in _owners(rows, column, before, one_map):
+        for segments in _sets_of_segments(rows, column, before, one_map):
             candidates.append((column, segments))
     candidates.sort(key=lambda candidate: len(candidate[1]))
     maps = []
@@ -284,30 +321,30 @@ def _maps_by_segment(rows, before, one_map):
     return maps
 
 
-def _owners(rows, column, before, one_map):
-    """Return the sets of segments of a column that may need a map of their own, the
-    smallest first.
+def _sets_of_segments(rows, column, before, one_map):
+    """Return a list of tuples of segments of a column that may need a map each, the
+    smallest first; see `_maps_by_segment` for the trials `before` and `one_map`.
     """
     after = _off(rows, one_map, column)
     if not (after.beyond_doubt or after.off or after.together):
         return []
     unchanged = _off(rows, before, column)
     if not after.together:
-        owners = [unchanged.beyond_doubt, unchanged.off]
-        owners += [after.beyond_doubt, after.off]
+        sets = [unchanged.beyond_doubt, unchanged.off]
+        sets += [after.beyond_doubt, after.off]
     else:
-        # All segments where the small differences count together: paired losses are
-        # slower to see these.
-        owners = [after.together]
+        # Small differences in many segments count together, and a comparison of losses
+        # would need more rows to show them: all segments are tried.
+        sets = [after.together]
         if not unchanged.together:
             # One map for all may have moved segments that were right.
-            owners += [unchanged.beyond_doubt, unchanged.off]
-    owners = sorted(filter(None, owners), key=len)
-    # If all segments but one have maps of their own, the shared map is that one's
-    # alone: as with a map for each.
+            sets += [unchanged.beyond_doubt, unchanged.off]
+    sets = sorted(filter(None, sets), key=len)
+    # If all segments but one have a map each, the shared map is that of the last one:
+    # the same as a map for each.
     n_others = len(np.unique(rows.segmentations[column])) - 1
     distinct = {}
-    for segments in owners:
+    for segments in sets:
         key = frozenset(segments)
         if len(segments) >= n_others:
             key = "all"
@@ -316,11 +353,16 @@ def _owners(rows, column, before, one_map):
 
 
 class _Off(NamedTuple):
-    """Segments of a column in which a trial's probabilities are off by more than
-    noise, each the clearest first.
+    """Segments of a column in which the probabilities of a trial are off by more than
+    noise, the clearest first.
 
-    Those that are off beyond doubt; those that are off; and all segments, if those that
-    are not off by themselves are off together, else none.
+    Attributes
+    ----------
+    beyond_doubt, off : tuple of str
+        Segments with an adjusted p-value below .001, and below .05.
+    together : tuple of str
+        All segments, if those that are not off by themselves are off as a group; else
+        empty.
     """
 
     beyond_doubt: tuple
@@ -329,14 +371,16 @@ class _Off(NamedTuple):
 
 
 def _off(rows, trial, column):
-    """Return the segments in which a trial's probabilities are off, as `_Off`."""
+    """Return the segments of a column in which a trial's probabilities are off, as
+    `_Off`, by score tests of intercept 0 and slope 1 with Holm's adjustment.
+    """
     names, segment = np.unique(rows.tested_segments(column), return_inverse=True)
     score, information = _score(rows, trial)
-    statistics = _statistics(_sums(score, segment), _sums(information, segment))
+    statistics = _score_statistics(_sums(score, segment), _sums(information, segment))
     adjusted = holm(chdtrc(2, statistics))
     is_off = adjusted < SIGNIFICANCE_LEVEL
     # Small differences may count together: the sum of independent chi-square statistics
-    # has the sum of their degrees.
+    # has the sum of their degrees of freedom.
     others = statistics[~is_off]
     are_off_together = False
     if len(others) > 0:
@@ -345,8 +389,9 @@ def _off(rows, trial, column):
     clearest_first = np.argsort(-statistics, kind="stable")[:_MOST_SEGMENTS]
 
     def clearest(is_chosen):
-        places = [place for place in clearest_first if is_chosen[place]]
-        return tuple(names[places].tolist())
+        """Return the names of the chosen segments, at most 100, the clearest first."""
+        chosen = clearest_first[is_chosen[clearest_first]]
+        return tuple(names[chosen].tolist())
 
     return _Off(
         clearest(adjusted < _BEYOND_DOUBT),
@@ -356,64 +401,68 @@ def _off(rows, trial, column):
 
 
 def _score(rows, trial):
-    """Return each row's score of an intercept and a slope on the log-odds (n, 2), and
-    their information (n, 2, 2).
+    """Return each row's score (gradient of the log-likelihood) for an intercept and a
+    slope on the log-odds, (n, 2), and its information matrix, (n, 2, 2).
 
-    Of several classes it is about the predicted one. What clusters add to the variance
-    is a factor, for all rows one.
+    With several classes the event is that the predicted class is right. Clusters
+    multiply the information of all rows by one design effect.
     """
     task = rows.predicted(trial)
     odds = log_odds(task.scores)
-    features = np.column_stack(
-        (np.ones(len(odds)), (odds - odds.mean()) / (odds.std() or 1.0))
-    )
+    standardised = (odds - odds.mean()) / (odds.std() or 1.0)
+    features = np.column_stack((np.ones(len(odds)), standardised))
     weight = weights_or_ones(task.sample_weight, len(odds))
     score = features * (weight * (task.labels - task.scores))[:, None]
     effect = 1.0
     if task.clusters is not None:
-        sums = _sums(score, np.unique(task.clusters, return_inverse=True)[1])
-        of_rows = max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny)
-        effect = max(np.sum(sums[:, 0] ** 2) / of_rows, 1.0)
+        _, cluster = np.unique(task.clusters, return_inverse=True)
+        cluster_sums = _sums(score, cluster)
+        row_squares = max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny)
+        effect = max(np.sum(cluster_sums[:, 0] ** 2) / row_squares, 1.0)
     variance = effect * weight * task.scores * (1 - task.scores)
-    return score, features[:, :, None] * features[:, None, :] * variance[:, None, None]
+    products = features[:, :, None] * features[:, None, :]  # (n, 2, 2)
+    return score, products * variance[:, None, None]
 
 
-def _sums(values, codes, n=0):
-    """Return the sums of the rows of an array (n, ...) by code, (n_codes, ...)."""
+def _sums(values, codes, n_codes=0):
+    """Return the sums by code, (n_codes, ...), of the rows of an array (n, ...)."""
     flat = values.reshape(len(values), -1)
-    columns = [np.bincount(codes, column, minlength=n) for column in flat.T]
+    columns = [np.bincount(codes, column, minlength=n_codes) for column in flat.T]
     return np.stack(columns, axis=-1).reshape(-1, *values.shape[1:])
 
 
 def _sums_from(values, period, n_periods):
-    """Return the sums of the rows of an array from each period on."""
+    """Return the sums, (n_periods, ...), of the rows of an array (n, ...) in each
+    period and all later ones.
+    """
     by_period = _sums(values, period, n_periods)
     return by_period[::-1].cumsum(axis=0)[::-1]
 
 
-def _statistics(score, information):
-    """Return the statistics, chi-square with 2 degrees, of scores (..., 2) with their
-    information (..., 2, 2).
+def _score_statistics(score, information):
+    """Return the score statistics u' I^-1 u, chi-square with 2 degrees of freedom, of
+    scores u (..., 2) with information matrices I (..., 2, 2).
     """
     size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
-    padded = information + (_TINY + _RIDGE * size) * np.eye(2)
-    return np.einsum(
-        "...i,...i", score, np.linalg.solve(padded, score[..., None])[..., 0]
-    )
+    invertible = information + (_TINY + _RIDGE * size) * np.eye(2)
+    solved = np.linalg.solve(invertible, score[..., None])[..., 0]
+    return np.einsum("...i,...i", score, solved)
 
 
 def _changes(rows, chosen, order, tolerance):
-    """Return when calibration changed, of all rows and each segment: rows of a table,
-    the clearest first.
+    """Return since when calibration has changed, for all rows and each segment: a list
+    of dicts, the rows of a table, the clearest first.
 
-    For each group and each period the score test of "what the recalibrated rows are off
-    by is the same before it and from it on"; its p-value is adjusted for the number of
-    groups and of periods (Bonferroni).
+    For each group and each period, a score test compares the miscalibration that is
+    left by the trial `chosen` before the period with that from it on. P-values are
+    adjusted for the number of groups and of periods (Bonferroni). `order` holds the
+    periods in the order of time.
     """
     tested = rows.tested
     changes = []
-    place = {name: k for k, name in enumerate(order)}
-    period = np.array([place[name] for name in tested.periods.tolist()])
+    position = {name: k for k, name in enumerate(order)}
+    period = np.array([position[name] for name in tested.periods.tolist()])
+    # Pairs of a name (None for all rows) and the rows of the group, (n,).
     groups = [(None, np.ones(len(period), dtype=bool))]
     for column in rows.segmentations:
         segments = rows.tested_segments(column)
@@ -440,21 +489,23 @@ def _changes(rows, chosen, order, tolerance):
 
 
 def _clearest_change(score, information, period, n_periods):
-    """Return the period from which on scores differ most clearly from those before,
-    and its p-value: 1 where either side has few rows or events.
+    """Return the number of the period since when the scores differ most clearly from
+    those before, and the p-value, 1 if all periods have few rows or events on a side.
 
-    `score` (n, 2) and `information` (n, 2, 2) are those of `_score`.
+    `score` (n, 2) and `information` (n, 2, 2) are those of `_score`, `period` (n,) is
+    the number of each row's period, 0 for the earliest.
     """
     # Sums of the rows from each period on, (n_periods, ...).
     number = _sums_from(np.ones((len(period), 1)), period, n_periods)[:, 0]
     score_after = _sums_from(score, period, n_periods)
     information_after = _sums_from(information, period, n_periods)
-    # If the rows before and after were off by the same, the later ones would have this
-    # share of the whole score, and the covariance of what is left would be this.
+    # If the rows before and after were off by the same amount, the later ones would
+    # have this share (n_periods, 2, 2) of the total score. What is left of their score
+    # then has expectation 0 and this covariance.
     share = information_after @ np.linalg.pinv(information_after[0])
     left = score_after - share @ score_after[0]
     covariance = information_after - share @ information_after
-    pvalues = chdtrc(2, _statistics(left, covariance))
+    pvalues = chdtrc(2, _score_statistics(left, covariance))
     smaller_side = np.minimum(number, number[0] - number)
     pvalues[smaller_side < _FEWEST_SIDE] = 1.0
     # With a few rare events on a side the statistic has no chi-square distribution.

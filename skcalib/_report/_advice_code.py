@@ -11,11 +11,12 @@ _OTHERS = "others"
 
 
 def advice_code(table, model):
-    """Return code that reads the file, fits what is advised, applies it to the scores
-    of `new_scores.csv` and writes `calibrated.csv`.
+    """Return code that reads the file, fits the advised recalibrator, applies it to the
+    scores of `new_scores.csv` and writes `calibrated.csv`.
 
-    None where nothing is advised, and for classes that a column's name does not tell or
-    that have no row.
+    None if nothing is advised, if the names of the columns do not contain those of the
+    classes, or if a class has no row. `table` is the `ReportTable`, `model` the numbers
+    about the model; in the code of the helpers below, `df` and `new` are data frames.
     """
     advice = model["advice"]
     if advice["recalibrator"] is None:
@@ -87,12 +88,13 @@ def advice_code(table, model):
 
 
 def _recalibrator_of(advice, is_one_segment):
-    """Return the names of the classes to import, and the expression that makes the
-    recalibrator.
+    """Return the names of the classes to import, and the expression that creates the
+    recalibrator, such as ``GroupwiseRecalibrator(PlattScaling())``.
     """
+    # Names before an opening bracket or at the end.
     names = re.findall(r"\w+(?=[(]|$)", advice["recalibrator"])
     if is_one_segment:
-        # One segment has one map: nothing is divided.
+        # With one map for one segment the map itself is enough.
         names = names[-1:]
     recalibrator = f"{names[-1]}()"
     if len(names) == 2:
@@ -101,11 +103,14 @@ def _recalibrator_of(advice, is_one_segment):
 
 
 def _quoted(value):
+    """Return a text, or a list of texts, as a Python literal."""
     return dumps(value, ensure_ascii=False)
 
 
 def _read(table):
-    """Return the code that reads the file, and what it imports."""
+    """Return the expression that reads the file, and a list of the imports that it
+    needs besides pandas.
+    """
     name = table.source.lower()
     is_parquet = name.endswith((".parquet", ".pq"))
     if table.modified is not None or not any(sign in name for sign in "*?["):
@@ -121,13 +126,15 @@ def _read(table):
 
 
 def _read_new(table):
-    """Return the code that reads the new scores: a CSV file as that of the report."""
+    """Return the expression that reads the new scores, from a CSV file of the form of
+    the report's file.
+    """
     return f'pd.read_csv("new_scores.csv"{_csv_options(table)})'
 
 
 def _csv_options(table):
-    """Return options that read a file as the report does: its separator, and words
-    such as "NA" as words.
+    """Return further arguments of ``pd.read_csv``: the separator, and that words such
+    as "NA" are not missing values, as text that begins with a comma or is empty.
     """
     options = ""
     if table.separator != ",":
@@ -138,8 +145,8 @@ def _csv_options(table):
 
 
 def _columns_by_class(table, columns):
-    """Return the pattern of the columns' names by class; None where there is none, or
-    where a class has no row.
+    """Return the name of a class's column as a pattern, with ``{k}`` for the class;
+    None if the names have no common pattern, or if a class has no row.
     """
     if table.classes is None:
         return None
@@ -152,7 +159,7 @@ def _columns_by_class(table, columns):
 
 
 def _labels(table):
-    """Return the labels, of one event whether it happened."""
+    """Return the expression for the labels; with one event for whether it happened."""
     label = f"df[{_quoted(table.label)}]"
     event = table.event
     if event is None or event.lower() == "true":
@@ -163,28 +170,33 @@ def _labels(table):
 
 
 def _segments(table, column, frame):
-    """Return the segments of the rows of a data frame as the report names them."""
+    """Return the expression for the segments of the rows of a data frame, with the
+    names that they have in the report, such as "sex = f, site = 2" for a crossing.
+    """
     if not table.partitions:
         return _as_text(frame, column)
-    parts = []
     names = [column]
-    if column == " × ".join(list(table.partitions)[:-1]):
-        names = list(table.partitions)[:-1]
+    crossed = list(table.partitions)[:-1]  # the last partition is the crossing
+    if column == " × ".join(crossed):
+        names = crossed
+    terms = []
     for name in names:
-        before = f"{', ' if parts else ''}{name} = "
-        parts.append(f"{_quoted(before)} + {_as_text(frame, name)}")
-    return f"({' + '.join(parts)})"
+        separator = ", " if terms else ""
+        terms.append(f"{_quoted(f'{separator}{name} = ')} + {_as_text(frame, name)}")
+    return f"({' + '.join(terms)})"
 
 
 def _as_text(frame, column):
-    """Return a column as text, missing values as the report calls them."""
+    """Return the expression for a column as text, with missing values named as in the
+    report.
+    """
     values = f"{frame}[{_quoted(column)}].astype(object)"
     return f'{values}.fillna("(missing)").astype(str)'
 
 
 def _groups(table, model, frame):
-    """Return the groups: the segments with a map of their own, and the others, if they
-    have one, as one.
+    """Return the expression for the groups of the rows: the segments, of which those
+    that share a map are one group.
     """
     advice = model["advice"]
     column = advice["column"]
@@ -194,12 +206,12 @@ def _groups(table, model, frame):
         n_segments += row.get("column", column) == column
     if advice["others"] == "unchanged" or len(advice["segments"]) >= n_segments - 1:
         return segments
-    own = _quoted(advice["segments"])
-    return f'{segments}.where(lambda name: name.isin({own}), "{_OTHERS}")'
+    mapped = _quoted(advice["segments"])
+    return f'{segments}.where(lambda name: name.isin({mapped}), "{_OTHERS}")'
 
 
 def _rows_since(table, since):
-    """Return the condition of a row of this period or a later one."""
+    """Return the condition that a row is of this period or a later one."""
     period = f"df[{_quoted(table.time_name)}]"
     order = table.period_order
     if all(map(_DATE.fullmatch, order)) and order == sorted(order):

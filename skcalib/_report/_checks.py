@@ -24,10 +24,11 @@ COUNTING = "Rows are counted from 0, the header not included."
 
 
 def distinct(column, name=None, what=""):
-    """Return the distinct values of a column, and the place of each row's among them:
-    -1 where it is missing.
+    """Return the list of distinct values of a column, and the position of each row's
+    value in it, (n_rows,), -1 if it is missing.
 
-    With the `name` of the column a row without a value is refused, which has no `what`.
+    With the `name` of the column, raise for a missing value; `what` says in the message
+    what the row lacks.
     """
     import pandas as pd
 
@@ -40,9 +41,8 @@ def distinct(column, name=None, what=""):
 
 
 def checked_column(column_name, check, *args, **kwargs):
-    """Return what a check of the library returns, its error as one about a column.
-
-    `column_name` is for the message; the check gets the other arguments.
+    """Return ``check(*args, **kwargs)``; its error becomes a `ReportError` that names
+    the column.
     """
     try:
         return check(*args, **kwargs)
@@ -51,7 +51,11 @@ def checked_column(column_name, check, *args, **kwargs):
 
 
 def events(column, name, positive):
-    """Return whether each row is the event, and what that is called."""
+    """Return whether each row is the event, (n_rows,), and the name of the event.
+
+    `column` holds labels, `name` is the name of the column, and `positive` the label
+    that the user gave, or None.
+    """
     values, places = distinct(column, name, "label")
     present = sorted(values, key=str)
     if positive is None:
@@ -63,7 +67,7 @@ def events(column, name, positive):
                 f"column {name!r} holds {shown(present)}: say with --positive which"
                 f" label is the event.{several}"
             )
-        # as it is written in the file: 1, 1.0 or True
+        # The event as the file has it: 1, 1.0 or True.
         event = next((value for value in present if value == 1), 1)
         return column == 1, str(event)
     matching = np.array([is_same(value, positive) for value in values])
@@ -87,7 +91,7 @@ def _are_two_numbers(labels):
 
 
 def class_codes(column, name, classes):
-    """Return the position of each row's label among the classes."""
+    """Return the position (n_rows,) of each row's label among the classes, or raise."""
     values, places = distinct(column, name, "label")
     codes = np.full(len(values), -1)
     for number, value in enumerate(values):
@@ -106,8 +110,8 @@ def class_codes(column, name, classes):
 
 
 def rescaled(scores, columns):
-    """Return scores (n, K) whose rows sum to 1, and how far the worst row was off:
-    rounded numbers are made up for.
+    """Return scores (n, K) with rows that sum to 1, and how far the sum of the worst
+    row was off, which may be the rounding of the numbers in a file.
     """
     total = scores.sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
@@ -122,11 +126,12 @@ def rescaled(scores, columns):
 
 
 def is_same(value, text):
-    """Return whether a label is what the user typed: ``1`` is 1.0 as well."""
+    """Return whether a label is what the user typed: ``1`` may be 1, 1.0 or True."""
     if str(value) == text:
         return True
     if isinstance(value, bool):
-        return text.lower() in (("true", "1", "yes") if value else ("false", "0", "no"))
+        spellings = ("true", "1", "yes") if value else ("false", "0", "no")
+        return text.lower() in spellings
     try:
         return not isinstance(value, str) and float(value) == float(text)
     except ValueError:
@@ -134,11 +139,11 @@ def is_same(value, text):
 
 
 def segment_columns(columns, names, notes):
-    """Return the segment of each row as text, by column; of several columns also by
-    their crossing.
+    """Return the segment of each row as text, (n_rows,), by column; with several
+    columns also by their crossing, which comes last.
 
-    The segments of one column have its values as names, those of several have the
-    column before them. A crossing of too many segments is left out, with a note.
+    With one column its values are the names of segments; with several the name of the
+    column is put before them. A crossing of too many segments is left out, with a note.
     """
     if len(names) < 2:
         return {name: _segment_names(columns[name], name) for name in names}
@@ -160,7 +165,7 @@ def segment_columns(columns, names, notes):
 
 
 def _segment_names(column, name):
-    """Return the segment of each row as text."""
+    """Return the value of each row in a column as text, "(missing)" for none."""
     values, places = distinct(column)
     names = list(map(str, values))
     if (places < 0).any():
@@ -174,23 +179,24 @@ def _segment_names(column, name):
 
 
 def identifiers(header, used):
-    """Return the columns that are not used and look by their names as if they told to
-    whom a row belongs.
+    """Return the columns that are not used and whose names look like those of ids, such
+    as "patient_id".
     """
     return [name for name in header if name not in used and _ID.fullmatch(name)]
 
 
 def repeats(column):
-    """Return whether a column that tells whose a row is has values that many rows
-    share.
+    """Return whether a column of ids has values that many rows share: it may hold
+    clusters.
     """
-    n_values = len(distinct(column)[0])
-    return _FEW_CLUSTERS <= n_values <= 0.9 * len(column)
+    values, _ = distinct(column)
+    return _FEW_CLUSTERS <= len(values) <= 0.9 * len(column)
 
 
 def repeats_note(column, name):
-    """Return a sentence on a column that tells whose a row is and that repeats."""
-    n_values = len(distinct(column)[0])
+    """Return a note on a column of ids that repeats."""
+    values, _ = distinct(column)
+    n_values = len(values)
     return (
         f"The column {name} repeats ({n_values:,} values in {len(column):,} rows). If"
         " rows of one value depend on each other, the intervals are too short and the"
@@ -199,8 +205,8 @@ def repeats_note(column, name):
 
 
 def cluster_column(column, name, notes):
-    """Return the cluster of each row, text where it is no number; None, and a note,
-    where no two rows share one.
+    """Return the cluster of each row, (n_rows,), as a number or text; None if no two
+    rows share one. A note on the clusters is appended to `notes`.
     """
     values, places = distinct(column, name, "cluster")
     if len(values) == 1:

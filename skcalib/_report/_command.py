@@ -20,7 +20,8 @@ from skcalib._report._reader import ReportError
 from skcalib._report._sections import comparisons
 from skcalib._report._table import read_new_scores, read_table
 
-_QUIET_SECONDS = 5  # work that is done by then shows no progress
+_QUIET_SECONDS = 5  # shorter work shows no progress
+# Options that hold for the file and for the baseline.
 _OF_BOTH = (
     "label",
     "scores",
@@ -35,7 +36,7 @@ _OF_BOTH = (
 
 
 def add_report_command(commands):
-    """Add the parser of the command."""
+    """Add the parser of ``report`` to the subparsers of the command line."""
     parser = commands.add_parser(
         "report",
         help=(
@@ -174,8 +175,8 @@ def add_report_command(commands):
 
 
 def run_report(arguments):
-    """Run the command and return its exit status: 2 with one line on standard error
-    where there is no report.
+    """Run the command and return its exit status: 0, or 2 after an error, which is
+    printed as one line on standard error.
     """
     try:
         _report(arguments)
@@ -186,7 +187,9 @@ def run_report(arguments):
 
 
 def _report(arguments):
-    """Write the report that the command line asks for, and print what it says."""
+    """Write the report that the command line asks for, and print its summary or its
+    numbers.
+    """
     output = arguments.output
     if output is None and not arguments.json:
         output = "report.html"
@@ -243,8 +246,8 @@ def _print_summary(models):
 
 
 def _checked_thresholds(arguments):
-    """Return the thresholds in their order; refuse numbers that are out of range, the
-    tolerance included.
+    """Return the sorted thresholds, or raise if a threshold or the tolerance is out of
+    range.
     """
     thresholds = sorted(set(arguments.threshold))
     if not all(0 < threshold < 1 for threshold in thresholds):
@@ -281,7 +284,9 @@ def _tables(arguments, step):
 
 
 def _check_output(output, arguments):
-    """Refuse a page that would replace an input, and one that cannot be drawn."""
+    """Raise if the page would replace an input, has no folder, or cannot be drawn with
+    the packages that are installed.
+    """
     for path in _files_read(arguments):
         if output.exists() and path.exists() and output.samefile(path):
             raise ReportError(
@@ -305,7 +310,7 @@ def _check_output(output, arguments):
 
 
 def _files_read(arguments):
-    """Return the files of the report and of its baseline; of a glob all that match."""
+    """Return the paths of all input files; a glob stands for all files that match."""
     found = []
     for name in (arguments.file, arguments.baseline, arguments.unlabelled):
         if name is None:
@@ -356,14 +361,17 @@ def _write_page(output, numbers, table, seed, step):
 
 @contextmanager
 def _progress():
-    """Yield a function that is told what is done next; of long work standard error has
-    a line at least every 5 s.
+    """Yield a function to be called with a text on each step of the work. If the work
+    takes long, a line with the last step is written to standard error at least every
+    5 s.
     """
-    begun = written = monotonic()
+    begun = monotonic()
+    written = begun  # time of the last line
     steps = []
     done = Event()
 
     def write():
+        """Write a line with the last step and the time since the start."""
         nonlocal written
         written = monotonic()
         print(
@@ -373,11 +381,13 @@ def _progress():
         )
 
     def step(what):
+        """Note the next step."""
         steps.append(what)
         if monotonic() - begun >= _QUIET_SECONDS:
             write()
 
     def remind():
+        """Write a line whenever none was written for 5 s, in a thread."""
         while not done.wait(_QUIET_SECONDS / 5):
             if steps and monotonic() - written >= _QUIET_SECONDS:
                 write()

@@ -26,12 +26,16 @@ from skcalib._verdicts import (
     rounded,
 )
 
-_HIDDEN = 2  # times the bias of all rows, from which the average hides a segment
+# The average hides a segment whose bias is larger than this number times that of all
+# rows.
+_HIDDEN = 2
 
 
 def evidence(words, first):
-    """Return what the headline rests on: the means, the error with its test, the
-    direction, and the classes.
+    """Return a list of claims that support the headline: the means, the error with its
+    test, the direction, and the classes.
+
+    `words` are the `ModelWords`, `first` is the name of the headline's first claim.
     """
     model = words.model
     error = words.error
@@ -63,8 +67,8 @@ def evidence(words, first):
 
 
 def _means(words, first):
-    """Return the mean score and the event frequency, and their difference where the
-    headline does not have it.
+    """Return the claim on the mean score and the event frequency, and on their
+    difference unless the headline has it.
     """
     model = words.model
     bias = ""
@@ -88,8 +92,8 @@ def _means(words, first):
 
 
 def classes_off(rows):
-    """Return which class has the largest error, and how many have one that chance does
-    not explain.
+    """Return the claim on the class with the largest error, and on the number of
+    classes with an error beyond chance. `rows` are those of the table of classes.
     """
     off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
@@ -125,8 +129,8 @@ def classes_off(rows):
 
 
 def segments_off(words):
-    """Return how many segments are off, the worst by name, and whether the average
-    hides them.
+    """Return claims, one for each column of segments: how many are off and which most;
+    and a claim if the average hides them.
     """
     claims = []
     rows_by_column = {}
@@ -159,8 +163,8 @@ def segments_off(words):
 
 
 def _are_hidden(verdicts, overall):
-    """Return whether the bias of all samples says little of segments that are off: it
-    is outside the interval of one that is off by much more, or on the other side.
+    """Return whether the bias of all samples, `overall`, hides a segment that is off:
+    it lies outside of the segment's interval, and is much smaller or on the other side.
     """
     for verdict in verdicts:
         if verdict.low <= overall <= verdict.high:
@@ -173,15 +177,15 @@ def _are_hidden(verdicts, overall):
 
 
 def changes(words):
-    """Return since when the calibration of all rows, or of the segments that changed
-    most clearly, is another one.
+    """Return claims on the clearest changes of calibration: since when, and the bias
+    before and after.
     """
-    found = []
+    claims = []
     for row in clearest_changes(words.model):
         whose = f"the {words.subject}"
         if row["group"] is not None:
             whose = f"{whose} of {row['group']}"
-        found.append(
+        claims.append(
             claim(
                 "changed",
                 since=row["since"],
@@ -190,14 +194,14 @@ def changes(words):
                 before=bias_words(row["verdict_before"]),
             )
         )
-    return found
+    return claims
 
 
 def over_time(model):
-    """Return whether the bias has a trend, and whether errors that follow each other
-    are alike.
+    """Return claims on a trend of the bias, and on errors that depend on the ones
+    before them, if they are significant.
     """
-    found = []
+    claims = []
     trend = model.get("trend")
     # A line through a step rises by more than the step: one of the two is said.
     is_told = any(row["group"] is None for row in clearest_changes(model))
@@ -209,7 +213,7 @@ def over_time(model):
         size = interval_words(
             abs(trend["moved"]), low, high, scale=100, unit="points", level=OF_VERDICTS
         )
-        found.append(
+        claims.append(
             claim(
                 "trend",
                 first=trend["first"],
@@ -219,7 +223,7 @@ def over_time(model):
                 pvalue=pvalue_words(trend["pvalue"]),
             )
         )
-    alike = model.get("autocorrelation")
-    if alike is not None and alike["pvalue"] < SIGNIFICANCE_LEVEL:
-        found.append(claim("dependent", size=rounded(alike["estimate"], 2)))
-    return found
+    correlation = model.get("autocorrelation")
+    if correlation is not None and correlation["pvalue"] < SIGNIFICANCE_LEVEL:
+        claims.append(claim("dependent", size=rounded(correlation["estimate"], 2)))
+    return claims

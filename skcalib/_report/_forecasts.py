@@ -10,11 +10,11 @@ from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._statistics import Rows
 from skcalib._rows.blocks import taken, total_weight
 
-_MOST_CLASS_SCORES = 20_000_000  # that all classes together are judged from
+_MOST_CLASS_SCORES = 20_000_000  # most scores of all classes together that are judged
 
 
 def _each_at(columns, rows):
-    """Return some rows of arrays by name."""
+    """Return some rows of each of several arrays, a dict by name."""
     return {name: column[rows] for name, column in columns.items()}
 
 
@@ -138,7 +138,7 @@ class ReportTable:
         )
 
     def forecasts(self, name):
-        """Return all rows of a model."""
+        """Return all rows of a model as `Rows`."""
         return Rows(
             self.scores[name],
             self.labels,
@@ -148,21 +148,20 @@ class ReportTable:
         )
 
     def task(self, name):
-        """Return the binary problem of a model: the event, or whether the predicted
-        class is right.
+        """Return the `Rows` of a model for one event: the event itself, or "the
+        predicted class is right".
         """
         return self.forecasts(name).task
 
     def by_class(self, name, seed):
-        """Return the problems of each class against the rest in one, and the class of
-        each of its rows, or None.
+        """Return the rows of each class against the rest, class by class, as one
+        `Rows`, and the name of the class of each of them; None without classes.
         """
         if self.classes is None:
             return None
         n_classes = len(self.classes)
-        rows = self.forecasts(name).at(
-            self.sample(_MOST_CLASS_SCORES // n_classes, seed)
-        )
+        sample = self.sample(_MOST_CLASS_SCORES // n_classes, seed)
+        rows = self.forecasts(name).at(sample)
         # The rows once for each class, class by class.
         row = np.tile(np.arange(len(rows.labels)), n_classes)
         problems = rows._replace(
@@ -193,11 +192,10 @@ class ReportTable:
         return self.forecasts(name).interval(loss - loss_of_first)
 
     def sample(self, most, seed):
-        """Return the places of a random sample of at most this many rows: a slice where
-        these are all.
+        """Return the positions of a random sample of at most `most` rows, or a slice of
+        all rows.
         """
         if self.n_rows <= most:
             return slice(None)
-        return np.sort(
-            np.random.default_rng(seed).choice(self.n_rows, most, replace=False)
-        )
+        rng = np.random.default_rng(seed)
+        return np.sort(rng.choice(self.n_rows, most, replace=False))

@@ -6,9 +6,11 @@ from skcalib._verdicts import decimals, fixed, percent_words, pvalue_words, roun
 __all__ = ["count", "pvalue_words", "rounded"]
 
 _PERCENT = "\u00a0%"  # a space at which no line ends
-_FEW_CLASSES, _WORST_CLASSES = 12, 10  # that are all shown, and of more the worst
-# From the kind of a number: what it is multiplied by, what follows it, its sign. A
-# "size" is a number of percentage points as "points" are, without a sign.
+# Up to this number all classes are shown, of more only the worst.
+_FEW_CLASSES = 12
+_WORST_CLASSES = 10
+# By the kind of a number: a factor, its unit, and the sign before a positive one. A
+# "size" is a number of percentage points like "points", without a sign.
 _KINDS = {
     "percent": (100, _PERCENT, ""),
     "number": (1, "", ""),
@@ -19,18 +21,26 @@ _KINDS = {
 
 
 def percent(share, n=None):
-    """Return a share as a percentage, with the digits that n samples support."""
-    return "–" if share is None else tight(percent_words(share, n))
+    """Return a share as a percentage, with the digits that n samples support; a dash
+    for None.
+    """
+    if share is None:
+        return "–"
+    return tight(percent_words(share, n))
+
+
+# In the next functions `values` is a dict with "estimate", "low" and "high", and `kind`
+# a key of `_KINDS`.
 
 
 def estimate(values, kind):
-    """Return an estimate with the digits that its interval supports."""
+    """Return an estimate as text, with the digits that its interval supports."""
     return _shown(values["estimate"], values, kind)
 
 
 def limits(values, kind):
-    """Return an interval, and why the estimate lies outside of it if it does."""
-    unit = _KINDS[kind][1]
+    """Return an interval as text, and why the estimate lies outside if it does."""
+    _, unit, _ = _KINDS[kind]
     low = _shown(values["low"], values, kind).removesuffix(unit)
     high = _shown(values["high"], values, kind)
     reason = f" ({values['reason']})" if values.get("reason") else ""
@@ -73,8 +83,11 @@ def largest_bias(rows):
 
 
 def saved(row, before, key, score):
-    """Return a gain and its interval as shares of the score before; None where these
-    say nothing.
+    """Return a gain and its interval as shares of the score before recalibration; None
+    for that row itself, and for a score of 0.
+
+    `row` and `before` are dicts, `key` is that of the gain and `score` that of the
+    score.
     """
     if row is before or not before[score]:
         return None
@@ -91,17 +104,21 @@ def pvalue(value):
 
 
 def evidence(e_value):
-    """Return an e-value: beyond a million, and far below 1, its size says nothing
-    more.
+    """Return an e-value as text. Beyond a million, and below .01, its size has no
+    further meaning.
     """
     if e_value > 1e6:
         return "> 1,000,000"
-    return "< 0.01" if e_value < 0.01 else rounded(e_value, 2)
+    if e_value < 0.01:
+        return "< 0.01"
+    return rounded(e_value, 2)
 
 
 def n_shown(classes):
     """Return how many of the classes a page shows: all of a few, else the ten worst."""
-    return len(classes) if len(classes) <= _FEW_CLASSES else _WORST_CLASSES
+    if len(classes) <= _FEW_CLASSES:
+        return len(classes)
+    return _WORST_CLASSES
 
 
 def tight(words):
@@ -122,9 +139,8 @@ def _shown(value, values, kind):
     if values.get("low") is None:
         text = rounded(scale * value)
     else:
-        text = fixed(
-            scale * value, decimals(scale * values["low"], scale * values["high"])
-        )
+        n_decimals = decimals(scale * values["low"], scale * values["high"])
+        text = fixed(scale * value, n_decimals)
     if sign and value > 0:
         text = sign + text
     return text + unit

@@ -7,14 +7,14 @@ from skcalib._report._measures import reason_outside
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL, adjust, group_records
 from skcalib.metrics import calibration_test
 
-# rows below which the place of a segment in the table may well be chance
+# With fewer rows a segment, or a class, may owe its place in the table to chance.
 SMALL_SEGMENT = 100
-SMALL_CLASS = 30  # rows of a class, the same
+SMALL_CLASS = 30
 
 
 def segment_rows(task, groups, seed, kind="segment"):
-    """Return a row for each segment or class, those whose bias is least likely to be
-    noise first.
+    """Return a list with a dict for each segment or class, in the order of the p-values
+    of their biases. `groups` (n,) are the names by row, or None.
     """
     if groups is None:
         return []
@@ -30,13 +30,17 @@ def segment_rows(task, groups, seed, kind="segment"):
 
 
 def rows_by_column(task, segmentations, seed, tolerance):
-    """Return the rows of the segments of all columns, adjusted for their number."""
+    """Return a list with a dict for each segment of all columns, with p-values and
+    verdicts adjusted for their number.
+
+    `segmentations` holds the segment of each row, (n,), by column.
+    """
     rows = []
     n_segments = sum(len(np.unique(groups)) for groups in segmentations.values())
     for column, groups in segmentations.items():
-        of_column = segment_rows(task, groups, seed)
-        judge_groups(of_column, "segment", task, groups, tolerance, n_segments)
-        rows += [{**row, "column": column} for row in of_column]
+        column_rows = segment_rows(task, groups, seed)
+        judge_groups(column_rows, "segment", task, groups, tolerance, n_segments)
+        rows += [{**row, "column": column} for row in column_rows]
     if len(segmentations) > 1:
         adjust(rows, "pvalue", "adjusted_pvalue")
         rows.sort(key=_least_likely_first)
@@ -44,6 +48,7 @@ def rows_by_column(task, segmentations, seed, tolerance):
 
 
 def _least_likely_first(row):
+    """Return a key by which rows are sorted: small p-values, then large biases."""
     return row["pvalue"], -abs(row["bias"])
 
 

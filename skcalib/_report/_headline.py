@@ -25,7 +25,8 @@ from skcalib._verdicts import (
     rounded_up,
 )
 
-_RARE = 5  # a tolerance of more than a fifth of the event frequency hides everything
+# A tolerance of more than the event frequency divided by this hides everything.
+_RARE = 5
 
 
 class ModelWords:
@@ -47,8 +48,8 @@ class ModelWords:
 
     @property
     def segments(self):
-        """For each segment its name, its verdict, and since when: after its change, if
-        there is one.
+        """A list of triples: name of a segment, its verdict, and None; after a change
+        the verdict since then, and its period.
         """
         changed = {row["group"]: row for row in clearest_changes(self.model)}
         segments = []
@@ -64,7 +65,9 @@ class ModelWords:
 
     @property
     def overall(self):
-        """The verdict on all rows, and since when."""
+        """The verdict on the bias of all rows, and None; after a change the verdict
+        since then, and its period.
+        """
         for row in clearest_changes(self.model):
             if row["group"] is None:
                 return read_verdict(row["verdict_after"]), row["since"]
@@ -72,7 +75,9 @@ class ModelWords:
 
 
 def clearest_changes(model):
-    """Return what changed most clearly: all rows together, or up to three segments."""
+    """Return the changes (dicts) that are clearest: that of all rows together, or those
+    of up to three segments.
+    """
     rows = model["changes"]
     if rows and rows[0]["group"] is not None:
         rows = [row for row in rows if row["group"] is not None]
@@ -91,22 +96,21 @@ def headline(words):
 
 
 def _worst(words):
-    """Return the worst thing, what to do about it, and how the rest is."""
+    """Return a list of claims: what is worst, what to do about it, and how the rest is.
+
+    `words` are the `ModelWords` of a model, here and below.
+    """
     overall, since = words.overall
-    # Segments that are off, as (name, verdict, since): those of known size first, the
-    # largest ahead.
-    off = [segment for segment in words.segments if segment[1].is_off]
-    off.sort(key=lambda segment: -least(segment[1]))
-    off.sort(key=lambda segment: segment[1].kind != "off")
+    off = _segments_off(words)
     verdicts = [verdict for _, verdict, _ in words.segments]
     is_mixed = overall_verdict([*verdicts, overall]).kind == "mixed"
-    # The worst segment is off by more than all samples together can be.
+    # Whether the worst segment is off by more than all samples together can be.
     is_worse_in_segments = False
     if off:
         _, worst, _ = off[0]
         is_beyond = overall.kind != "off" or least(worst) > overall.limit
         is_worse_in_segments = worst.kind == "off" and is_beyond
-    # Single scores are off by more than their average can be.
+    # Whether single scores are off by more than their average can be.
     is_worse_alone = words.error.kind == "off" and words.error.low > overall.limit
     if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
         if is_worse_alone and since is None:
@@ -130,8 +134,27 @@ def _worst(words):
     return _nothing_found(words)
 
 
+def _segments_off(words):
+    """Return the segments that are off as triples (name, verdict, since): those of
+    known size first, and among them the largest first.
+    """
+    off = []
+    for name, verdict, since in words.segments:
+        if verdict.is_off:
+            off.append((name, verdict, since))
+
+    def key(segment):
+        """Return whether the size is unclear, and minus the least size."""
+        _, verdict, _ = segment
+        return verdict.kind != "off", -least(verdict)
+
+    return sorted(off, key=key)
+
+
 def _error_off(words):
-    """Return that the scores are off, though neither on average nor in a segment."""
+    """Return the claim that the scores are off, though neither on average nor in a
+    segment.
+    """
     direction = ""
     if words.over_confidence.is_off and not words.is_of_classes:
         too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
@@ -145,6 +168,7 @@ def _error_off(words):
 
 
 def _all_off(words, overall, since):
+    """Return the claim, in a list, that all scores are off on average."""
     name = "do not use" if overall.kind == "off" else "check"
     return [
         claim(
@@ -159,7 +183,9 @@ def _all_off(words, overall, since):
 
 
 def _segments_worst(words, off):
-    """Return the worst segment, up to three others, and how the rest is."""
+    """Return claims on the worst segment, on up to three others, and on the rest. `off`
+    are the segments that are off, the worst first.
+    """
     (name, worst, since), *others = off
     key = "do not use the segment" if worst.kind == "off" else "check the segment"
     claims = [
@@ -171,16 +197,16 @@ def _segments_worst(words, off):
             since=from_words(since),
         )
     ]
-    alike = []
+    also_off = []
     unclear = []
     for name, verdict, since in others:
         size = f"{verdict_words(verdict)}{from_words(since)}"
         if verdict.kind != "off":
             unclear.append(f"{name}, {size}")
         elif not _is_within(name, off):
-            alike.append(f"{name}, {size}")
-    if alike and worst.kind == "off":
-        names = series(alike[:MOST_WORST], len(alike), "; ")
+            also_off.append(f"{name}, {size}")
+    if also_off and worst.kind == "off":
+        names = series(also_off[:MOST_WORST], len(also_off), "; ")
         claims.append(claim("nor these segments", segments=names))
     if unclear:
         names = series(unclear[:MOST_WORST], len(unclear), "; ")
@@ -189,13 +215,17 @@ def _segments_worst(words, off):
 
 
 def _is_within(name, off):
-    """Return whether a segment of a crossing is a part of another one that is off."""
-    parts = set(name.split(", "))
-    return len(parts) > 1 and any(other in parts for other, _, _ in off)
+    """Return whether a segment of a crossing, such as "sex = f, site = 2", is part of a
+    segment of one column that is off.
+    """
+    conditions = set(name.split(", "))
+    if len(conditions) == 1:
+        return False
+    return any(other in conditions for other, _, _ in off)
 
 
 def _other_segments(words):
-    """Return how the segments are that are not off."""
+    """Return a claim, in a list, on the segments that are not off."""
     others = [verdict for _, verdict, _ in words.segments if not verdict.is_off]
     fine = [verdict for verdict in others if verdict.kind == "fine"]
     if not others:
@@ -213,8 +243,8 @@ def _other_segments(words):
 
 
 def _each_needs(verdicts):
-    """Return how many samples of each segment it takes at least, for the one that
-    needs the most.
+    """Return words on the samples per segment that are needed at least, for the segment
+    that needs the most; empty if no number is known.
     """
     known = [each for each in verdicts if each.n_needed is not None]
     if not known:
@@ -225,7 +255,9 @@ def _each_needs(verdicts):
 
 
 def _fine_bias(bias):
-    """Return a bias within the tolerance: its side and size, where these are known."""
+    """Return words on a bias within the tolerance: its side and size, if its interval
+    excludes 0.
+    """
     if bias.low <= 0 <= bias.high:
         return f"right on average to within {limit_words(bias)} points"
     side = "high" if bias.low > 0 else "low"
@@ -233,7 +265,7 @@ def _fine_bias(bias):
 
 
 def _nothing_found(words):
-    """Return what the samples say where nothing is seen to be off."""
+    """Return claims for a model about which nothing is seen to be off."""
     bias = words.bias
     error = words.error
     if bias.kind != "fine":
@@ -248,7 +280,7 @@ def _nothing_found(words):
             f" {number} are needed to tell{condition}"
         )
         if words.model["advice"].get("recalibrator") is not None:
-            # What is advised is not to keep them, and does not wait.
+            # The advice is to recalibrate now.
             then = (
                 f"{number[0].upper()}{number[1:]} samples are needed to"
                 f" tell{condition}; the recalibration below helps already"

@@ -16,20 +16,21 @@ VERDICT_LEVEL = 0.95
 
 
 def judged_model(task, model, tolerance, is_binary):
-    """Return the verdicts on all rows of a model, by name: "bias", "over_confidence"
-    (of the likelier outcome) and "error".
+    """Return the verdicts on all rows of a model, dicts by name: "bias",
+    "over_confidence" (the bias for the more probable outcome) and "error".
     """
-    bias = _bias_verdicts(task, np.zeros(len(task.labels), int), tolerance)
-    sure = bias
+    one_group = np.zeros(len(task.labels), int)
+    bias = _bias_verdicts(task, one_group, tolerance)
+    over_confidence = bias
     if is_binary:
-        likelier = task._replace(
+        more_probable = task._replace(
             scores=np.maximum(task.scores, 1 - task.scores),
             labels=(task.scores > 0.5) == task.labels,
         )
-        sure = _bias_verdicts(likelier, np.zeros(len(task.labels), int), tolerance)
+        over_confidence = _bias_verdicts(more_probable, one_group, tolerance)
     return {
         "bias": _record(bias["0"]),
-        "over_confidence": _record(sure["0"]),
+        "over_confidence": _record(over_confidence["0"]),
         "error": judged_error(task, model["errors"][0], tolerance),
     }
 
@@ -44,34 +45,38 @@ def judged_error(task, error, tolerance):
 
 
 def judge_groups(rows, kind, task, groups, tolerance, n_intervals=None):
-    """Add to the rows of groups their verdicts, with limits for all groups together."""
-    found = _bias_verdicts(task, groups, tolerance, n_intervals)
+    """Add verdicts on the bias to dicts of groups, with limits for all groups together.
+    `kind` is the key of the group's name.
+    """
+    verdicts = _bias_verdicts(task, groups, tolerance, n_intervals)
     for row in rows:
-        row["verdict"] = _record(found[row[kind]])
+        row["verdict"] = _record(verdicts[row[kind]])
 
 
 def judged_rows(task, tolerance, n_intervals):
-    """Return the verdict on the bias of rows that are one of several intervals."""
+    """Return the verdict on the bias of all rows as a dict, with limits that hold
+    together with those of other intervals, `n_intervals` in all.
+    """
     groups = np.zeros(len(task.labels), int)
     return _record(_bias_verdicts(task, groups, tolerance, n_intervals)["0"])
 
 
 def n_samples(task):
-    """Return the number of samples: the total weight where weights are repeated
-    rows.
-    """
+    """Return the number of samples, with frequency weights their sum."""
     if task.sample_weight is None or task.weight_type == "importance":
         return len(task.labels)
     return float(task.sample_weight.sum())
 
 
 def read_verdict(record):
-    """Return the verdict of a record."""
+    """Return the `Verdict` of a dict."""
     return Verdict(**record)
 
 
 def _bias_verdicts(task, groups, tolerance, n_intervals=None):
-    """Return the verdict on the bias of each group by its name."""
+    """Return the `Verdict` on the bias of each group by its name as text; limits hold
+    for `n_intervals` together, by default for the groups.
+    """
     if n_intervals is None:
         n_intervals = len(np.unique(groups))
     # One bin and one draw: the error of the table, which takes long, is not used.
@@ -101,5 +106,6 @@ def _bias_verdicts(task, groups, tolerance, n_intervals=None):
     return verdicts
 
 
-def _record(found):
-    return asdict(found)
+def _record(judged):
+    """Return a `Verdict` as a dict."""
+    return asdict(judged)

@@ -25,30 +25,37 @@ from skcalib.metrics import (
     reliability_curve,
 )
 
-_N_RESAMPLES = 999  # of the test
-_N_DRAWS = 1000  # behind each interval of an error
-_N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
-_FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
+_N_RESAMPLES = 999  # draws of the test
+_N_DRAWS = 1000  # draws for the interval of an error
+# Draws with clusters, of test and intervals: those of dependent labels take 50 times as
+# long.
+_N_CLUSTER_DRAWS = 199
+_FEWEST_IN_BIN = 50  # fewest rows of a bin of the maximum calibration error
 
 
 def bias_numbers(task, classes):
-    """Return how far the scores are off on average: of the event, and of the decision
-    they stand for.
+    """Return a dict of means: score, event frequency, their difference, and the
+    overconfidence, which is that difference for the more probable outcome.
     """
-    means = {"mean_score": mean(task.scores, task.sample_weight)}
-    means["event_frequency"] = mean(task.labels, task.sample_weight)
-    bias = sure = task.interval(task.scores - task.labels)
+    bias = task.interval(task.scores - task.labels)
+    over_confidence = bias
     if classes is None:
-        right = (task.scores > 0.5) == task.labels
-        sure = task.interval(np.maximum(task.scores, 1 - task.scores) - right)
-    return {**means, "score_minus_frequency": bias, "over_confidence": sure}
+        is_right = (task.scores > 0.5) == task.labels
+        confidence = np.maximum(task.scores, 1 - task.scores)
+        over_confidence = task.interval(confidence - is_right)
+    return {
+        "mean_score": mean(task.scores, task.sample_weight),
+        "event_frequency": mean(task.labels, task.sample_weight),
+        "score_minus_frequency": bias,
+        "over_confidence": over_confidence,
+    }
 
 
 def error_rows(task, seed, classes):
-    """Return calibration errors with their intervals; the first is the one of the
-    summary.
+    """Return calibration errors with their intervals as a list of dicts; the first is
+    the error of the summary. With one event slope and intercept are added.
     """
-    of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
+    level_and_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
     options = _interval_options(task, seed)
     # One cell with a few rows would decide the largest gap: bins are merged until each
     # holds enough of the weight.
@@ -85,16 +92,16 @@ def error_rows(task, seed, classes):
         with warnings.catch_warnings():
             # of scores of exactly 0 and 1: the paragraph to cite says it
             warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
-            slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
+            fit = calibration_slope_intercept(
+                task.labels, task.scores, **level_and_rows
+            )
     except ValueError:
-        # one class only, separated classes, or equal scores: no slope is the most
-        # likely
+        # One class only, separated classes, or equal scores: there is no slope of
+        # maximum likelihood.
         return errors
-    named = {
-        "calibration slope": slope.slope,
-        "calibration in the large": slope.intercept,
-    }
-    return errors + [{"name": name, **found._asdict()} for name, found in named.items()]
+    errors.append({"name": "calibration slope", **fit.slope._asdict()})
+    errors.append({"name": "calibration in the large", **fit.intercept._asdict()})
+    return errors
 
 
 def mean_error(task, seed):
@@ -117,15 +124,19 @@ def _interval_options(task, seed):
 
 
 def reason_outside(estimate, low, high, known=""):
-    """Return why an estimate lies outside of its interval, if it does."""
+    """Return why an estimate lies outside of its interval, None if it does not. A
+    `known` reason why it lies above is returned as it is.
+    """
     if estimate < low:
         return "the noise that is taken away from the estimate is uncertain itself"
-    return (known or "the estimate includes label noise") if estimate > high else None
+    if estimate > high:
+        return known or "the estimate includes label noise"
+    return None
 
 
 def tested_calibration(task, seed):
-    """Return the test of the first error: it rejects exactly where the interval of that
-    error excludes 0.
+    """Return a dict on the test of the first error of `error_rows`, which rejects
+    exactly if the interval of that error excludes 0.
     """
     n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
@@ -136,16 +147,16 @@ def tested_calibration(task, seed):
         **task.dependence,
     }
     result = calibration_test(task.labels, task.scores, **options)
-    found = {"name": "resampling test of the calibration error", **result._asdict()}
     return {
-        **found,
+        "name": "resampling test of the calibration error",
+        **result._asdict(),
         "smallest_pvalue": 1 / (n_resamples + 1),
         "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
     }
 
 
 def bin_rows(task):
-    """Return the bins of the reliability diagram as rows of a table."""
+    """Return the bins of the reliability diagram as a list of dicts."""
     bins = reliability_curve(
         task.labels, task.scores, binning=REPORT_BINNING, **task.given
     )

@@ -90,8 +90,8 @@ def score_models(specs, classes, header, others, path):
 
 
 def renamed(models, names):
-    """Return models with the names of ``--name``, one a model; without any as
-    they are.
+    """Return models, a dict by name, under the names of ``--name``; unchanged without
+    any.
     """
     if not names:
         return models
@@ -105,8 +105,9 @@ def renamed(models, names):
 
 
 def _matched(pattern, classes, header, others, path):
-    """Return the columns of a pattern by class, which the option names or the star
-    stands for.
+    """Return the names of the columns that match a pattern, by class: the user's
+    `classes`, or the text that the star stands for. `others` are columns with another
+    role.
     """
     if pattern.count("*") > 1:
         raise ReportError(
@@ -138,8 +139,8 @@ def _matched(pattern, classes, header, others, path):
 def _by_class(columns, classes, named_by):
     """Return columns by the classes of ``--classes``, in their order.
 
-    `named_by` goes before the number of columns in the message where the numbers
-    differ: "--score was given" 3 columns.
+    If their numbers differ, the message says after `named_by` how many columns there
+    are, as in "--score was given 3 columns".
     """
     if len(columns) != len(classes):
         raise ReportError(
@@ -151,6 +152,6 @@ def _by_class(columns, classes, named_by):
 
 
 def shown(names, most=6):
-    """Return the first of some names as a message has them."""
+    """Return the first `most` names as text, with an ellipsis for the rest."""
     names = list(map(str, names))
     return ", ".join(names[:most]) + ", ..." * (len(names) > most)

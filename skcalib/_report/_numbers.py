@@ -78,8 +78,9 @@ def report_numbers(
     models = []
     tried = []
     with warnings.catch_warnings():
-        # A note of the report says it of clusters; a segment that a fold has not seen
-        # has the fit of all rows.
+        # A note of the report replaces the warning about clusters. A segment that is
+        # missing in a fold has the fit of all rows there, which is no news for a
+        # reader.
         warnings.filterwarnings(
             "ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning
         )
@@ -137,8 +138,8 @@ def report_numbers(
 
 
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
-    """Return all numbers about one model of a table with what the page says of them,
-    and what was tried to recalibrate it.
+    """Return all numbers about one model of a table as a dict, with the sentences of
+    its summary, and the results of the recalibrators that were tried.
     """
     step(f"errors of {name}")
     task = table.task(name)
@@ -193,8 +194,8 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
 
 
 def _few_events(table):
-    """Return the note that takes the place of the library's warning of clusters with
-    few events.
+    """Return a note, in a list, that replaces the library's warning about clusters with
+    few events; an empty list without it.
     """
     expected = np.inf
     for name in table.names:
@@ -209,7 +210,7 @@ def _few_events(table):
 
 
 def _paper(table, task, model, seed):
-    """Return a paragraph that can be cited; None where it is not defined."""
+    """Return a paragraph that can be cited in a paper; None if it is not defined."""
     if table.classes is None:
         options = {**task.dependence, "pos_label": True, "random_state": seed}
         del options["labels"]
@@ -220,14 +221,13 @@ def _paper(table, task, model, seed):
                 return str(calibration_summary(task.labels, task.scores, **options))
         except ValueError:  # one class only
             return None
-    error, (brier, nats), test = (
-        model["errors"][0],
-        model["proper_scores"],
-        model["test"],
-    )
+    error = model["errors"][0]
+    brier, log_loss = model["proper_scores"]
+    test = model["test"]
 
-    def shown(found):
-        return interval_words(found["estimate"], found["low"], found["high"])
+    def shown(interval):
+        """Return a dict with an estimate and its limits as text."""
+        return interval_words(interval["estimate"], interval["low"], interval["high"])
 
     pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
     right = percent_words(model["event_frequency"], table.n_rows)
@@ -238,14 +238,14 @@ def _paper(table, task, model, seed):
         f" {shown(error)}, {pvalue} for the hypothesis of calibration. The predicted"
         f" class was right in {right} of the samples, its mean probability was"
         f" {mean_score}. The Brier score, summed over the classes, was {shown(brier)}"
-        f" and the log-loss {shown(nats)} nats. Intervals are at"
+        f" and the log-loss {shown(log_loss)} nats. Intervals are at"
         f" {level_words(CONFIDENCE_LEVEL)} confidence."
     )
 
 
 def _certificates(n_rows):
-    """Return what uniform-mass binning with each number of bins would promise for this
-    number of rows.
+    """Return the tolerances that uniform-mass binning would guarantee from this number
+    of rows, as a list of dicts, one for each number of bins.
     """
     rows = []
     for n_bins in _BIN_COUNTS:
@@ -253,7 +253,7 @@ def _certificates(n_rows):
             continue
         marginal = marginal_epsilon(n_rows, n_bins, confidence_level=CONFIDENCE_LEVEL)
         if marginal >= 1:
-            continue  # says nothing
+            continue  # a tolerance of 1 is no guarantee
         conditional = conditional_epsilon(
             n_rows, n_bins, confidence_level=CONFIDENCE_LEVEL
         )
@@ -269,8 +269,8 @@ def _certificates(n_rows):
 
 
 def _plain(value):
-    """Return the value with what JSON knows: no NumPy scalars, None for what is not
-    finite.
+    """Return a nested value in the types of JSON: without NumPy scalars and tuples, and
+    with None for numbers that are not finite.
     """
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}

@@ -78,22 +78,25 @@ def autocorrelation(table, task):
     """Return the autocorrelation of the errors of samples that follow each other in
     time, and its one-sided p-value, as a dict; None without times or with clusters.
 
-    What scores, periods and segments explain is taken away from the errors before: a
-    curve, a drift or a segment that is off is no dependence.
+    Mean errors by score, period and segment are subtracted first: a curve, a drift or a
+    segment that is off is not dependence.
     """
     if table.periods is None or task.clusters is not None:
         return None
     if len(task.labels) < _FEWEST_ROWS:
         return None
-    moments = _places(table) if table.moments is None else table.moments
+    moments = table.moments
+    if moments is None:
+        moments = _places(table)
     order = np.argsort(moments, kind="stable")
     groups = [table.periods, *table.segmentations.values()]
     error = task.labels - task.scores.astype(np.float64)
     edges = EqualMass(_SCORE_BINS).bin_edges(task.scores.astype(np.float64))
     groups.append(np.searchsorted(edges[1:-1], task.scores))
     for group in groups:
-        code = np.unique(group, return_inverse=True)[1]
-        error = error - (np.bincount(code, error) / np.bincount(code))[code]
+        _, code = np.unique(group, return_inverse=True)
+        group_mean = np.bincount(code, error) / np.bincount(code)
+        error = error - group_mean[code]
     error = error[order]
     products = np.concatenate([error[lag:] * error[:-lag] for lag in _LAGS])
     spread = np.sqrt(np.sum(products**2))
@@ -106,6 +109,6 @@ def autocorrelation(table, task):
 
 
 def _places(table):
-    """Return the place of each row's period in the order of time."""
-    place = {name: k for k, name in enumerate(table.period_order)}
-    return np.array([place[name] for name in table.periods.tolist()])
+    """Return the number of each row's period in the order of time, (n_rows,)."""
+    number = {name: k for k, name in enumerate(table.period_order)}
+    return np.array([number[name] for name in table.periods.tolist()])

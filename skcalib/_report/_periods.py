@@ -67,8 +67,8 @@ def period_rows(table, name, baseline, seed, tolerance=0.02):
 
 
 def _change_pvalue(before, after, seed):
-    """Return the p-value of "calibration is the same", None where rows are too few to
-    test it.
+    """Return the p-value of "calibration is the same before and after", two `Rows`;
+    None if they are too few.
     """
     options = {
         "n_resamples": _N_RESAMPLES,
@@ -88,34 +88,39 @@ def _change_pvalue(before, after, seed):
 
 
 def monitor_rows(table, name):
-    """Return what monitors of a model saw, as `GroupMonitors.to_frame` has it: all rows
-    first, then large segments.
+    """Return the results of monitors of a model, as a list of dicts with the columns of
+    `GroupMonitors.table_`: all rows first, then segments, the largest first.
 
-    None without times, and for weights and clusters, whose rows are not independent
-    steps. Rows of one period are seen in the order of the file.
+    The list is empty without times, and with weights or clusters, whose rows are not
+    independent steps. Rows of one period are in the order of the file.
     """
     if table.periods is None or table.is_weighted or table.clusters is not None:
         return []
     task = table.task(name)
     monitors = GroupMonitors()
-    # the place of each row's period in the order of time
-    names, period = np.unique(table.periods, return_inverse=True)
-    places = np.array([table.period_order.index(each) for each in names.tolist()])
-    period = places[period]
+    # The number of each row's period in the order of time, (n_rows,).
+    period_names, code = np.unique(table.periods, return_inverse=True)
+    number_of_period = [table.period_order.index(name) for name in period_names]
+    period = np.array(number_of_period)[code]
 
     def see(group, order):
+        """Update the monitors of groups (n_rows,) with the rows in an order."""
         scores = task.scores[order].astype(np.float64)
         monitors.partial_fit(
             scores, task.labels[order], group[order], time=period[order]
         )
 
+    # Groups are numbers, positions in this list.
     names = ["all rows"]
-    see(np.zeros(len(period), dtype=np.intp), np.argsort(period, kind="stable"))
+    all_rows = np.zeros(len(period), dtype=np.intp)
+    see(all_rows, np.argsort(period, kind="stable"))
     for segmentation in table.segmentations.values():
         segments, group, size = np.unique(
             segmentation, return_inverse=True, return_counts=True
         )
-        see(len(names) + group, np.lexsort((period, group, -size[group])))
+        # The largest segments first, each in the order of time.
+        order = np.lexsort((period, group, -size[group]))
+        see(len(names) + group, order)
         names += segments.tolist()
     rows = records(monitors.table_.columns())
     for row in rows:

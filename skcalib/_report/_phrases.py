@@ -13,14 +13,14 @@ OF_ESTIMATES = level_words(CONFIDENCE_LEVEL)
 
 
 def share_of(some, rows):
-    """Return how many of the rows some are, in words that a noun follows."""
+    """Return how many of the rows some are, as in "all 3" or "2 of 3"."""
     if len(some) == len(rows) > 1:
         return f"all {len(rows)}"
     return f"{len(some)} of {len(rows)}"
 
 
 def listed(names, most=_MOST_NAMED):
-    """Return the first of some names, and how many more there are."""
+    """Return the first `most` names as text, and how many more there are."""
     return series(names[:most], len(names))
 
 
@@ -36,6 +36,7 @@ def gains(row, before):
 
 
 def series(names, n_all, separator=", "):
+    """Return names as text, and how many more there are if they are not `n_all`."""
     shown = separator.join(names)
     if n_all > len(names):
         shown += f" and {n_all - len(names)} more"
@@ -43,12 +44,16 @@ def series(names, n_all, separator=", "):
 
 
 def from_words(period):
-    """Return from which period on, of any name: "2025-08", "routine"."""
+    """Return " from (period) on", empty for None."""
     return f" from {period} on" if period else ""
 
 
+# In the next functions `found` is a `Verdict`: an estimate with its limits, as a
+# probability.
+
+
 def least(found):
-    """Return how far a quantity that is off is off at least."""
+    """Return the smallest size within the interval of a quantity that is off."""
     return min(abs(found.low), abs(found.high))
 
 
@@ -78,22 +83,24 @@ def size_words(found):
 
 
 def points_digits(found):
+    """Return the number of decimals of percentage points that suits the interval."""
     return decimals(100 * found.low, 100 * found.high)
 
 
 def limits_words(found):
+    """Return both limits as two texts, in percentage points."""
     digits = points_digits(found)
     return fixed(100 * found.low, digits), fixed(100 * found.high, digits)
 
 
 def limit_words(found):
-    """Return within how many points a quantity is fine."""
+    """Return the number of points to within which a quantity is fine."""
     words = found.words(scale=100)
     return words.removeprefix("fine to within ")
 
 
 def bias_words(record):
-    """Return a verdict on a bias in the middle of a sentence."""
+    """Return a verdict on a bias, given as a dict, as words within a sentence."""
     found = read_verdict(record)
     if found.is_off or found.kind == "fine":
         return verdict_words(found)

@@ -90,14 +90,14 @@ def class_pictures(table, name, rows, seed):
     task, groups = table.by_class(name, seed)
     pictures = []
     for row in rows[: n_shown(rows)]:
-        own = task.at(groups == row["class"])
-        models = {row["class"]: own.scores}
+        class_task = task.at(groups == row["class"])
+        models = {row["class"]: class_task.scores}
         _, svg = _drawn(
             (3.0, 3.3),
-            own.labels,
+            class_task.labels,
             models,
-            **own.given,
-            clusters=own.clusters,
+            **class_task.given,
+            clusters=class_task.clusters,
             metric=None,
             random_state=seed,
             legend=False,
@@ -112,7 +112,11 @@ def class_pictures(table, name, rows, seed):
 
 
 def _drawn(size, *rows, **options):
-    """Return a reliability diagram and what it looks like as SVG."""
+    """Return a `ReliabilityDisplay` and its picture as the bytes of an SVG file.
+
+    `size` is (width, height) in inches; the rest are arguments of
+    `ReliabilityDisplay.from_predictions`.
+    """
     plt = require_matplotlib()
     from matplotlib.figure import Figure
 

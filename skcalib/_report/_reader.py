@@ -83,8 +83,8 @@ def opened(path):
 
 
 def _binary(path):
-    """Return a file that can be read more than once: of what comes through a pipe a
-    copy.
+    """Return an open file that can be read more than once: for a pipe a copy in
+    memory.
     """
     if not path.exists():
         raise ReportError(f"there is no file {path}.")
@@ -94,7 +94,9 @@ def _binary(path):
 
 
 def _csv(path, file):
-    """Return the names of the columns of a CSV file, and a function that reads it."""
+    """Return the names of the columns of a CSV file, and a function ``table(names,
+    words, most, seed)`` that reads it: all columns and the number of rows.
+    """
     file.seek(0)
     if path.suffix.lower() == ".gz":
         file = gzip.GzipFile(fileobj=file)
@@ -147,36 +149,37 @@ def separator_of(path):
 
 
 def _parquet(path, file):
-    """Return the names of a Parquet file's columns and its reader; None of another
-    file.
+    """Return the names of a Parquet file's columns, and a function that reads it, as
+    `_csv` does; None for another file.
     """
     # a pipe has no name
     if path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1":
         return None
     from pyarrow.parquet import ParquetFile
 
-    whole = ParquetFile(file)
+    parquet = ParquetFile(file)
 
     def table(names, words, most, seed):
+        """Return the named columns, and the number of rows."""
         # Without its metadata a column that pandas wrote as an index is a column.
-        return (
-            whole.read(columns=names).to_pandas(ignore_metadata=True),
-            whole.metadata.num_rows,
-        )
+        columns = parquet.read(columns=names).to_pandas(ignore_metadata=True)
+        return columns, parquet.metadata.num_rows
 
-    return whole.schema_arrow.names, table
+    return parquet.schema_arrow.names, table
 
 
 def _scanned(path):
-    """Return the same of what DuckDB reads: a glob, Parquet with many rows, a large CSV
-    file; None of another file.
+    """Return the names of the columns, and a function that reads them, as `_csv` does,
+    for what DuckDB reads: a glob, a Parquet file with many rows, or a large CSV file.
+    None for another file, or without DuckDB.
     """
     name = str(path).lower()
     is_file = path.is_file()
     is_parquet = name.endswith(_PARQUET)
     large = _LARGE_PACKED_CSV if name.endswith(".gz") else _LARGE_CSV
     is_glob = any(character in name for character in "*?[") and not path.exists()
-    if not (is_glob or is_file and (is_parquet or path.stat().st_size > large)):
+    may_be_large = is_file and (is_parquet or path.stat().st_size > large)
+    if not (is_glob or may_be_large):
         return None
     if find_spec("duckdb") is None or find_spec("narwhals") is None:
         return None
@@ -197,8 +200,8 @@ def _scanned(path):
         wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
         if n_rows <= most:
             return relation.project(wanted).df(), n_rows
-        # The hash of a row's number decides: the same sample each time, whatever the
-        # threads do.
+        # A row is drawn by the hash of its number, which gives the same sample for any
+        # number of threads.
         rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
         chosen = (
             f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} <"
@@ -211,9 +214,7 @@ def _scanned(path):
 
 
 def _from_series(series):
-    """Return a pandas column as an array, missing values of every kind as NaN or
-    None.
-    """
+    """Return a pandas column as an array with NaN, NaT or None for missing values."""
     values = series.to_numpy()
     if values.dtype.kind != "O":
         return values
@@ -221,7 +222,7 @@ def _from_series(series):
 
 
 def _check_names(path, names, present):
-    """Refuse columns that are not there, or that are there twice."""
+    """Raise unless each name occurs once among the columns that are `present`."""
     missing = [name for name in names if name not in present]
     if missing:
         shown = ", ".join(map(str, present[:12]))

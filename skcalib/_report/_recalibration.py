@@ -16,14 +16,21 @@ from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 
 N_FOLDS = 5
-# A few rows are divided into folds several times: which rows share a fold would
-# decide the advice otherwise.
-_MOST_DIVISIONS, _MOST_ROWS_DIVIDED = 3, 15_000
-_CLOSE_DIVISIONS = 12  # where a decision is close
-# of which a random sample is taken: the gains are known well enough from it
+# A *division* assigns the rows to folds. Small tables are divided several times, since
+# otherwise the advice would depend on which rows share a fold: up to 3 times, as long
+# as the rows of all divisions together are not more than 15,000.
+_MOST_DIVISIONS = 3
+_MOST_ROWS_DIVIDED = 15_000
+_CLOSE_DIVISIONS = 12  # divisions if a decision is close
+# Larger tables are sampled: the gains are known well enough from this number of rows.
 _MOST_ROWS = 20_000
-_MOST_SCORES, _FEWEST_ROWS = 200_000, 4000  # of many classes
-_MOST_SCORES_OF_STACK, _MOST_CLASSES_OF_MATRIX = 30_000, 20
+# With many classes the sample has at most this number of scores, but at least so many
+# rows.
+_MOST_SCORES = 200_000
+_FEWEST_ROWS = 4000
+# With more classes a matrix, and with more scores a stack, takes too long to fit.
+_MOST_CLASSES_OF_MATRIX = 20
+_MOST_SCORES_OF_STACK = 30_000
 # The library's recalibrators that a report compares, with their defaults, the simplest
 # first.
 OF_TWO_CLASSES = [
@@ -42,7 +49,9 @@ OF_MORE_CLASSES = (
     "DirichletCalibration",
     "StackedRecalibrator",
 )
-_N_CURVES, _NO_CURVE = 2, 0.2  # the last ones before the stack; p-value
+_N_CURVES = 2  # the last recalibrators before the stack are curves
+# The stack is not tried if the curves beat the simpler maps with a larger p-value.
+_NO_CURVE = 0.2
 
 
 def most_rows(classes):
@@ -54,11 +63,24 @@ def most_rows(classes):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A recalibrator that was fitted on all folds but one, for each: losses (folds of
-    all divisions, rows), and what it predicts out of the folds of the first division.
+    """A recalibrator that was fitted without each fold in turn.
 
-    `groups` are the segments of `column` with a map of their own; the `others` are
-    "unchanged", or one map is "shared" by them.
+    Attributes
+    ----------
+    name : str
+        Its name.
+    losses : dict of ndarray of shape (n_divisions * N_FOLDS, n_rows)
+        By the name of the loss: losses of all rows under the fit without each fold.
+    probabilities : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        Out-of-fold probabilities in the first division, in the order of its folds.
+    column : str or None
+        Column of segments, if it maps by segment.
+    groups : tuple of str
+        The segments that have a map of their own.
+    others : {"unchanged", "shared"} or None
+        What the other segments have: their scores, or one map.
+    recalibrator : recalibrator or None
+        Unfitted; None for the scores unchanged.
     """
 
     name: str
@@ -79,7 +101,16 @@ class Trial:
 class TrialRows:
     """A sample of the rows of a report, on which recalibrators are tried.
 
-    `segmentations` are the segments of the rows by name of their column.
+    Attributes
+    ----------
+    rows : Rows
+        The rows.
+    segmentations : dict of ndarray of shape (n_rows,)
+        Segment of each row, by the name of the column.
+    seed : int
+        Seeds the folds.
+    n_divisions : int
+        How often the rows are divided into folds.
     """
 
     rows: Rows
@@ -91,15 +122,17 @@ class TrialRows:
     def of(cls, table, name, seed, n_divisions=None):
         """Return a sample of the rows of a model, with scores in double precision.
 
-        They are divided into folds once, or up to three times where they are few and
-        have no weights, which would divide rows themselves.
+        By default they are divided into folds once, or up to three times if they are
+        few and have no weights, with which the copies of a row may lie in several
+        folds.
         """
         sample = table.sample(most_rows(table.classes), seed)
-        rows = table.forecasts(name)._replace(periods=table.periods).at(sample)
+        rows = table.forecasts(name)._replace(periods=table.periods)
+        rows = rows.at(sample)
         rows = rows._replace(scores=rows.scores.astype(np.float64))
-        segmentations = {
-            column: names[sample] for column, names in table.segmentations.items()
-        }
+        segmentations = {}
+        for column, names in table.segmentations.items():
+            segmentations[column] = names[sample]
         if n_divisions is None:
             n_divisions = 1
             if table.classes is None and rows.sample_weight is None:
@@ -108,16 +141,16 @@ class TrialRows:
         return cls(rows, segmentations, seed, n_divisions)
 
     def at(self, rows):
-        """Return some of the rows."""
-        segmentations = {
-            column: names[rows] for column, names in self.segmentations.items()
-        }
+        """Return some of the rows: those of a mask or of an array of positions."""
+        segmentations = {}
+        for column, names in self.segmentations.items():
+            segmentations[column] = names[rows]
         return TrialRows(self.rows.at(rows), segmentations, self.seed, self.n_divisions)
 
     @cached_property
     def units(self):
-        """Codes of the units that differ by chance: clusters, or rows with weights of
-        importance; else None.
+        """Code of each row's independent unit, (n_rows,): its cluster, or the row
+        itself with importance weights; else None.
         """
         if self.rows.clusters is not None:
             return np.unique(self.rows.clusters, return_inverse=True)[1]
@@ -127,13 +160,18 @@ class TrialRows:
 
     @property
     def folds(self):
-        """The folds of the first division; None where there are too few rows."""
-        return None if self.divisions is None else self.divisions[0]
+        """The folds of the first division, a list of `Fold`; None if there are too few
+        rows.
+        """
+        if self.divisions is None:
+            return None
+        return self.divisions[0]
 
     @cached_property
     def divisions(self):
-        """The first divisions into folds that keep clusters whole; None where a class
-        (of several: all but one) has fewer rows than folds.
+        """The first `n_divisions` divisions, each a list of `Fold`; None if fewer than
+        two classes have as many rows as there are folds, or if there are fewer
+        clusters.
         """
         counts = np.sort(np.bincount(self.codes, minlength=2))
         if counts[-2] < N_FOLDS:
@@ -146,15 +184,19 @@ class TrialRows:
 
     @cached_property
     def _known_divisions(self):
+        """The divisions that were made, by their number."""
         return {}
 
     def _division(self, k):
-        """Return the folds of a division; the first one has the seed of the report."""
+        """Return the list of `Fold` of division k, which is made once."""
         if k not in self._known_divisions:
             self._known_divisions[k] = self._new_division(k)
         return self._known_divisions[k]
 
     def _new_division(self, k):
+        """Return a list of `Fold` that keep clusters together; division 0 has the seed
+        of the report.
+        """
         seed = self.seed
         if k > 0:
             seed = int(np.random.default_rng([self.seed, k]).integers(2**31))
@@ -178,12 +220,12 @@ class TrialRows:
 
     @property
     def all_folds(self):
-        """The folds of all divisions."""
+        """The folds of all divisions, in one list."""
         return list(chain.from_iterable(self.divisions))
 
     @cached_property
     def codes(self):
-        """Labels as numbers."""
+        """Labels as column indices, (n_rows,)."""
         return self.rows.labels.astype(np.intp)
 
     @cached_property
@@ -193,14 +235,14 @@ class TrialRows:
 
     @cached_property
     def tested_rows(self):
-        """The places of the rows in the order of the folds, which is that of
-        out-of-fold predictions.
+        """The positions of the rows in the order of the folds of the first division, in
+        which out-of-fold predictions are.
         """
         return np.concatenate([fold.test for fold in self.folds])
 
     @cached_property
     def tested(self):
-        """The rows in the order of the folds, with their weights there."""
+        """The rows in the order of `tested_rows`, with their weights there."""
         rows = self.rows.at(self.tested_rows)
         if rows.sample_weight is None:
             return rows
@@ -208,88 +250,96 @@ class TrialRows:
         return rows._replace(sample_weight=weight)
 
     def tested_segments(self, column):
-        """Return the segments of a column in the order of the folds."""
+        """Return the segment of each row by a column, in the order of `tested_rows`."""
         return self.segmentations[column][self.tested_rows]
 
     def unchanged(self):
-        """Return the trial of the scores as they are."""
+        """Return the `Trial` of the unchanged scores."""
         return self._trial("as it is", [self.rows.scores] * len(self.all_folds))
 
-    def trial(self, recalibrator, column=None, own=(), others="shared"):
-        """Return the trial of a recalibrator; with a column, its segments `own` have a
-        map of their own.
+    def trial(self, recalibrator, column=None, segments=(), others="shared"):
+        """Return the `Trial` of a recalibrator; with a `column`, of a map for each of
+        some of its segments. `others` is "shared" (one map for the other segments) or
+        "unchanged".
         """
         name = type(recalibrator).__name__
-        if column is not None:
+        segments = tuple(segments)
+        if column is None:
+            others = None
+        else:
             name = f"GroupwiseRecalibrator({name}())"
             recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
-        own, others = tuple(own), None if column is None else others
-        predicted = self._predictions(recalibrator, self.all_folds, column, own, others)
-        trial = self._trial(name, predicted, column, own, others)
+        predicted = self._predictions(
+            recalibrator, self.all_folds, column, segments, others
+        )
+        trial = self._trial(name, predicted, column, segments, others)
         return replace(trial, recalibrator=recalibrator)
 
-    def closely(self, trial):
-        """Return a trial on more divisions into folds, for a decision that is close;
-        on those that it has where the rows are divided once.
+    def with_more_divisions(self, trial):
+        """Return a trial on 12 divisions, for a decision that is close; unchanged if it
+        has them, or if the rows are divided once.
         """
         if self.n_divisions == 1 or trial.n_divisions >= _CLOSE_DIVISIONS:
             return trial
         divisions = range(trial.n_divisions, _CLOSE_DIVISIONS)
-        folds = [fold for k in divisions for fold in self._division(k)]
+        folds = list(chain.from_iterable(self._division(k) for k in divisions))
         predicted = [self.rows.scores] * len(folds)
         if trial.recalibrator is not None:
             predicted = self._predictions(
                 trial.recalibrator, folds, trial.column, trial.groups, trial.others
             )
-        losses = {
-            name: np.concatenate((trial.losses[name], more))
-            for name, more in self._losses(predicted).items()
-        }
+        losses = {}
+        for name, further in self._losses(predicted).items():
+            losses[name] = np.concatenate((trial.losses[name], further))
         return replace(trial, losses=losses)
 
-    def _predictions(self, recalibrator, folds, column, own, others):
-        """Return what each fold predicts for all rows."""
+    def _predictions(self, recalibrator, folds, column, segments, others):
+        """Return a list of the probabilities of all rows by the fit without each fold;
+        see `trial` for `column`, `segments` and `others`.
+        """
         if column is None:
             return [self._predicted(recalibrator, fold) for fold in folds]
-        segments = self.segmentations[column]
-        is_own = np.isin(segments, own)
-        groups = np.where(is_own, segments, "")
+        segment_of_row = self.segmentations[column]
+        is_mapped = np.isin(segment_of_row, segments)
+        groups = np.where(is_mapped, segment_of_row, "")
         if others == "shared":
             return [self._predicted(recalibrator, fold, groups) for fold in folds]
-        return self._predicted_for(is_own, recalibrator, groups, folds)
+        return self._predicted_for(is_mapped, recalibrator, groups, folds)
 
-    def _predicted_for(self, is_own, recalibrator, groups, folds):
-        """Return what each fold predicts where only some of the rows are fitted to and
-        recalibrated.
+    def _predicted_for(self, is_mapped, recalibrator, groups, folds):
+        """Return a list of the probabilities of all rows by the fit without each fold,
+        which is fitted and applied only to rows with True in `is_mapped` (n_rows,).
         """
-        columns = self.columns[is_own]
-        codes = self.codes[is_own]
-        place = np.cumsum(is_own) - 1
+        columns = self.columns[is_mapped]
+        codes = self.codes[is_mapped]
+        position = np.cumsum(is_mapped) - 1  # among the mapped rows
         predicted = []
         for fold in folds:
-            is_seen = is_own[fold.train]
-            weight = fold.train_weight
-            own_fold = fold._replace(
-                train=place[fold.train[is_seen]],
-                train_weight=taken(weight, is_seen),
+            is_trained = is_mapped[fold.train]
+            fold_of_mapped = fold._replace(
+                train=position[fold.train[is_trained]],
+                train_weight=taken(fold.train_weight, is_trained),
             )
             scores = np.array(self.rows.scores)
-            if is_seen.any():
-                scores[is_own] = recalibrated_by_fold(
-                    recalibrator, own_fold, columns, codes, groups[is_own]
+            if is_trained.any():
+                scores[is_mapped] = recalibrated_by_fold(
+                    recalibrator, fold_of_mapped, columns, codes, groups[is_mapped]
                 )
             predicted.append(scores)
         return predicted
 
     def _predicted(self, recalibrator, fold, groups=None):
+        """Return the probabilities of all rows by the fit without a fold."""
         return recalibrated_by_fold(
             recalibrator, fold, self.columns, self.codes, groups
         )
 
     def _trial(self, name, predicted, column=None, groups=(), others=None):
-        """Return a `Trial` of the scores that each fold's fit gives all rows."""
+        """Return a `Trial` from a list of the probabilities of all rows by the fit
+        without each fold, of all divisions.
+        """
         losses = self._losses(predicted)
-        # the forecasts of rows by the fit that has not seen them, fold after fold
+        # Only the folds of the first division: the list is longer.
         held_out = []
         for scores, fold in zip(predicted, self.folds, strict=False):
             held_out.append(scores[fold.test])
@@ -297,7 +347,9 @@ class TrialRows:
         return Trial(name, losses, probabilities, column, groups, others)
 
     def _losses(self, predicted):
-        """Return the losses of the predictions of each fold, by name."""
+        """Return the losses of all rows under the predictions of each fold's fit,
+        (n_folds, n_rows), by the name of the loss.
+        """
         losses = {}
         for loss, function in LOSSES.items():
             by_fold = [function(scores, self.rows.labels) for scores in predicted]
@@ -305,84 +357,92 @@ class TrialRows:
         return losses
 
     def out_of_fold(self, losses):
-        """Return of losses (folds of all divisions, rows) those of the fits without the
-        row, on average over the divisions, in the order of the first one.
+        """Return the out-of-fold losses of the rows, averaged over the divisions, in
+        the order of `tested_rows`.
+
+        `losses` (n_divisions * N_FOLDS, n_rows) are those of all rows under each fit.
         """
-        found = []
+        by_division = []
         for k in range(len(losses) // N_FOLDS):
             folds = self._division(k)
-            of_division = losses[k * N_FOLDS : (k + 1) * N_FOLDS]
-            tested = np.concatenate(
-                [loss[fold.test] for loss, fold in zip(of_division, folds, strict=True)]
-            )
+            division_losses = losses[k * N_FOLDS : (k + 1) * N_FOLDS]
+            tested = []
+            for fold_losses, fold in zip(division_losses, folds, strict=True):
+                tested.append(fold_losses[fold.test])
+            tested = np.concatenate(tested)
             if k > 0:
-                # In another order, each row once: divisions that divide rows are alone.
+                # From the order of these folds to that of the first division. Each row
+                # is tested once: weighted rows, whose copies may be tested in several
+                # folds, have a single division.
                 by_row = np.empty(len(self.codes))
                 by_row[np.concatenate([fold.test for fold in folds])] = tested
                 tested = by_row[self.tested_rows]
-            found.append(tested)
-        return np.mean(found, axis=0)
+            by_division.append(tested)
+        return np.mean(by_division, axis=0)
 
     def gain(self, before, after, loss="log"):
-        """Return how much lower the loss of one trial is than that of another, as
-        `Rows.mean` does.
+        """Return (gain, low, high, p-value) of one trial over another: how much lower
+        its mean out-of-fold loss is.
         """
-        # Trials on more divisions than the other are compared on those of both.
+        # A trial on more divisions than the other is compared on those of both.
         n_folds = N_FOLDS * min(before.n_divisions, after.n_divisions)
         gains = before.losses[loss][:n_folds] - after.losses[loss][:n_folds]
         weight = self.rows.sample_weight
         total = total_weight(weight, len(self.codes))
-        # By fold and independent unit, a row or a cluster.
+        # Gains by fold and independent unit, a row or a cluster.
         by_unit = gains
         if weight is not None and self.units is None:
-            # A row of weight 2 is two rows: their variances add up.
+            # A row of weight w is w rows, whose variances add up: w times its square.
             by_unit = gains * np.sqrt(weight)
         elif weight is not None:
             by_unit = gains * weight
         if self.units is not None:
             by_unit = np.array([np.bincount(self.units, fold) for fold in by_unit])
-        # The noise of the fits is the jackknife's, over the fits without one fold each:
-        # see `gain_interval`.
-        of_fits = (N_FOLDS - 1) * by_unit.var(axis=0).sum() / total**2
+        # The variance due to the fits, by the jackknife over the fits without one fold
+        # each: see `gain_interval`.
+        fit_variance = (N_FOLDS - 1) * by_unit.var(axis=0).sum() / total**2
         surprise = 0.0
         if loss == "log":
             surprise = self._surprise(before, after)
-        return self.tested.mean(self.out_of_fold(gains), of_fits, surprise)
+        return self.tested.mean(self.out_of_fold(gains), fit_variance, surprise)
 
     def _surprise(self, before, after):
-        """Return the variance of the mean gain of log-loss if the probabilities before
-        were right.
+        """Return the variance of the mean gain in log-loss if labels were drawn with
+        the probabilities of the trial `before`.
 
-        It counts the rare rows that a map speaks against and that a sample happens not
-        to have: scores of .999 that were all right so far do not prove that 1 is
-        better.
+        It takes account of rare rows that the sample happens not to have: scores of
+        .999 that were all right so far do not prove that 1 is better.
         """
         labels = self.tested.labels
         frequency = before.probabilities
         log_loss = LOSSES["log"]
-        # The variance of the gain if the label is drawn with the probability before.
         if frequency.ndim == 1:
-            gain_of_label = []
+            # Bernoulli: p (1 - p) times the squared difference of the gains with both
+            # labels.
+            gain_by_label = []
             for label in (np.zeros_like(labels), np.ones_like(labels)):
                 loss_before = log_loss(frequency, label)
-                gain_of_label.append(loss_before - log_loss(after.probabilities, label))
-            difference = gain_of_label[1] - gain_of_label[0]
-            by_row = frequency * (1 - frequency) * difference**2
+                gain_by_label.append(loss_before - log_loss(after.probabilities, label))
+            if_no_event, if_event = gain_by_label
+            variance = frequency * (1 - frequency) * (if_event - if_no_event) ** 2
         else:
-            gain_of = log_probability(after.probabilities) - log_probability(frequency)
-            mean_gain = np.sum(frequency * gain_of, axis=1)
-            by_row = np.sum(frequency * gain_of**2, axis=1) - mean_gain**2
+            # The gain with each class as the label, (n_rows, n_classes).
+            gain_by_class = log_probability(after.probabilities) - log_probability(
+                frequency
+            )
+            mean_gain = np.sum(frequency * gain_by_class, axis=1)
+            mean_square = np.sum(frequency * gain_by_class**2, axis=1)
+            variance = mean_square - mean_gain**2
         weight = self.tested.sample_weight
         if weight is None:
-            return by_row.sum() / len(by_row) ** 2
+            return variance.sum() / len(variance) ** 2
+        squares = weight
         if self.rows.weight_type == "importance":
-            weight_in_variance = weight**2
-        else:
-            weight_in_variance = weight
-        return weight_in_variance @ by_row / weight.sum() ** 2
+            squares = weight**2
+        return squares @ variance / weight.sum() ** 2
 
     def by_row(self, trial):
-        """Return the out-of-fold log-loss of each row."""
+        """Return the out-of-fold log-loss of each row, in the order of the rows."""
         weight = self.tested.sample_weight
         if weight is None:
             weight = np.ones(len(self.tested_rows))
@@ -395,7 +455,9 @@ class TrialRows:
         return mean(self.out_of_fold(trial.losses[loss]), self.tested.sample_weight)
 
     def row(self, trial, before):
-        """Return the scores of a recalibrator as a row of the table of candidates."""
+        """Return the results of a trial as a dict, a row of the table of candidates;
+        `before` is the trial of the unchanged scores.
+        """
         gain, gain_low, gain_high, _ = self.gain(before, trial)
         brier_gain, brier_low, brier_high, _ = self.gain(before, trial, "brier")
         task = self.predicted(trial)
@@ -418,16 +480,17 @@ class TrialRows:
         }
 
     def predicted(self, trial):
-        """Return the binary problem of what a trial predicts out of fold."""
+        """Return the out-of-fold probabilities of a trial as `Rows` of one event, in
+        the order of `tested_rows`.
+        """
         return self.tested._replace(scores=trial.probabilities).task
 
     def maps(self, step=None):
-        """Return the trials of the scores as they are and of the library's
-        recalibrators, the simplest first.
+        """Return the trials of the unchanged scores and of the library's recalibrators,
+        the simplest first. `step` is called with the name of each before it is tried.
 
-        Without those that take long for so many classes; and without the stack where it
-        would mix curves for nothing: where no curve beats the maps of one to three
-        numbers by more than noise.
+        Recalibrators that take long with many classes are left out, and so is the stack
+        if no curve beats the maps with one to three parameters by more than noise.
         """
         n_columns = self.columns.shape[1]
         kinds = OF_TWO_CLASSES if n_columns == 1 else OF_MORE_CLASSES
@@ -442,13 +505,13 @@ class TrialRows:
             trials.append(self.trial(getattr(catalogue, kind)()))
         return trials
 
-    def _is_worth_a_stack(self, found):
+    def _is_worth_a_stack(self, trials):
         """Return whether a stack is tried after these trials."""
         if self.columns.shape[1] > 1:
             return self.columns.size <= _MOST_SCORES_OF_STACK
-        simple = found[:-_N_CURVES]
-        curves = found[-_N_CURVES:]
-        pvalue = self.gain(self.best(simple), self.best(curves))[3]
+        simple = trials[:-_N_CURVES]
+        curves = trials[-_N_CURVES:]
+        *_, pvalue = self.gain(self.best(simple), self.best(curves))
         return pvalue <= _NO_CURVE
 
     def best(self, trials):

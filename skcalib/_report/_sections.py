@@ -13,7 +13,7 @@ from skcalib._report._phrases import (
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import interval_words, rounded
 
-_WIDEST_GUARANTEE = 0.2  # of an example
+_WIDEST_GUARANTEE = 0.2  # largest tolerance of the guarantee that is shown
 # Sentences by the side on which the loss of a model lies.
 _COMPARED = {
     -1: "better than the first",
@@ -23,11 +23,11 @@ _COMPARED = {
 
 
 def comparisons(models):
-    """Return for each model but the first whether it should replace the first, by the
-    Brier score; nothing for one model.
+    """Return a list of claims, one for each model but the first: whether it should
+    replace the first, by the Brier score.
 
-    What counts is the difference between both as the report advises to use them:
-    recalibrated, where it advises that of one of them.
+    The difference is that between both models as the report advises to use them:
+    recalibrated if it advises that for one of them.
     """
     first = models[0]["name"]
     lines = []
@@ -48,14 +48,16 @@ def comparisons(models):
 
 
 def _side(difference):
-    """Return the sign of a difference, 0 where its interval has 0."""
+    """Return the sign of a difference, a dict, and 0 if its interval contains 0."""
     if difference["low"] <= 0 <= difference["high"]:
         return 0
-    return 1 if difference["estimate"] > 0 else -1
+    if difference["estimate"] > 0:
+        return 1
+    return -1
 
 
 def _unsigned(difference, side):
-    """Return a difference in words, without its sign where the side tells it."""
+    """Return a difference as text, without its sign if `side` is not 0."""
     estimate = difference["estimate"]
     low = difference["low"]
     high = difference["high"]
@@ -66,20 +68,24 @@ def _unsigned(difference, side):
 
 
 def segment_sentence(rows):
-    """Return how many segments are off, with limits that hold for all together."""
+    """Return the claim on how many segments are off, fine or unclear. `rows` are dicts,
+    the rows of the table of segments.
+    """
     if len(rows) == 1:
         return claim("one segment")
     return claim("segments", counts=_counts(rows, "segment"))
 
 
 def period_sentence(rows):
-    """Return how many periods are off, with limits that hold for all together."""
+    """Return the claim on how many periods are off, fine or unclear. `rows` are dicts,
+    the rows of the table of periods.
+    """
     return claim("periods", counts=_counts(rows, "period"))
 
 
 def _counts(rows, kind):
-    """Return how many segments or periods have which verdict, without those that none
-    has.
+    """Return a clause on the numbers of segments or periods with each verdict that
+    occurs. `kind` is "segment" or "period", the key of the name.
     """
     n = len(rows)
     off = []
@@ -93,28 +99,34 @@ def _counts(rows, kind):
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:
         return f"the samples cannot tell about any of the {n} {kind}s"
-    parts = []
+    counts = []
     if off:
-        parts.append((len(off), f"off ({listed(off)})"))
+        counts.append((len(off), f"off ({listed(off)})"))
     if n_fine:
-        parts.append((n_fine, "fine to within the tolerance"))
-    if parts[0][0] == n:
-        return f"all {n} {kind}s are {parts[0][1]}"
-    words = [f"{count} {'is' if count == 1 else 'are'} {how}" for count, how in parts]
+        counts.append((n_fine, "fine to within the tolerance"))
+    first_count, first_words = counts[0]
+    if first_count == n:
+        return f"all {n} {kind}s are {first_words}"
+    clauses = []
+    for count, words in counts:
+        verb = "is" if count == 1 else "are"
+        clauses.append(f"{count} {verb} {words}")
     if n_unclear:
-        words.append(f"the samples cannot tell about {n_unclear}")
-    last = words.pop()
-    comma = "," if len(words) > 1 else ""
-    return f"of {n} {kind}s {', '.join(words)}{comma} and {last}"
+        clauses.append(f"the samples cannot tell about {n_unclear}")
+    last = clauses.pop()
+    comma = "," if len(clauses) > 1 else ""
+    return f"of {n} {kind}s {', '.join(clauses)}{comma} and {last}"
 
 
 def class_sentence(rows):
-    """Return the sentence on the classes."""
+    """Return the claim on the classes that are off."""
     return classes_off(rows)
 
 
 def rest_sentence(rows):
-    """Return what the classes that a page leaves out have in common."""
+    """Return the claim on the classes that a page leaves out: the range of their
+    errors, and how many are off.
+    """
     errors = [row["estimate"] for row in rows if row["estimate"] is not None]
     off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
     between = ""
@@ -122,22 +134,26 @@ def rest_sentence(rows):
         low = rounded(100 * min(errors), 2)
         high = rounded(100 * max(errors), 2)
         between = f" have errors from {low} to {high} points"
-    of_these = f"{off or 'none'} of these {'is' if off == 1 else 'are'}"
+    verb = "is" if off == 1 else "are"
+    of_these = f"{off or 'none'} of these {verb}"
     return claim("other classes", n=f"{len(rows)}", between=between, off=of_these)
 
 
 def decision_sentence(row):
-    """Return whether scores are of use at a threshold, and what their miscalibration
-    costs there.
+    """Return the claim on whether scores are of use at a threshold, and what their
+    miscalibration costs there.
     """
-    benefit = row["net_benefit"]  # of the scores, against treating none
-    against = row["against_treating_all"]
+    # Differences in net benefit from treating nobody and from treating everybody.
+    from_none = row["net_benefit"]
+    from_all = row["against_treating_all"]
     cost = row["cost_of_miscalibration"]
-    other = "none" if benefit["estimate"] < against["estimate"] else "all samples"
+    other = "all samples"
+    if from_none["estimate"] < from_all["estimate"]:
+        other = "none"
     name = "not better than one"
-    if _is_above(benefit) and _is_above(against):
+    if _is_above(from_none) and _is_above(from_all):
         name = "better than both"
-    elif _is_below(benefit) or _is_below(against):
+    elif _is_below(from_none) or _is_below(from_all):
         name = "worse than one"
     costs = ""
     if cost is not None and not _is_above(cost):
@@ -157,16 +173,19 @@ def _is_above(interval):
 
 
 def _is_below(interval):
+    """Return whether an interval lies below 0; one without limits does not."""
     return interval["high"] is not None and interval["high"] < 0
 
 
 def cluster_first(advice):
-    """Return why no recalibrator was judged on rows whose key repeats."""
+    """Return the claim that no recalibrator was judged, since a column of ids
+    repeats.
+    """
     return claim("cluster first", column=advice["needs_cluster"])
 
 
 def nothing_to_gain(rows):
-    """Return that no recalibrator helps, and what the best of them would save."""
+    """Return the claim that no recalibrator helps, with the gain of the best one."""
     before, best = best_of(rows)
     saved, low, high = gains(best, before["log_loss"])
     changed = interval_words(
@@ -177,8 +196,8 @@ def nothing_to_gain(rows):
 
 
 def certificate_sentence(rows, of_classes):
-    """Return one row of the guarantees as a sentence: that of 10 bins, or of fewer
-    where 10 guarantee too little.
+    """Return the claim on one guarantee, that for 10 bins, or for fewer if 10 bins have
+    too wide a tolerance; None without a guarantee.
     """
     rows = [row for row in rows if row["conditional"] < 1]
     if not rows:
@@ -196,8 +215,8 @@ def certificate_sentence(rows, of_classes):
 
 
 def monitor_sentence(rows):
-    """Return when monitors raised an alarm, and when the change is likely to have
-    been.
+    """Return the claim on the monitors that raised an alarm: when, and when the change
+    probably happened.
     """
     off = [row for row in rows if row["alarm"]]
     if not off:

@@ -13,7 +13,9 @@ from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
 SIGNIFICANCE_LEVEL = 0.05
-_UNSEEN = 4  # times the variance that the rows show
+# The expected variance of a mean replaces the observed one if it is larger than this
+# number times that.
+_UNSEEN = 4
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
@@ -23,8 +25,18 @@ MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
-    """Rows of one problem: scores (n,) or (n, K), labels, and what else is needed of
-    each row.
+    """Rows of one problem.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,) or (n, n_classes)
+        Probabilities of the event, or of each class.
+    labels : ndarray of shape (n,)
+        Whether the event happened, or the column index of the class.
+    sample_weight, clusters, periods : ndarray of shape (n,) or None
+        Weights, clusters of dependent rows, and names of periods.
+    weight_type : {"frequency", "importance"}
+        Meaning of the weights.
     """
 
     scores: np.ndarray
@@ -36,8 +48,8 @@ class Rows(NamedTuple):
 
     @property
     def task(self):
-        """The problem of one event, or of many classes whether the predicted one is
-        right.
+        """The rows of the event itself; with many classes those of the event "the
+        predicted class is right".
         """
         if self.scores.ndim == 1:
             return self
@@ -46,12 +58,12 @@ class Rows(NamedTuple):
 
     @property
     def given(self):
-        """What a metric of an event is told besides labels and scores."""
+        """Arguments of a metric of an event besides labels and scores."""
         return {"labels": LABELS, "sample_weight": self.sample_weight}
 
     @property
     def dependence(self):
-        """What an interval or a test of an event is told besides labels and scores."""
+        """Arguments of an interval or a test of an event besides labels and scores."""
         return {
             **self.given,
             "weight_type": self.weight_type,
@@ -59,28 +71,26 @@ class Rows(NamedTuple):
         }
 
     def at(self, rows):
-        """Return some of the rows."""
+        """Return some of the rows: those of a mask, slice or array of positions."""
         *columns, weight_type = self
-        return Rows(
-            *(taken(column, rows) for column in columns),
-            weight_type,
-        )
+        return Rows(*(taken(column, rows) for column in columns), weight_type)
 
     def interval(self, values):
-        """Return the mean of a value a row, with its interval."""
-        return dict(
-            zip(("estimate", "low", "high"), self.mean(values)[:3], strict=True)
-        )
+        """Return the weighted mean of values (n,) with its interval, as a dict of
+        "estimate", "low" and "high".
+        """
+        estimate, low, high, _ = self.mean(values)
+        return {"estimate": estimate, "low": low, "high": high}
 
     def mean(self, values, more_variance=0.0, expected_variance=0.0):
-        """Return the mean of a value a row, its interval, and the one-sided p-value of
-        a mean that is not above 0.
+        """Return (mean, low, high, p-value) for the weighted mean of values (n,); the
+        p-value is that of "the mean is at most 0".
 
-        The standard error is that of the sums of clusters, where there are any. Weights
-        of importance make each row a cluster: a large weight is one row nevertheless.
-        `more_variance` is added to the variance of the mean. `expected_variance` takes
-        its place if it is several times as large: the rows then lack rare values that
-        are to be expected.
+        The standard error is computed from the sums of clusters, if there are any.
+        Importance weights make each row a cluster, since a row of a large weight is one
+        row nevertheless. `more_variance` is added to the variance of the mean.
+        `expected_variance` replaces it if it is several times as large: rare values
+        that are to be expected are then missing among the rows.
         """
         n_rows = len(values)
         centre = mean(values, self.sample_weight)
@@ -108,16 +118,17 @@ class Rows(NamedTuple):
 
 
 def records(columns):
-    """Return columns, by name, as one dict a row of Python's own numbers and words."""
-    rows = zip(
-        *(np.asarray(column).tolist() for column in columns.values()), strict=True
-    )
+    """Return a table, columns by name, as a list with a dict for each row, without the
+    types of NumPy.
+    """
+    lists = [np.asarray(column).tolist() for column in columns.values()]
+    rows = zip(*lists, strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def group_records(task, groups, kind, seed):
-    """Return the numbers of each group (segment, class or period) as one dict each,
-    sorted by name.
+    """Return a list with a dict of numbers for each group, sorted by name. `kind` is
+    the key of the name: "segment", "class" or "period".
     """
     options = {
         **MEAN_ABSOLUTE,
@@ -125,25 +136,32 @@ def group_records(task, groups, kind, seed):
         "random_state": seed,
         **task.dependence,
     }
-    found = calibration_by_group(task.labels, task.scores, groups, **options)
-    names = {kind: found.group.astype(str), "n_rows": found.n.astype(float)}
-    names |= {name: getattr(found, name) for name in ("mean_score", "event_frequency")}
-    names |= {name: getattr(found, name) for name in ("bias", "bias_low", "bias_high")}
-    names |= {"estimate": found.error, "low": found.error_low, "high": found.error_high}
-    return records(
-        {**names, "pvalue": found.pvalue, "adjusted_pvalue": found.adjusted_pvalue}
-    )
+    table = calibration_by_group(task.labels, task.scores, groups, **options)
+    columns = {
+        kind: table.group.astype(str),
+        "n_rows": table.n.astype(float),
+        "mean_score": table.mean_score,
+        "event_frequency": table.event_frequency,
+        "bias": table.bias,
+        "bias_low": table.bias_low,
+        "bias_high": table.bias_high,
+        "estimate": table.error,
+        "low": table.error_low,
+        "high": table.error_high,
+        "pvalue": table.pvalue,
+        "adjusted_pvalue": table.adjusted_pvalue,
+    }
+    return records(columns)
 
 
-def adjust(rows, key, adjusted):
-    """Add to rows of a table their p-values, where these are known, adjusted for their
-    number.
+def adjust(rows, key, adjusted_key):
+    """Add Holm's adjusted p-values to dicts, the rows of a table, under another key;
+    rows without a p-value (None) get none.
     """
     known = [row for row in rows if row[key] is not None]
-    for row, pvalue in zip(
-        known, holm(np.array([row[key] for row in known])).tolist(), strict=True
-    ):
-        row[adjusted] = pvalue
+    pvalues = np.array([row[key] for row in known])
+    for row, adjusted in zip(known, holm(pvalues).tolist(), strict=True):
+        row[adjusted_key] = adjusted
 
 
 def mean(values, weight):

@@ -30,14 +30,16 @@ from skcalib._report._times import named_periods
 from skcalib._verdicts import rounded
 
 _FEWEST_ROWS = 10
-_MOST_SCORES = 20_000_000  # of all classes together, that are read
-# rows: draws of dependent labels take 50 times as long as independent ones
+_MOST_SCORES = 20_000_000  # scores of all classes together that are read
+# Rows in clusters are sampled to this number: draws of dependent labels take 50 times
+# as long as those of independent ones.
 _MOST_CLUSTERED = 30_000
-_WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
+# A smaller error of a row's sum is that of single precision, and gets no note.
+_WORTH_A_NOTE = 1e-5
 
 
 class _Roles(NamedTuple):
-    """The columns that are no scores: one name each, a list of names of segments."""
+    """The names of the columns that are not scores, by their role."""
 
     label: str
     segments: list
@@ -47,13 +49,13 @@ class _Roles(NamedTuple):
 
     @property
     def names(self):
-        """All names, each once."""
+        """The names of all these columns, each once."""
         names = [self.label, *self.segments, self.weight, self.time, self.cluster]
         return [name for name in dict.fromkeys(names) if name is not None]
 
     @property
     def words(self):
-        """The names of columns that may hold words."""
+        """The names of the columns that may hold text."""
         return [name for name in self.names if name != self.weight]
 
 
@@ -201,7 +203,7 @@ def read_new_scores(path, table):
 
 
 def _check_roles(roles, score_columns):
-    """Refuse the label, or a score, in another role."""
+    """Raise if the label, or a score, has another role as well."""
     options = {
         "--weight": [roles.weight],
         "--segment": roles.segments,
@@ -223,7 +225,7 @@ def _check_roles(roles, score_columns):
 
 
 def _last_written(path):
-    """Return the day on which a file was written; many files, or a pipe, have none."""
+    """Return the date of a file's last change as text; None for a glob or a pipe."""
     if not path.is_file():
         return None
     return date.fromtimestamp(path.stat().st_mtime).isoformat()
@@ -232,7 +234,12 @@ def _last_written(path):
 def _table_of_columns(
     columns, models, classes, roles, positive, weight_type, notes, time_order
 ):
-    """Return the table of columns in memory."""
+    """Return the `ReportTable` of columns, a dict of arrays by name.
+
+    `models` holds the names of the score columns by model, `roles` those of the others;
+    `positive`, `weight_type` and `time_order` are options of the command. Notes for the
+    page are appended to the list `notes`.
+    """
     n_rows = len(columns[roles.label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(
@@ -251,11 +258,11 @@ def _table_of_columns(
         )
         if weight_type is None:
             weight_type = "importance" if (weights % 1).any() else "frequency"
-    of_time = {}
+    time_fields = {}
     if roles.time is not None:
         periods = named_periods(columns[roles.time], roles.time, time_order)
-        of_time = {
-            "periods": periods.of_rows,
+        time_fields = {
+            "periods": periods.period_of_row,
             "period_order": periods.order,
             "moments": periods.moments,
         }
@@ -265,11 +272,12 @@ def _table_of_columns(
     clusters = None
     if roles.cluster is not None:
         clusters = cluster_column(columns[roles.cluster], roles.cluster, notes)
-    # Of several columns of segments the last one is their crossing.
+    # With several columns of segments the last entry is their crossing.
     segment_name = None
     segments = None
     if partitions:
-        segment_name, segments = list(partitions.items())[-1]
+        *_, segment_name = partitions
+        segments = partitions[segment_name]
     return ReportTable(
         source="",
         label=roles.label,
@@ -285,7 +293,7 @@ def _table_of_columns(
         segments=segments,
         partitions=partitions if len(partitions) > 1 else {},
         time_name=roles.time,
-        **of_time,
+        **time_fields,
         classes=classes,
         columns=models,
         notes=tuple(notes),
@@ -335,8 +343,8 @@ def _scores_by_model(columns, models, classes, notes):
 
 
 def _without_rows_of_no_use(table, seed):
-    """Return the table without rows of weight 0, and of many clustered rows a random
-    sample.
+    """Return the table without rows of weight 0; if it has clusters and many rows, a
+    random sample of them.
     """
     used = np.arange(table.n_rows)
     notes = list(table.notes)

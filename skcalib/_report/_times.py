@@ -37,15 +37,15 @@ _MONTH = (
 
 
 def _either_way(part, year=r"\d{4}", gap=r"[\s./_-]*"):
-    """Return a pattern of a year, which may be missing, and a part of it, in either
-    order.
+    """Return a compiled pattern of a part of a year, such as a quarter, before or after
+    the year, which may be missing.
+
+    Its groups are y1 and p1 for the year and the part if the year comes first or is
+    missing, y2 and p2 if it comes last.
     """
-    first, last = (
-        f"(?P<y{i}>{year}){{gap}}(?P<p{i}>{part})".split("{gap}") for i in (1, 2)
-    )
-    return re.compile(
-        f"(?:{first[0]}{gap})?{first[1]}|{last[1]}(?:{gap}{last[0]})", re.IGNORECASE
-    )
+    year_first = f"(?:(?P<y1>{year}){gap})?(?P<p1>{part})"
+    year_last = f"(?P<p2>{part})(?:{gap}(?P<y2>{year}))"
+    return re.compile(f"{year_first}|{year_last}", re.IGNORECASE)
 
 
 _NAMED = {
@@ -62,12 +62,19 @@ _WITH_MONTH = re.compile(rf"(?=.*\d).*\b(?:{_MONTH})\b.*", re.IGNORECASE)
 class Periods(NamedTuple):
     """The period of each row, and the periods in the order of time.
 
-    `note` says where the order comes from if the names do not tell it; else it is None.
-    `moments` are the times of the rows where these are finer than the periods: numbers
-    that grow with time, else None.
+    Attributes
+    ----------
+    period_of_row : ndarray of shape (n_rows,)
+        Name of the period.
+    order : list of str
+        The periods, the earliest first.
+    note : str or None
+        Where the order comes from, if not from the names.
+    moments : ndarray of shape (n_rows,) or None
+        Numbers that increase with time, if it is known more exactly than by period.
     """
 
-    of_rows: np.ndarray
+    period_of_row: np.ndarray
     order: list
     note: str | None
     moments: np.ndarray | None = None
@@ -103,13 +110,14 @@ def named_periods(column, name, time_order=None):
     moments = None
     if time_order is None and all(map(_DATE.match, names)):
         # ISO dates have the order of their texts.
-        moments = np.unique(np.array(names), return_inverse=True)[1][places]
+        _, rank = np.unique(np.array(names), return_inverse=True)
+        moments = rank[places]
         names = _shortened(names)
     periods = sorted(set(names))
-    of_rows = np.array(names)[places]
+    period_of_row = np.array(names)[places]
     if time_order is not None:
         _check_time_order(time_order, periods, name)
-        return Periods(of_rows, list(time_order), None)
+        return Periods(period_of_row, list(time_order), None)
     _refuse_unclear(periods, name)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
@@ -118,8 +126,8 @@ def named_periods(column, name, time_order=None):
         )
     order = _order_of_names(periods, name)
     if order is not None:
-        return Periods(of_rows, order, None, moments)
-    order = _order_of_runs(of_rows)
+        return Periods(period_of_row, order, None, moments)
+    order = _order_of_runs(period_of_row)
     if order is None:
         raise ReportError(
             f"column {name!r} holds {shown(periods)}: words have no order of time, and"
@@ -130,11 +138,13 @@ def named_periods(column, name, time_order=None):
         f"The periods of {name} are in the order of the file: {shown(order, 12)}. If"
         " this is not the order of time, give it with --time-order."
     )
-    return Periods(of_rows, order, note)
+    return Periods(period_of_row, order, note)
 
 
 def _shortened(names):
-    """Return days, their months or their years, as few as a page can show."""
+    """Return ISO days as they are, or cut to months or to years so that there are few
+    enough periods for a page.
+    """
     for length in (10, 7):
         if len({text[:length] for text in names}) <= _MOST_PERIODS:
             return [text[:length] for text in names]
@@ -142,7 +152,7 @@ def _shortened(names):
 
 
 def _check_time_order(time_order, periods, name):
-    """Refuse an order that has other periods than the column, or one of them twice."""
+    """Raise unless the user's order names each period of the column once."""
     option = f"--time-order {','.join(time_order)}"
     if len(set(time_order)) < len(time_order):
         raise ReportError(f"{option} names a period twice.")
@@ -165,8 +175,8 @@ def _check_time_order(time_order, periods, name):
 
 
 def _refuse_unclear(periods, name):
-    """Refuse numbers that look like seconds, and dates whose day and month cannot be
-    told apart.
+    """Raise for numbers that look like seconds since 1970, and for dates whose day and
+    month cannot be distinguished.
     """
     dates = []
     for text in periods:
@@ -189,16 +199,17 @@ def _refuse_unclear(periods, name):
 
 
 def _order_of_names(periods, name):
-    """Return periods in the order of time that their names tell, or None.
+    """Return periods in the order of time if their names have one, else None.
 
-    Quarters, weeks and months go by year; numbers, and names that differ in a number
-    only, by the number.
+    Quarters, weeks and months are ordered within years; numbers, and names that differ
+    only in a number, by the number.
     """
-    places = [_place(period) for period in periods]
-    kinds = {kind: period for period, (kind, _) in zip(periods, places, strict=True)}
+    # What is sorted by: (kind, position in time).
+    keys = [_time_key(period) for period in periods]
+    kinds = {kind: period for period, (kind, _) in zip(periods, keys, strict=True)}
     if set(kinds) == {"word"}:
-        places = _places_of_numbered(periods)
-        if places is None:
+        keys = _keys_of_numbered(periods)
+        if keys is None:
             return None
     elif len(kinds) > 1:
         examples = [f"{kinds[kind]!r} (a {kind})" for kind in sorted(kinds)]
@@ -207,9 +218,9 @@ def _order_of_names(periods, name):
             f"column {name!r} holds {found}: write all periods in one way, so that they"
             " have an order."
         )
-    order = sorted(zip(places, periods, strict=True))
-    for (place, period), (next_place, next_period) in pairwise(order):
-        if place == next_place:
+    order = sorted(zip(keys, periods, strict=True))
+    for (key, period), (next_key, next_period) in pairwise(order):
+        if key == next_key:
             raise ReportError(
                 f"column {name!r} writes one period in two ways, {period!r} and"
                 f" {next_period!r}."
@@ -217,20 +228,20 @@ def _order_of_names(periods, name):
     return [period for _, period in order]
 
 
-def _order_of_runs(of_rows):
-    """Return the periods in the order of the file where the rows of each stand
-    together; else None.
+def _order_of_runs(period_of_row):
+    """Return the periods in the order of the file if the rows of each period stand
+    together there; else None.
     """
-    begins = np.flatnonzero(np.append(True, of_rows[1:] != of_rows[:-1]))
-    order = of_rows[begins].tolist()
+    is_first = np.append(True, period_of_row[1:] != period_of_row[:-1])
+    order = period_of_row[is_first].tolist()
     if len(set(order)) < len(order):
         return None
     return order
 
 
-def _place(period):
-    """Return the kind of a period's name, and its place in time among those of its
-    kind.
+def _time_key(period):
+    """Return the kind of a period's name ("day", "number", "quarter", ..., "word"), and
+    a value by which names of this kind are sorted.
     """
     if calendar := _calendar(period):
         return calendar
@@ -242,12 +253,12 @@ def _place(period):
         return "word", period
 
 
-def _places_of_numbered(periods):
-    """Return the places of names that differ in their numbers only, such as "wave 9"
-    and "wave 10"; None for other words.
+def _keys_of_numbered(periods):
+    """Return values by which names are sorted that differ only in their numbers, such
+    as "wave 9" and "wave 10"; None for other names.
 
-    Where several numbers differ, as in "2023/24" and "2024/25", each must tell the
-    same order: "3 of 2023" and "1 of 2024" have none.
+    If several numbers differ, as in "2023/24" and "2024/25", each must give the same
+    order: "3 of 2023" and "1 of 2024" have none.
     """
     texts = {re.sub(r"\d+", "#", period) for period in periods}
     if len(texts) > 1 or "#" not in texts.pop():
@@ -263,10 +274,10 @@ def _places_of_numbered(periods):
 
 
 def _calendar(period):
-    """Return the kind of a quarter, week or month with its year and number; None for
-    other words.
+    """Return the kind of a quarter, week or month, and (year, number within the year);
+    None for other names.
 
-    Without a year it is a word: "Jan" may come before or after "Dec".
+    A name without a year has no order: "Jan" may come before or after "Dec".
     """
     for kind, pattern in _NAMED.items():
         match = pattern.fullmatch(period.strip())
