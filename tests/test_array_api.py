@@ -20,18 +20,18 @@ import importlib
 import sys
 
 import numpy as np
+from scipy.special import softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
 import skcalib
+import skcalib.recalibrators._base as base
 
-library, device = sys.argv[1:]
+library, *devices = sys.argv[1:]
 xp = importlib.import_module(library)
 rng = np.random.default_rng(0)
-logits = rng.normal(size=(300, 3))
-y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-keep = {} if device == "none" else {"device": device}
+TOLERANCES = {"float32": 1e-6, "float64": 1e-12}
 
 
 class Linear(ClassifierMixin, BaseEstimator):
@@ -44,49 +44,125 @@ class Linear(ClassifierMixin, BaseEstimator):
         return 2 * X
 
     def predict(self, X):
-        return np.asarray(X).argmax(axis=1)
+        return as_numpy(X).argmax(axis=1)
 
 
-methods = [
-    skcalib.TemperatureScaling(input="logit"),
-    skcalib.ClasswiseTemperatureScaling(input="logit"),
-    skcalib.VectorScaling(input="logit"),
-    skcalib.MatrixScaling(input="logit"),
-    skcalib.DirichletCalibration(input="logit"),
-    skcalib.EnsembleTemperatureScaling(input="logit"),
-]
-for dtype in ("float32", "float64"):
-    tensor = xp.asarray(logits.astype(dtype), **keep)
-    for method in methods:
-        expected = method.fit(logits.astype(dtype), y).predict_proba(logits)
-        with config_context(array_api_dispatch=True):
-            fitted = method.fit(tensor, y)
-            for found in (fitted.predict_proba(tensor), fitted.transform(tensor)):
-                assert type(found) is type(tensor), type(found)
-                assert found.dtype == tensor.dtype
-                assert found.device == tensor.device
-                found = np.asarray(found.cpu() if hasattr(found, "cpu") else found)
-                np.testing.assert_allclose(found, expected, atol=1e-6)
-            labels = fitted.predict(tensor)
-            assert np.array_equal(labels, method.predict(logits))
-        # without dispatch: NumPy, as always
-        assert isinstance(fitted.predict_proba(tensor), np.ndarray)
-    model = skcalib.RecalibratedClassifierCV(
-        FrozenEstimator(Linear().fit(None, None)), skcalib.TemperatureScaling()
-    )
+def as_numpy(array):
+    if hasattr(array, "cpu"):
+        return array.cpu().numpy()
+    if library == "array_api_strict":
+        array = array.to_device(xp.Device("CPU_DEVICE"))
+    return np.asarray(array)
+
+
+def methods(input):
+    return [
+        skcalib.TemperatureScaling(input=input),
+        skcalib.TemperatureScaling(clip=1e-3, input=input),
+        skcalib.ClasswiseTemperatureScaling(input=input),
+        skcalib.VectorScaling(input=input),
+        skcalib.VectorScaling(center=False, clip=None, input=input),
+        skcalib.MatrixScaling(input=input),
+        skcalib.DirichletCalibration(input=input),
+        skcalib.EnsembleTemperatureScaling(input=input),
+    ]
+
+
+def data(n_columns, is_masked):
+    logits = 3 * rng.normal(size=(300, n_columns))
+    all_logits = logits
+    if n_columns == 1:
+        all_logits = np.column_stack((np.zeros(300), logits))
+    y = (all_logits / 1.5 + rng.gumbel(size=all_logits.shape)).argmax(axis=1)
+    y[::17] = (y[::17] + 1) % all_logits.shape[1]  # for which a floor is learned
+    if is_masked:
+        # impossible classes, none of which is a row's own
+        rows = np.arange(0, 300, 5)
+        columns = (y[rows] + 1) % n_columns
+        logits[rows, columns] = np.where(rows % 2, -np.inf, -900.0)
+    return logits, y
+
+
+def no_numpy(*arguments):
+    raise AssertionError("scores leave the device")
+
+
+for device in devices:
+    place = xp.Device(device) if library == "array_api_strict" else device
+    dtypes = list(TOLERANCES)[: 1 if device == "no_float64" else 2]
+    for n_columns, is_masked in ((1, False), (2, False), (2, True), (5, True)):
+        logits, y = data(n_columns, is_masked)
+        inputs = {"logit": logits}
+        if n_columns > 1 and not is_masked:
+            inputs["probability"] = softmax(logits, axis=1)
+        if n_columns == 5:
+            inputs["probability"] = softmax(np.maximum(logits, -50), axis=1)
+        for input, scores in inputs.items():
+            for method in methods(input):
+                for dtype in dtypes:
+                    given = scores.astype(dtype)
+                    tensor = xp.asarray(given, device=place)
+                    expected = method.fit(given, y).predict_proba(given)
+                    with config_context(array_api_dispatch=True):
+                        fitted = method.fit(tensor, y)
+                        as_given, base.as_given = base.as_given, no_numpy
+                        results = [
+                            fitted.predict_proba(tensor),
+                            fitted.transform(tensor),
+                        ]
+                        base.as_given = as_given
+                        labels = fitted.predict(tensor)
+                    for found in results:
+                        assert type(found) is type(tensor), type(found)
+                        assert found.dtype == tensor.dtype
+                        assert found.device == tensor.device
+                        found = as_numpy(found)
+                        np.testing.assert_allclose(
+                            found, expected, rtol=0, atol=TOLERANCES[dtype]
+                        )
+                        assert np.array_equal(found == 0, expected == 0)
+                    assert np.array_equal(labels, method.predict(given))
+                    # without dispatch: NumPy, as always
+                    if device != "device1":
+                        assert isinstance(fitted.predict_proba(tensor), np.ndarray)
+    # What is refused is refused as ever, and what is repaired is a tensor as well.
+    temperature = skcalib.TemperatureScaling().fit(softmax(logits, axis=1), y)
+    dtype = dtypes[-1]
+    off = softmax(logits, axis=1) + {"float32": 1e-5, "float64": 1e-8}[dtype]
+    off = off.astype(dtype)
     with config_context(array_api_dispatch=True):
-        found = model.fit(tensor, y).predict_proba(tensor)
-        assert type(found) is type(tensor)
-        assert found.dtype == tensor.dtype
-        assert found.device == tensor.device
-        assert model.predict(tensor).shape == (300,)
+        for wrong, words in ((np.nan, "NaN"), (1.5, "in [0, 1]"), (0.5, "sum to 1")):
+            try:
+                bad = off.copy()
+                bad[7, 1] = wrong
+                temperature.predict_proba(xp.asarray(bad, device=place))
+            except ValueError as error:
+                assert words in str(error), error
+            else:
+                raise AssertionError(words)
+        found = temperature.predict_proba(xp.asarray(off, device=place))
+        expected = temperature.predict_proba(off)
+        found = as_numpy(found)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCES[dtype])
+    logits, y = data(3, False)
+    for dtype in dtypes:
+        tensor = xp.asarray(logits.astype(dtype), device=place)
+        model = skcalib.RecalibratedClassifierCV(
+            FrozenEstimator(Linear().fit(None, None)), skcalib.TemperatureScaling()
+        )
+        with config_context(array_api_dispatch=True):
+            found = model.fit(tensor, y).predict_proba(tensor)
+            assert type(found) is type(tensor)
+            assert found.dtype == tensor.dtype
+            assert found.device == tensor.device
+            assert model.predict(tensor).shape == (300,)
 print("agrees")
 """
 
 
-def _check(library, device):
+def _check(library, *devices):
     done = subprocess.run(
-        [sys.executable, "-c", CODE, library, device],
+        [sys.executable, "-c", CODE, library, *devices],
         capture_output=True,
         text=True,
         env=os.environ | {"SCIPY_ARRAY_API": "1"},
@@ -115,7 +191,10 @@ def test_torch_on_a_graphics_processor():
     find_spec("array_api_strict") is None, reason="needs array-api-strict"
 )
 def test_the_standard_alone():
-    _check("array_api_strict", "none")
+    """On a second device, too, whose arrays NumPy does not read unasked, and on one
+    without double precision.
+    """
+    _check("array_api_strict", "CPU_DEVICE", "device1", "no_float64")
 
 
 class _OfTheStandard:

@@ -13,7 +13,7 @@ from skcalib._rows.blocks import inside_unit_interval, row_blocks, taken
 
 # By the type of the scores: how far a probability or a row sum may be off by rounding
 # before it is refused, and up to which distance it is left unchanged.
-_ROUNDING = {
+ROUNDING = {
     "bfloat16": (5e-2, 5e-3),
     "float16": (1e-2, 1e-3),
     "float32": (1e-3, 1e-6),
@@ -75,7 +75,7 @@ def _warn_of_probabilities(scores):
         return
     sums = ""
     if scores.shape[1] > 1:
-        refused, _ = _ROUNDING[scores.dtype.name]
+        refused, _ = ROUNDING[scores.dtype.name]
         if not np.abs(scores.sum(axis=1) - 1).max() <= refused:
             return
         sums = " and every row sums to 1"
@@ -95,7 +95,7 @@ def checked_scores(
     largest ones. All is done in one pass over the scores, if they are valid.
     """
     scores, precision = _as_float_matrix(scores, name)
-    refused, untouched = _ROUNDING[precision]
+    refused, untouched = ROUNDING[precision]
     if input == "logit":
         return _check_range(scores, name, input, refused), None, None
     adds = rows_sum_to_one and scores.shape[1] > 1
@@ -141,7 +141,7 @@ def first_index(mask):
 
 def _as_float_matrix(scores, name):
     """Return `scores` as float32 or float64 of shape (n, C), and the name of the type
-    that they had, a key of `_ROUNDING`.
+    that they had, a key of `ROUNDING`.
     """
     if sparse.issparse(scores):
         raise TypeError(
@@ -181,7 +181,7 @@ def _as_float_matrix(scores, name):
             f" {array.shape[1]} feature(s) (shape={array.shape}) while a minimum of 1"
             " is required."
         )
-    if precision not in _ROUNDING:
+    if precision not in ROUNDING:
         precision = "float64"
     is_single = array.dtype.itemsize <= 4 and array.dtype.kind == "f"
     return array.astype(np.float32 if is_single else np.float64, copy=False), precision

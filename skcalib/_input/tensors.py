@@ -42,18 +42,29 @@ def as_given(array, given):
     This is done only if scikit-learn dispatches to the array API
     (``config_context(array_api_dispatch=True)``); else the array is returned.
     """
-    is_tensor = hasattr(given, "__array_namespace__") or _is_tensor(given)
-    if isinstance(given, np.ndarray) or not is_tensor:
+    xp, device = dispatched_namespace(given)
+    if xp is None:
         return array
-    if not get_config()["array_api_dispatch"]:
-        return array
-    xp, is_dispatched, device = get_namespace_and_device(given)
-    if not is_dispatched:
-        return array
+    is_floating = xp.isdtype(given.dtype, "real floating")
+    if is_floating and xp.finfo(given.dtype).bits <= 32:
+        array = array.astype(np.float32)  # the device may have no other
     tensor = xp.asarray(array, device=device)
-    if xp.isdtype(given.dtype, "real floating"):
+    if is_floating:
         tensor = xp.astype(tensor, given.dtype)
     return tensor
+
+
+def dispatched_namespace(values):
+    """Return the namespace and the device of a tensor on which scikit-learn dispatches
+    to the array API; None and None for anything else.
+    """
+    is_tensor = hasattr(values, "__array_namespace__") or _is_tensor(values)
+    if isinstance(values, np.ndarray) or not is_tensor:
+        return None, None
+    if not get_config()["array_api_dispatch"]:
+        return None, None
+    xp, is_dispatched, device = get_namespace_and_device(values)
+    return (xp, device) if is_dispatched else (None, None)
 
 
 def _is_tensor(values):

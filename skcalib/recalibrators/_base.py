@@ -42,6 +42,7 @@ from skcalib._rows.links import (
 )
 from skcalib.maps import clipped_probability, two_logits
 from skcalib.maps._forms import with_cuts
+from skcalib.maps._tensors import mapped_tensor
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 _MOST_MASKS = 2  # distinct logits that stand for impossible classes, at most
@@ -728,7 +729,11 @@ class LogitRecalibrator(BaseRecalibrator):
             If scores are not valid or have a different number of columns from those
             passed to `fit`.
         """
-        return as_given(super().predict_proba(X), X)
+        check_fitted(self)
+        probabilities = mapped_tensor(self, X)
+        if probabilities is None:
+            return as_given(super().predict_proba(X), X)
+        return probabilities
 
     # Whether `_fit_logits` and `_predict_logits` leave out classes whose logit is -inf.
     # Other methods get the logarithm of the clipping constant in place of -inf.
