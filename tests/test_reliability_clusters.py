@@ -8,10 +8,10 @@ from _catalog import refused
 from scipy.stats import norm, t
 
 from skcalib._intervals import binomial_interval
-from skcalib._intervals.clustered import bin_design
+from skcalib._intervals.clustered import bin_design, smooth_design
 from skcalib.binning import EqualWidth, PoolAdjacentViolators, assign_bins
 from skcalib.evaluation import calibration_summary
-from skcalib.metrics import calibration_error_interval
+from skcalib.metrics import calibration_error_interval, reliability_curve
 
 pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)").use(
     "Agg"
@@ -63,13 +63,13 @@ def test_the_design_effect_of_a_bin_by_hand():
     rng = np.random.default_rng(0)
     cluster = np.repeat(np.arange(12), 10)
     labels = rng.random(120) < rng.random(12)[cluster]
-    design = bin_design(labels, np.zeros(120, int), 1, cluster, None, False, 0.9)
+    design = bin_design(labels, np.zeros(120, int), 1, cluster, None, False)
     residual = labels - labels.mean()
     sums = np.bincount(cluster, residual) * 12 / 11
     expected = sums @ sums / (residual @ residual)
     expected *= (t.ppf(0.95, 12) / norm.ppf(0.95)) ** 2
     # the degrees are 12 whatever the correlation, as sizes are equal
-    assert design.effect[0] == pytest.approx(expected)
+    assert design.effect(0.9)[0] == pytest.approx(expected)
     assert expected > 1.5
     assert design.reasons == ("",)
 
@@ -78,7 +78,8 @@ def test_bins_of_one_label_and_of_few_clusters():
     labels = np.array([1] * 40 + [0, 1] * 20, dtype=bool)
     bins = np.array([0] * 40 + [2] * 40)
     cluster = np.array([0, 1, 2, 3, 4, 5, 6, 7] * 5 + [8, 9] * 20)
-    effect, reasons = bin_design(labels, bins, 4, cluster, None, False, 0.9)
+    design = bin_design(labels, bins, 4, cluster, None, False)
+    effect, reasons = design.effect(0.9), design.reasons
     # Five rows of each of eight clusters are taken to be alike; two are too few.
     assert effect.tolist() == [5, 1, 20, 1]
     assert (reasons[0], reasons[1], reasons[3]) == ("", "", "")
@@ -92,7 +93,7 @@ def test_bars_and_band_are_those_of_effective_rows():
     for interval in ("clopper_pearson", "wilson", "hoeffding"):
         curve = _curve(y, scores, clusters=hospital, interval=interval, **options)
         bins = assign_bins(scores, curve.statistics.edges)
-        effect = bin_design(y, bins, 5, hospital, None, False, 0.9).effect
+        effect = bin_design(y, bins, 5, hospital, None, False).effect(0.9)
         expected = binomial_interval(
             np.bincount(bins, y) / effect,
             np.bincount(bins) / effect,
@@ -172,19 +173,100 @@ def test_too_few_clusters_have_no_bars_and_a_warning():
     assert np.isfinite(curve.limits).all()
 
 
-def test_what_takes_no_clusters_is_refused():
+def test_clusters_that_cannot_be_used_are_refused():
     y, scores, _, hospital = _hospitals(4)
-    for options, words in (
-        ({"interval": "bootstrap"}, 'interval="bootstrap"'),
-        ({"curve": "smooth"}, 'curve="smooth"'),
-        ({"binning": PoolAdjacentViolators()}, "PoolAdjacentViolators"),
-    ):
-        with refused(ValueError, "clusters=", words):
-            ReliabilityDisplay.from_predictions(y, scores, clusters=hospital, **options)
     with refused(ValueError, "clusters has 5 rows"):
         ReliabilityDisplay.from_predictions(y, scores, clusters=hospital[:5])
     with refused(ValueError, "one cluster only"):
         ReliabilityDisplay.from_predictions(y, scores, clusters=np.zeros(len(y)))
+
+
+def test_a_curve_has_the_intervals_of_the_bars():
+    y, scores, _, hospital = _hospitals(5)
+    weight = np.arange(len(y)) % 3
+    given = {"sample_weight": weight, "clusters": hospital}
+    curve = reliability_curve(y, scores, binning=EqualWidth(5), **given)
+    bars = _curve(y, scores, binning=EqualWidth(5), **given, **BARE).bars
+    np.testing.assert_array_equal(curve.interval(0.9), bars)
+    low, high = curve.interval(0.95, interval="wilson")
+    assert np.all(high - low > curve.interval(0.8)[1] - curve.interval(0.8)[0])
+    # One class each, and the pairs of a row in one cluster.
+    proba = np.column_stack((scores / 2, scores / 2, 1 - scores))
+    codes = np.where(y, hospital % 2, 2)
+    classes = {"multiclass": "marginal", "binning": EqualWidth(3)}
+    of_last = reliability_curve(codes, proba, clusters=hospital, **classes)[2]
+    alone = reliability_curve(
+        codes == 2, proba[:, 2], clusters=hospital, binning=EqualWidth(3)
+    )
+    np.testing.assert_array_equal(of_last.interval(), alone.interval())
+    pooled = {"multiclass": "pooled", "binning": EqualWidth(3)}
+    of_pairs = reliability_curve(codes, proba, clusters=hospital, **pooled).interval()
+    plain = reliability_curve(codes, proba, **pooled).interval()
+    assert np.all((of_pairs[1] - of_pairs[0] > plain[1] - plain[0])[[0, 2]])
+
+
+def test_sums_do_not_hold_clusters():
+    y, scores, _, hospital = _hospitals(6)
+    curve = reliability_curve(y, scores, binning=4, clusters=hospital)
+    with refused(ValueError, "clusters", "BinStatistics"):
+        reliability_curve(curve, clusters=hospital)
+    with refused(ValueError, "cannot be merged"):
+        curve + curve
+    with refused(ValueError, "samples in clusters", "pass labels"):
+        calibration_error_interval(curve)
+    with refused(ValueError, "weight_type='importance'"):
+        curve.interval(weight_type="importance")
+    two = reliability_curve(y, scores, binning=4, clusters=hospital % 2)
+    assert np.isnan(two.interval()).all()
+
+
+def test_a_smoother_with_equal_weights_is_a_bin():
+    """A curve that is the mean of two cells everywhere has the design of one bin."""
+    y, scores, _, hospital = _hospitals(7)
+    cell = (scores > 0.4).astype(int)
+    share = np.bincount(cell) / len(cell)
+    smoother = np.tile(share, (3, 1))
+    found = smooth_design(y - y.mean(), cell, smoother, hospital, None)
+    expected = bin_design(y, np.zeros(len(y), int), 1, hospital, None, False)
+    np.testing.assert_allclose(found.ratio, expected.ratio[0])
+    np.testing.assert_allclose(found.degrees, expected.degrees[0])
+    assert found.reasons == ("",) * 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"curve": "smooth"},
+        {"interval": "bootstrap", "binning": EqualWidth(4)},
+        {"binning": PoolAdjacentViolators()},
+    ],
+    ids=["smooth", "bootstrap", "isotonic"],
+)
+def test_bands_of_clusters_are_wider(options):
+    y, scores, _, hospital = _hospitals(0, mean_size=40)
+    options = {"n_resamples": 60, **BARE, **options}
+    curve = _curve(y, scores, clusters=hospital, **options)
+    plain = _curve(y, scores, **options)
+    for name in ("band", "consistency"):
+        of_clusters, of_rows = getattr(curve, name), getattr(plain, name)
+        np.testing.assert_array_equal(of_clusters.scores, of_rows.scores)
+        width = np.mean(of_clusters.high - of_clusters.low)
+        assert width > 1.1 * np.mean(of_rows.high - of_rows.low)
+    # a cluster for each row is no cluster, up to Student's quantile and the draws
+    alone = _curve(y, scores, clusters=np.arange(len(y)), **options)
+    width = np.mean(alone.band.high - alone.band.low)
+    assert width == pytest.approx(np.mean(plain.band.high - plain.band.low), rel=0.25)
+
+
+def test_too_few_clusters_have_no_band():
+    y, scores, _, hospital = _hospitals(9)
+    options = {"clusters": hospital % 2, **BARE}
+    smooth = _curve(y, scores, curve="smooth", **options)
+    assert np.isnan(smooth.band.low).all()
+    with pytest.warns(UserWarning, match=r"band is missing.*fewer than 3"):
+        curve = _curve(y, scores, interval="bootstrap", binning=4, **options)
+    assert np.isnan(curve.band.high).all()
+    assert np.isfinite(curve.limits).all()
 
 
 def _coverage(n_samples, **options):
@@ -215,3 +297,39 @@ def test_bars_cover_for_24_unequal_hospitals(correlation):
     with_clusters, without = _coverage(200, correlation=correlation)
     assert 0.88 < with_clusters < 0.97
     assert without < 0.86
+
+
+@pytest.mark.slow
+def test_bands_cover_for_24_unequal_hospitals():
+    """The event frequency at a score, or of a bin, lies in the band of 90 %. The values
+    of a band depend on each other: a standard error of about .03 from 40 samples.
+    """
+    makers = {
+        "smooth": {"curve": "smooth"},
+        "bootstrap": {"interval": "bootstrap", "binning": EqualWidth(5)},
+        "isotonic": {"binning": PoolAdjacentViolators()},
+    }
+    for name, options in makers.items():
+        covered = {True: [], False: []}
+        for seed in range(40):
+            y, scores, truth, hospital = _hospitals(seed)
+            for knows in covered:
+                curve = _curve(
+                    y,
+                    scores,
+                    clusters=hospital if knows else None,
+                    n_resamples=99,
+                    **BARE,
+                    **options,
+                )
+                at = np.linspace(0.1, 0.8, 15)
+                expected = at**1.3
+                if name == "bootstrap":
+                    bins = assign_bins(scores, curve.statistics.edges)
+                    expected = np.bincount(bins, truth) / np.bincount(bins)
+                    at = curve.statistics.mean_score
+                low = np.interp(at, curve.band.scores, curve.band.low)
+                high = np.interp(at, curve.band.scores, curve.band.high)
+                covered[knows].append((low <= expected) & (expected <= high))
+        assert 0.85 < np.mean(covered[True]) < 0.99, name
+        assert np.mean(covered[False]) < 0.86, name

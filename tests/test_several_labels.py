@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib._errors.error import ClassPowers
 from skcalib._inference.count_draws import drawn_labels, label_copula
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.binning import EqualWidth, PoolAdjacentViolators
+from skcalib.binning import EqualMass, EqualWidth, PoolAdjacentViolators
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import (
     BinStatistics,
@@ -221,6 +221,21 @@ def test_other_refusals():
         calibration_test(y_true, y_proba, method="spiegelhalter")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["BinCount", "CumulativeDifference", "DecisionCurve", "EstimatorBias", "Group"]
+    + ["Murphy", "RiskCoverage", "Validity"],
+)
+def test_displays_of_one_event_say_so(name):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    from skcalib import displays
+
+    draw = getattr(displays, f"{name}Display").from_predictions
+    options = {"groups": np.arange(240) % 2} if name == "Group" else {}
+    with pytest.raises(ValueError, match="one column of y_true and of y_proba"):
+        draw(*_tags(), **options)
+
+
 # Intervals and tests
 # --------------------------------------------------------------------------------------
 
@@ -324,6 +339,45 @@ def test_the_level_where_labels_depend_on_each_other():
         )
         rejected += result.pvalue <= 0.05
     assert rejected <= 11  # of 5, with two and a half standard deviations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_intervals_cover_where_labels_depend_on_each_other(correlation):
+    """Ten labels, all predicted too high: what their deviations have in common makes
+    the error uncertain. A standard error of .03 from 100 samples.
+    """
+    covered = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        scores = rng.beta(2, 4, size=(100, 10))
+        truth = scores**1.5
+        common = np.sqrt(correlation) * rng.normal(size=(100, 1))
+        own = np.sqrt(1 - correlation) * rng.normal(size=(100, 10))
+        labels = ndtr(common + own) < truth
+        found = calibration_error_interval(
+            labels,
+            scores,
+            metric=expected_calibration_error,
+            binning=EqualMass(10),
+            n_resamples=199,
+            random_state=seed,
+        )
+        # without noise: each row is an event and a non-event, weighted by its chances
+        rows = {"binning": EqualMass(10), "labels": [0, 1]}
+        rows["sample_weight"] = np.concatenate((1 - truth, truth))
+        expected = np.mean(
+            [
+                expected_calibration_error(
+                    np.repeat([0, 1], 100),
+                    np.tile(scores[:, k], 2),
+                    **rows | {"sample_weight": rows["sample_weight"][:, k]},
+                )
+                for k in range(10)
+            ]
+        )
+        covered += found.low <= expected <= found.high
+    assert covered >= 83
 
 
 # Scorers and pictures

@@ -80,6 +80,10 @@ DESCRIPTIONS = {
         "Log-loss and refinement loss against the number of trees: the first rises"
         " early, the second keeps falling."
     ),
+    "plot_21_several_labels": (
+        "A reliability diagram for each of four labels of naive Bayes, which is"
+        " overconfident."
+    ),
 }
 
 

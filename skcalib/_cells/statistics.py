@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.cells import CellSums
-from skcalib._input.scalars import as_numbers, check_option
+from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
 from skcalib._intervals import binomial_interval
+from skcalib._intervals.clustered import bin_design
 from skcalib._rows.blocks import row_blocks, taken
 from skcalib._rows.sorting import in_order
-from skcalib.binning._base import BinLookup
+from skcalib.binning._base import BinLookup, assign_bins
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -219,6 +220,11 @@ class BinStatistics(CellSums):
         ValueError
             If the edges differ.
         """
+        if self._design is not None or other._design is not None:
+            raise ValueError(
+                "Sums of samples in clusters cannot be merged: a cluster may have"
+                " samples in both. Give all samples to one call."
+            )
         if not np.array_equal(self.edges, other.edges):
             raise ValueError(
                 "Only statistics with equal edges can be merged: bin both with"
@@ -283,6 +289,9 @@ class BinStatistics(CellSums):
 
     # The `weight_type` that `reliability_curve` was called with.
     _weight_type = "frequency"
+    # how many samples are worth an independent one (`ClusterDesign`), where
+    # `reliability_curve` was told of clusters
+    _design = None
 
     def interval(
         self,
@@ -303,18 +312,28 @@ class BinStatistics(CellSums):
             Meaning of the weights. "frequency": they count samples. "importance": each
             sample was observed once, and the effective number of samples in a bin is
             ``sum(w)**2 / sum(w**2)``. None means the `weight_type` given to
-            `reliability_curve`, otherwise "frequency".
+            `reliability_curve`, otherwise "frequency". With `clusters` given there,
+            only None is possible.
 
         Returns
         -------
         low, high : ndarray of shape (n_bins,)
-            Limits; 0 and 1 for an empty bin.
+            Limits; 0 and 1 for an empty bin. NaN for a bin whose clusters are worth
+            fewer than three of equal size.
 
         Raises
         ------
         ValueError
             If an option is unknown.
         """
+        options = {"confidence_level": confidence_level, "interval": interval}
+        if self._design is not None:
+            if weight_type not in (None, self._weight_type):
+                raise ValueError(
+                    f"weight_type={weight_type!r} differs from that of the clusters:"
+                    " give it to reliability_curve."
+                )
+            return self._interval_of_clusters(options)
         if weight_type is None:
             weight_type = self._weight_type
         check_option(weight_type, "weight_type", ("frequency", "importance"))
@@ -328,11 +347,18 @@ class BinStatistics(CellSums):
                 where=self.weight > 0,
             )
         return binomial_interval(
-            self.weighted_label / weight_of_row,
-            self.weight / weight_of_row,
-            confidence_level=confidence_level,
-            interval=interval,
+            self.weighted_label / weight_of_row, self.weight / weight_of_row, **options
         )
+
+    def _interval_of_clusters(self, options):
+        """Return the limits of as many independent rows as the samples are worth."""
+        effect = self._design.effect(
+            check_confidence_level(options["confidence_level"])
+        )
+        limits = binomial_interval(
+            self.weighted_label / effect, self.weight / effect, **options
+        )
+        return tuple(np.where(self._design.is_known, limit, np.nan) for limit in limits)
 
 
 def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
@@ -384,6 +410,34 @@ def _most_are_lowest(scores, edges):
     """Return whether most of the first scores lie in the lowest bin."""
     first = scores[:_FIRST_FEW]
     return 2 * np.count_nonzero(first > edges[1]) < len(first)
+
+
+def set_clusters(statistics, scores, labels, sample_weight, cluster, *, importance):
+    """Let the intervals of statistics allow for samples that depend on each other.
+
+    Parameters
+    ----------
+    statistics : BinStatistics
+        The sums of the samples, made by the library. It is frozen, and its constructor
+        takes sums alone: hence this way to say more.
+    scores, labels : ndarray of shape (n,)
+        The samples.
+    sample_weight : ndarray of shape (n,) or None
+        Positive weights.
+    cluster : ndarray of int, shape (n,)
+        Code of each sample's cluster.
+    importance : bool
+        Whether the weights are of importance.
+    """
+    design = bin_design(
+        labels,
+        assign_bins(scores, statistics.edges),
+        statistics.n_bins,
+        cluster,
+        sample_weight,
+        importance,
+    )
+    object.__setattr__(statistics, "_design", design)
 
 
 def unchecked_statistics(edges, **sums):

@@ -111,6 +111,7 @@ def error_hypotheses(error, data, resampling):
     deviation = None
     if data.is_multilabel and is_dependent:
         deviation = directions[0]
+        directions += _shifts(powers)
     if cluster is not None:
         draw = ClusterDraws(
             problem.cells,
@@ -434,6 +435,21 @@ def _directions(powers, cells):
         where=square > 0,
     )
     return [deviation, *smooth, shrunk]
+
+
+def _shifts(powers):
+    """Return two directions: all cells of a problem move by its mean deviation, and all
+    cells of all problems by theirs.
+
+    Where labels depend on each other, what makes an error uncertain is what the labels
+    of a row have in common, and most of that is a shift. Of the observed deviation,
+    which is mostly noise of the cells, a shift is a small part.
+    """
+    shifts = []
+    for power in powers:
+        shifts.append(power.cells.share @ power.cells.deviation)
+    sizes = [len(power.weight) for power in powers]
+    return [np.repeat(shifts, sizes), np.full(sum(sizes), np.mean(shifts))]
 
 
 def _noise_size(cells):

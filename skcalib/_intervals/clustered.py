@@ -1,37 +1,63 @@
-"""How many independent rows the bins of samples in clusters are worth."""
+"""How many independent rows the samples of clusters are worth: in bins, and along a
+smooth curve.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import ndtri, stdtrit
 
-from skcalib._intervals.influence import Influence, too_few_units
+from skcalib._intervals.influence import Influence, cluster_variance, too_few_units
 from skcalib._rows.blocks import weights_or_ones
 
 
-class BinDesign(NamedTuple):
-    """What clusters make of the samples of each bin.
+class ClusterDesign(NamedTuple):
+    """What clusters make of the samples behind each of m event frequencies.
 
     Parameters
     ----------
-    effect : ndarray of shape (n_bins,)
-        How many samples are worth one independent row; 1 for an empty bin.
+    ratio : ndarray of shape (m,)
+        Variance of the frequency over that of independent rows.
+    degrees : ndarray of shape (m,)
+        Degrees of freedom of that variance; infinite where it is not estimated.
+    least : ndarray of shape (m,)
+        The smallest effect: dependent rows tell at most what independent ones tell.
     reasons : tuple of str
-        Why a bin has no interval; empty where it has one. Its effect then is that of
-        clusters whose rows are all alike.
+        Why a frequency has no interval; empty where it has one. Its effect then is that
+        of clusters whose rows are all alike.
     """
 
-    effect: np.ndarray
+    ratio: np.ndarray
+    degrees: np.ndarray
+    least: np.ndarray
     reasons: tuple[str, ...]
 
+    def effect(self, confidence_level):
+        """Return how many samples are worth one independent row, for an interval of
+        this level.
 
-def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_level):
-    """Return the design effects of the event frequencies of bins.
+        Student's quantile over the normal one is part of it, so that an interval for a
+        number of events among independent rows keeps its form.
+        """
+        tail = (1 + confidence_level) / 2
+        is_estimated = np.isfinite(self.degrees)
+        student = np.ones(len(self.degrees))
+        student[is_estimated] = stdtrit(self.degrees[is_estimated], tail) / ndtri(tail)
+        return np.maximum(self.ratio * student**2, self.least)
 
-    They are those of `Influence`, so that an interval for a number of events among
-    independent rows keeps its form: at most as many samples as there are, and as few as
-    the sums of clusters and the quantile of Student's law say. In a bin of equal labels
-    no dependence can be seen, and rows of one cluster are taken to be alike, the most
-    that there can be.
+    @property
+    def is_known(self):
+        """Which frequencies have an interval."""
+        return np.array([reason == "" for reason in self.reasons])
+
+
+def bin_design(labels, bins, n_bins, cluster, weight, importance):
+    """Return the design of the event frequencies of bins.
+
+    Variance and degrees are those of `Influence`. In a bin of equal labels no
+    dependence can be seen, and rows of one cluster are taken to be alike, the most that
+    there can be.
 
     Parameters
     ----------
@@ -47,32 +73,85 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_lev
         Positive weights; None means 1 for each sample.
     importance : bool
         Whether a row was seen once whatever its weight.
-    confidence_level : float
-        Coverage of the interval, in (0, 1).
 
     Returns
     -------
-    design : BinDesign
-        The effects, and why there is no interval.
+    design : ClusterDesign
+        An empty bin has the effect 1.
     """
     weight = weights_or_ones(weight, len(labels))
-    effect = np.ones(n_bins)
+    ratio = np.ones(n_bins)
+    degrees = np.full(n_bins, np.inf)
+    least = np.ones(n_bins)
     reasons = [""] * n_bins
-    # The rows of each bin that holds any.
     order = np.argsort(bins, kind="stable")
-    filled_bins, starts = np.unique(bins[order], return_index=True)
-    rows_of_bins = np.split(order, starts[1:])
-    for number, rows in zip(filled_bins, rows_of_bins, strict=True):
-        weight_of_row = weight[rows]
+    filled, starts = np.unique(bins[order], return_index=True)
+    for place, rows in zip(filled, np.split(order, starts[1:]), strict=True):
+        held = weight[rows]
         codes = np.unique(cluster[rows], return_inverse=True)[1]
-        reasons[number] = too_few_units(weight_of_row, importance, codes)
+        reasons[place] = too_few_units(held, importance, codes)
         events = labels[rows].astype(np.float64)
-        if reasons[number] or events.min() == events.max():
-            # The design effect of clusters whose rows are all alike.
-            cluster_weight = np.bincount(codes, weight_of_row)
-            effect[number] = cluster_weight @ cluster_weight / cluster_weight.sum()
+        if reasons[place] or events.min() == events.max():
+            mass = np.bincount(codes, held)
+            ratio[place] = mass @ mass / mass.sum()
             continue
-        frequency = weight_of_row @ events / weight_of_row.sum()
-        influence = Influence(events - frequency, weight_of_row, importance, codes)
-        effect[number], _ = influence.design_effect(confidence_level)
-    return BinDesign(effect, tuple(reasons))
+        residual = events - held @ events / held.sum()
+        squares = held @ residual**2
+        spread = Influence(residual, held, importance, codes).spread()
+        ratio[place] = (spread.standard_error * held.sum()) ** 2 / squares
+        degrees[place] = spread.degrees
+        if importance:
+            least[place] = np.sum((held * residual) ** 2) / squares
+    return ClusterDesign(ratio, degrees, least, tuple(reasons))
+
+
+def smooth_design(residual, cell, smoother, cluster, weight):
+    """Return the design of a smooth curve, a linear function of cells' frequencies.
+
+    A sample adds its share a of the curve's value times its residual. Clusters are
+    summed first, with variance and degrees as in `cluster_variance`.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n,)
+        Labels less what is expected of them.
+    cell : ndarray of int, shape (n,)
+        The cell of each sample.
+    smoother : ndarray of shape (m, n_cells)
+        Weights of the cells' frequencies in the values of the curve; those of a value
+        sum to 1.
+    cluster : ndarray of int, shape (n,)
+        Code of each sample's cluster, 0 to G - 1.
+    weight : ndarray of shape (n,) or None
+        Positive weights that count samples; None means 1 for each.
+    """
+    weight = weights_or_ones(weight, len(residual))
+    n_cells = smoother.shape[1]
+    of_cell = np.bincount(cell, weight, n_cells)
+    shape = (cluster.max() + 1, n_cells)
+
+    def by_cluster(values):
+        """Return sums of samples' values by cluster and cell."""
+        return csr_array((values, (cluster, cell)), shape)
+
+    # 1. Sums over clusters of a x residual, of a, and of a^2: each (G, m).
+    sums = by_cluster(weight * residual / of_cell[cell]) @ smoother.T
+    mass = by_cluster(weight / of_cell[cell]) @ smoother.T
+    squares = by_cluster(weight / of_cell[cell] ** 2) @ smoother.T**2
+    # 2. Windows that few clusters fill say nothing about how far clusters differ.
+    reasons = []
+    for share in np.abs(mass).T:
+        present = np.flatnonzero(share)
+        reasons.append(too_few_units(share[present], cluster=np.arange(len(present))))
+    # 3. The same for independent samples: the sum of a^2 x residual^2.
+    of_residuals = np.bincount(cell, weight * residual**2, n_cells) / of_cell**2
+    independent = smoother**2 @ of_residuals
+    row_variance = independent / squares.sum(axis=0)
+    ratio = np.ones(len(smoother))
+    degrees = np.full(len(smoother), np.inf)
+    known = np.array([reason == "" for reason in reasons]) & (independent > 0)
+    variance, degrees[known] = cluster_variance(
+        sums[:, known], mass[:, known], squares[:, known], row_variance[known]
+    )
+    ratio[known] = variance / independent[known]
+    return ClusterDesign(ratio, degrees, np.ones(len(ratio)), tuple(reasons))

@@ -281,8 +281,8 @@ def cluster_variance(sums, mass, squares, row_variance):
     ----------
     sums : ndarray of shape (n_clusters, m)
         Sums of w phi by cluster, for m estimates.
-    mass, squares : ndarray of shape (n_clusters,)
-        See `cluster_masses`.
+    mass, squares : ndarray of shape (n_clusters,) or (n_clusters, m)
+        See `cluster_masses`; where estimates weigh rows differently, one column each.
     row_variance : ndarray of shape (m,)
         Weighted mean of phi^2.
 
@@ -297,18 +297,20 @@ def cluster_variance(sums, mass, squares, row_variance):
     with multi-stage samples. Imbens and Kolesar (2016), Robust standard errors in small
     samples: some practical advice.
     """
+    mass = mass.reshape(len(mass), -1)
+    squares = squares.reshape(len(mass), -1)
     # 1. CR3
-    share = mass / mass.sum()
-    variance = np.sum((sums / (1 - share)[:, None]) ** 2, axis=0)
+    variance = np.sum((sums / (1 - mass / mass.sum(axis=0))) ** 2, axis=0)
     # 2. The intraclass correlation rho, by moments: the sum of squares that is expected
     # is s^2 (sum a_g + rho sum b_g).
     pairs = np.maximum(mass**2 - squares, 0)
     correlation = np.zeros(sums.shape[1])
-    if pairs.sum() > 0:
-        varies = row_variance > 0
-        observed = np.sum(sums[:, varies] ** 2, axis=0) / row_variance[varies]
-        rho = (observed - squares.sum()) / pairs.sum()
-        correlation[varies] = np.clip(rho, 0, 1)
+    n_pairs = np.broadcast_to(pairs.sum(axis=0), correlation.shape)
+    varies = (row_variance > 0) & (n_pairs > 0)
+    observed = np.sum(sums[:, varies] ** 2, axis=0) / row_variance[varies]
+    of_rows = np.broadcast_to(squares.sum(axis=0), correlation.shape)
+    rho = (observed - of_rows[varies]) / n_pairs[varies]
+    correlation[varies] = np.clip(rho, 0, 1)
     # 3. Satterthwaite's degrees of freedom: (sum v_g)^2 / sum v_g^2
     expected = _expected_variance(mass, squares, correlation)
     return variance, _satterthwaite(expected)
@@ -354,8 +356,9 @@ def _expected_variance(mass, squares, correlation):
     """Return the variance of each cluster's sum at correlations (m,), in units of that
     of a row: (n_clusters, m).
     """
-    pairs = np.maximum(mass**2 - squares, 0)
-    return squares[:, None] + pairs[:, None] * correlation
+    mass = mass.reshape(len(mass), -1)
+    squares = squares.reshape(len(mass), -1)
+    return squares + np.maximum(mass**2 - squares, 0) * correlation
 
 
 def _satterthwaite(expected):

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
 from skcalib._errors.bin_free import LoessError
+from skcalib._inference.count_draws import ClusterDraws, RowsInCells
+from skcalib._input.warn import warn
 from skcalib._intervals import binomial_interval
-from skcalib._intervals.clustered import bin_design
+from skcalib._intervals.clustered import smooth_design
+from skcalib._intervals.influence import Influence
+from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning import BaseBinning, EqualMass
 from skcalib.binning._base import assign_bins
 
@@ -99,69 +105,119 @@ class BinLimitsMaker:
         cells = statistics
         if refits:
             cells = task.statistics(EqualMass(_COMPRESSED_BINS))
-        seen = cells.weight > 0
-        scores = cells.mean_score[seen]
-        weight = cells.weight[seen]
-        events = cells.weighted_label[seen]
+        scores = cells.mean_score[cells.weight > 0]
         band_scores = _scores_of_bands(scores if task is None else task.scores, scores)
 
         bars = None
         bootstrap = None
-        n_trials = weight
-        reasons = ()
-        if cluster is not None:
-            design = bin_design(
-                task.labels,
-                assign_bins(task.scores, statistics.edges),
-                statistics.n_bins,
-                cluster,
-                task.sample_weight,
-                task.weight_type == "importance",
-                self.confidence_level,
-            )
-            n_trials = weight / design.effect[seen]
-            reasons = design.reasons
-            bars = self._bars_of_clusters(statistics, design)
-        elif self.interval in BINOMIAL_INTERVALS:
+        if self.interval in BINOMIAL_INTERVALS:
             bars = statistics.interval(self.confidence_level, interval=self.interval)
         elif self.interval == "bootstrap":
-            frequency = self._resampled(scores, weight, events, refits)
+            frequency = self._resampled(statistics, cells, task, cluster)
             bootstrap = self._percentile_band(band_scores, scores, frequency)
-        trials = np.maximum(1, np.round(n_trials)).astype(np.int64)
+        reasons = ()
         if refits:
-            consistency = self._refitted_consistency(band_scores, scores, trials)
+            frequency = self._calibrated(statistics, cells, task, cluster)
+            consistency = self._percentile_band(band_scores, scores, frequency)
         else:
+            n_trials = statistics.weight
+            design = statistics._design
+            if design is not None:
+                reasons = design.reasons
+                n_trials = n_trials / design.effect(self.confidence_level)
+            trials = _whole(n_trials[statistics.weight > 0])
             consistency = self._binomial_consistency(band_scores, scores, trials)
         return BinLimits(bars, bootstrap, consistency, reasons)
 
-    def _bars_of_clusters(self, statistics, design):
-        """Return the limits (low, high) of each bin's event frequency, NaN where
-        clusters are too few; None without an interval. `design` is the `BinDesign`.
+    def _resampled(self, statistics, cells, task, cluster):
+        """Return event frequencies (n_resamples, n_filled) of bootstrap resamples, of
+        rows or of whole clusters, in the cells that hold rows. Bins that the labels
+        make are made anew.
         """
-        if self.interval is None:
-            return None
-        limits = binomial_interval(
-            statistics.weighted_label / design.effect,
-            statistics.weight / design.effect,
-            confidence_level=self.confidence_level,
-            interval=self.interval,
-        )
-        is_known = np.array([reason == "" for reason in design.reasons])
-        return tuple(np.where(is_known, limit, np.nan) for limit in limits)
+        is_filled = cells.weight > 0
+        scores = cells.mean_score[is_filled]
+        if cluster is None:
+            counts = self._counts_of_rows(
+                cells.weight[is_filled], cells.weighted_label[is_filled]
+            )
+        else:
+            place = np.cumsum(is_filled) - 1
+            cell = place[assign_bins(task.scores, cells.edges)]
+            counts = self._counts_of_clusters(task, cell, len(scores), cluster)
+        if cells is statistics:
+            observed = cells.event_frequency[is_filled]
+            frequency = _frequency_of_counts(counts, observed)
+        else:
+            frequency = _refitted(scores, counts, self.strategy)
+        if cluster is None:
+            return frequency
+        # about what is drawn: the frequency of each cell's bin
+        fitted = statistics.event_frequency[assign_bins(scores, statistics.edges)]
+        wider = _widening(task, fitted[cell], cluster, self.confidence_level)
+        return np.clip(fitted + wider * (frequency - fitted), 0, 1)
 
-    def _resampled(self, scores, weight, events, refits):
-        """Return event frequencies (n_resamples, n_cells) of bootstrap resamples of
-        cells with these mean scores, weights and sums of events, all (n_cells,).
+    def _counts_of_rows(self, weight, events):
+        """Return numbers (n_resamples, 2, n_cells) of non-events and of events in
+        resamples of the rows of cells with these weights and sums of events (n_cells,).
         """
         # A row is drawn from 2 n_cells kinds: cell by cell, non-events then events.
         shares = np.concatenate((weight - events, events)) / weight.sum()
         n_rows = max(1, round(float(weight.sum())))
         rng = np.random.default_rng(self.seed)
         counts = rng.multinomial(n_rows, shares, size=self.n_resamples)
-        counts = counts.reshape(-1, 2, len(scores)).astype(np.float64)
-        if refits:
-            return _refitted(scores, counts, self.strategy)
-        return _frequency_of_counts(counts, events / weight)
+        return counts.reshape(-1, 2, len(weight)).astype(np.float64)
+
+    def _counts_of_clusters(self, task, cell, n_cells, cluster):
+        """Return the same for resamples of whole clusters; `cell` (n,) is that of each
+        row.
+        """
+        _, code = np.unique(cluster, return_inverse=True)
+        n_clusters = code.max() + 1
+        weight = weights_or_ones(task.sample_weight, len(cell))
+        kind = cell + n_cells * task.labels
+        of_each = csr_array((weight, (code, kind)), (n_clusters, 2 * n_cells))
+        rng = np.random.default_rng(self.seed)
+        shares = np.full(n_clusters, 1 / n_clusters)
+        drawn = rng.multinomial(n_clusters, shares, size=self.n_resamples)
+        return (drawn @ of_each).reshape(-1, 2, n_cells)
+
+    def _calibrated(self, statistics, cells, task, cluster):
+        """Return event frequencies (n_resamples, n_filled) of the same cells in bins
+        that the labels of a calibrated model make.
+        """
+        is_filled = cells.weight > 0
+        scores = cells.mean_score[is_filled]
+        if cluster is None:
+            trials = _whole(cells.weight[is_filled])
+            rng = np.random.default_rng(self.seed)
+            events = rng.binomial(trials, scores, size=(self.n_resamples, len(scores)))
+        else:
+            trials = cells.weight[is_filled]
+            frequency = self._calibrated_clusters(statistics, cells, task, cluster)
+            events = trials * frequency[:, is_filled]
+        counts = np.stack((trials - events, events), axis=1).astype(np.float64)
+        return _refitted(scores, counts, self.strategy)
+
+    def _calibrated_clusters(self, statistics, cells, task, cluster):
+        """Return event frequencies (n_resamples, n_cells) of a calibrated model whose
+        labels depend on each other within clusters as those of the samples do.
+        """
+        cell = assign_bins(task.scores, cells.edges)[:, None]
+        # The dependence is that of residuals about the bins of the diagram.
+        off = statistics.event_frequency - statistics.mean_score
+        deviation = off[assign_bins(cells.mean_score, statistics.edges)]
+        rows = RowsInCells(
+            cell, task.scores[:, None], task.labels[:, None], task.sample_weight
+        )
+        draws = ClusterDraws(
+            Cells.of_bins(cells),
+            rows,
+            deviation,
+            cluster,
+            self.n_resamples,
+            np.random.RandomState(self.seed),
+        )
+        return np.concatenate(list(draws(cells.mean_score)))
 
     @property
     def _quantiles(self):
@@ -179,18 +235,6 @@ class BinLimitsMaker:
             np.interp(band_scores, scores, high),
         )
 
-    def _refitted_consistency(self, band_scores, scores, trials):
-        """Return the band of calibrated models for bins that the labels make.
-
-        Events are drawn with the scores (n_cells,) as probabilities, `trials` in each
-        cell, and the bins are made anew.
-        """
-        rng = np.random.default_rng(self.seed)
-        events = rng.binomial(trials, scores, size=(self.n_resamples, len(scores)))
-        counts = np.stack((trials - events, events), axis=1).astype(np.float64)
-        frequency = _refitted(scores, counts, self.strategy)
-        return self._percentile_band(band_scores, scores, frequency)
-
     def _binomial_consistency(self, band_scores, scores, trials):
         """Return the band of calibrated models for bins with a number of trials each.
 
@@ -205,12 +249,41 @@ class BinLimitsMaker:
         return Band(band_scores, *limits)
 
 
-def smooth_curve(task, confidence_level):
+def _whole(weight):
+    """Return weights as numbers of trials."""
+    return np.maximum(1, np.round(weight)).astype(np.int64)
+
+
+def _widening(task, fitted, cluster, confidence_level):
+    """Return by what the deviations of resamples of clusters are multiplied.
+
+    Resamples vary as the sums of clusters (CR0) and have normal tails. An interval of
+    few clusters takes the jackknifed sums (CR3) and Student's quantile: the ratio is
+    that of the mean over all samples. NaN where clusters are too few.
+    """
+    _, code = np.unique(cluster, return_inverse=True)
+    weight = weights_or_ones(task.sample_weight, len(fitted))
+    residual = task.labels - fitted
+    residual = residual - np.average(residual, weights=weight)
+    is_importance = task.weight_type == "importance"
+    influence = Influence(residual, weight, is_importance, code)
+    half_width, reason = influence.half_width(confidence_level)
+    if reason:
+        warn(f"The bootstrap band is missing: {reason}.")
+        return np.nan
+    sums = np.bincount(code, weight * residual)
+    quantile = ndtri((1 + confidence_level) / 2)
+    of_resamples = quantile * np.sqrt(sums @ sums) / weight.sum()
+    return max(half_width / of_resamples, 1.0)
+
+
+def smooth_curve(task, confidence_level, cluster=None):
     """Return the loess curve (m,) at increasing scores, its pointwise `Band`, and the
     `Band` of the curves of a calibrated model.
 
     The limits are those of Clopper and Pearson for as many samples as give the
-    frequency the variance of the curve.
+    frequency the variance of the curve. With clusters (codes (n,)) these are fewer, by
+    the design effect of each value.
     """
     weight = task.sample_weight
     if task.weight_type == "importance":
@@ -232,17 +305,29 @@ def smooth_curve(task, confidence_level):
         out=1 / factor.sum(axis=1),
         where=variance * binomial_variance > 0,
     )
+    quantile = ndtri((1 + confidence_level) / 2)
+    half_width = quantile * np.sqrt(factor @ (scores * (1 - scores)))
+    is_known = np.ones(len(scores), dtype=bool)
+    if cluster is not None:
+        cell = power.cells.of_rows(task.scores)
+        _, code = np.unique(cluster, return_inverse=True)
+        rows = (cell, power.smoother.T, code, weight)
+        design = smooth_design(task.labels - curve[cell], *rows)
+        is_known = design.is_known
+        trials = trials / design.effect(confidence_level)
+        # Residuals of a calibrated model are those about the scores.
+        design = smooth_design(task.labels - task.scores, *rows)
+        half_width = half_width * np.sqrt(design.effect(confidence_level))
     limits = binomial_interval(
         trials * curve, trials, confidence_level=confidence_level
     )
-    quantile = ndtri((1 + confidence_level) / 2)
-    half_width = quantile * np.sqrt(factor @ (scores * (1 - scores)))
+    band = Band(scores, *(np.where(is_known, limit, np.nan) for limit in limits))
     consistency = Band(
         scores,
         np.maximum(scores - half_width, 0),
         np.minimum(scores + half_width, 1),
     )
-    return curve, Band(scores, *limits), consistency
+    return curve, band, consistency
 
 
 def _refitted(scores, counts, strategy):

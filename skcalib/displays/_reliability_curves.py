@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinaryTask
-from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._cells.statistics import BinStatistics, bin_statistics, set_clusters
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scores import drop_zero_weight
 from skcalib._input.warn import warn
@@ -157,7 +157,7 @@ class ReliabilityCurve:
         for _, frequency in self.folds:
             drawn.append(frequency)
         drawn = np.concatenate(drawn)
-        return float(drawn.min()), float(drawn.max())
+        return float(np.nanmin(drawn)), float(np.nanmax(drawn))
 
 
 @dataclass
@@ -247,8 +247,6 @@ class CurveMaker:
         if not max_panels >= 1:
             raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
         check_option(order, "order", ("sorted", "given", "error"))
-        if clusters is not None:
-            self._refuse_beside_clusters()
         tasks, kind, event = panel_tasks(
             y_true, models, multiclass, groups, order, reading
         )
@@ -359,11 +357,16 @@ class CurveMaker:
         if cluster is not None:
             arguments["clusters"] = cluster
         statistics = task.statistics(self.strategy)
+        if cluster is not None:
+            is_importance = task.weight_type == "importance"
+            set_clusters(statistics, *task, cluster, importance=is_importance)
         # bars and bands, by the name of the curve's field
         limits = self.bin_limits.limits(statistics, task, cluster)._asdict()
         has_bins = self.curve != "smooth"
         if self.curve != "bins":
-            smooth, band, smooth_consistency = smooth_curve(task, self.confidence_level)
+            smooth, band, smooth_consistency = smooth_curve(
+                task, self.confidence_level, cluster
+            )
             limits["smooth"] = smooth
             limits["band"] = band
             if not has_bins:
@@ -473,21 +476,6 @@ class CurveMaker:
             return metric(task.labels, task.scores, **row_arguments(task))
         except ValueError:
             return -np.inf
-
-    def _refuse_beside_clusters(self):
-        """Raise for options that have no variance by cluster."""
-        excluded = None
-        if self.strategy.needs_labels:
-            excluded = (
-                f"bins that the labels made ({type(self.strategy).__name__}): use"
-                " others, such as the default"
-            )
-        elif self.interval == "bootstrap":
-            excluded = 'interval="bootstrap", which draws rows: use "clopper_pearson"'
-        elif self.curve != "bins":
-            excluded = f'curve="{self.curve}": use curve="bins"'
-        if excluded:
-            raise ValueError(f"clusters= does not go with {excluded}.")
 
 
 def _warn_of_missing_bars(curves):

@@ -6,11 +6,29 @@ from functools import cached_property
 
 import numpy as np
 
-import skcalib.maps._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE, ROUNDING
 from skcalib._input.tensors import dispatched_namespace
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
 from skcalib.maps._calibration_map import calibration_map, has_map
+from skcalib.maps._choices import Choice, Largest, Place
+from skcalib.maps._class_functions import (
+    Affine,
+    Centred,
+    LogNormalized,
+    Normalized,
+    Possible,
+    Softmax,
+)
+from skcalib.maps._combinations import Mixture
+from skcalib.maps._leaves import Scores
+from skcalib.maps._value_functions import (
+    Clip,
+    Expit,
+    Log,
+    LogOdds,
+    LogSides,
+    Scaled,
+)
 
 _BLOCK_ELEMENTS = 1 << 22  # scores of a block: few calls, and small temporaries
 
@@ -289,9 +307,9 @@ def _choice(node, rows):
     """Return the values of the node that each row has chosen, case by case."""
     xp = rows.xp
     values = rows(node.key.of) if hasattr(node.key, "of") else None
-    if isinstance(node.key, nodes.Largest):
+    if isinstance(node.key, Largest):
         number = xp.argmax(values, axis=1)
-    elif isinstance(node.key, nodes.Place):
+    elif isinstance(node.key, Place):
         is_above = values > rows.constant(node.key.cuts)
         number = xp.sum(xp.astype(is_above, xp.int64), axis=1)
     else:
@@ -308,19 +326,19 @@ def _choice(node, rows):
 
 
 _FUNCTIONS = {
-    nodes.Scores: lambda node, rows: rows.scores(node),
-    nodes.Clip: _clip,
-    nodes.Scaled: _scaled,
-    nodes.Affine: _affine,
-    nodes.Log: _log,
-    nodes.LogOdds: _log_odds,
-    nodes.LogSides: _log_sides,
-    nodes.Expit: _expit,
-    nodes.Softmax: _softmax,
-    nodes.LogNormalized: _log_normalized,
-    nodes.Centred: _centred,
-    nodes.Possible: _possible,
-    nodes.Normalized: _normalized,
-    nodes.Mixture: _mixture,
-    nodes.Choice: _choice,
+    Scores: lambda node, rows: rows.scores(node),
+    Clip: _clip,
+    Scaled: _scaled,
+    Affine: _affine,
+    Log: _log,
+    LogOdds: _log_odds,
+    LogSides: _log_sides,
+    Expit: _expit,
+    Softmax: _softmax,
+    LogNormalized: _log_normalized,
+    Centred: _centred,
+    Possible: _possible,
+    Normalized: _normalized,
+    Mixture: _mixture,
+    Choice: _choice,
 }

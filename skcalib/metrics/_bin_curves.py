@@ -12,11 +12,14 @@ from skcalib._cells.reductions import (
     binary_tasks,
     check_rows_or_bins,
     counted_rows,
+    refuse_beside_bins,
     resolve_multiclass,
 )
-from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.statistics import BinStatistics, set_clusters
 from skcalib._inference.results import ResultTable
+from skcalib._input.labels import check_groups
 from skcalib._input.scalars import as_numbers, check_option, hint_at_keywords
+from skcalib._intervals.influence import cluster_codes
 from skcalib._rows.sorting import first_rows
 from skcalib.binning import BaseBinning, EqualMass, UniqueScores, check_binning
 
@@ -52,6 +55,7 @@ def reliability_curve(
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> Any:
@@ -76,6 +80,9 @@ def reliability_curve(
         "importance": each sample was observed once and represents more or fewer than
         one; weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective
         sample size, which determines the width of the intervals.
+    clusters : array-like of shape (n,), default=None
+        Cluster of each sample, such as a hospital or a patient: `interval` allows for
+        the dependence within clusters, see Notes.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -92,12 +99,18 @@ def reliability_curve(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero.
+        is missing or outside [0, 1], weights are negative or all zero, or there is one
+        cluster only.
 
     See Also
     --------
     skcalib.displays.ReliabilityDisplay : Draws the result.
     skcalib.metrics.BinStatistics : The sums per bin.
+
+    Notes
+    -----
+    With `clusters`, a bin counts as fewer samples, by its design effect: see the Notes
+    of `ReliabilityDisplay.from_predictions`, whose bars are the same intervals.
 
     References
     ----------
@@ -119,6 +132,8 @@ def reliability_curve(
     ([0.19, 0.39, 0.57, 0.74], [0.25, 0.46, 0.65, 0.8])
     """
     strategy = check_binning(binning, EqualMass(15))
+    if clusters is not None and isinstance(y_true, BinStatistics):
+        refuse_beside_bins(multiclass="auto", clusters=clusters)
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_rows_or_bins(
         y_true,
@@ -126,19 +141,35 @@ def reliability_curve(
         binning=binning,
         multiclass=multiclass,
         multilabel=True,
+        drop=clusters is None,
         **rows,
     )
+    cluster = None
+    if clusters is not None:
+        _, codes = check_groups(clusters, len(data.scores), name="clusters")
+        cluster = cluster_codes(codes[data.kept])
+        data = data.at(data.kept)
     # Importance weights are scaled by one factor: their sum is the number of equal rows
     # that they are worth. Frequency weights count rows as they are.
     data = counted_rows(data, weight_type, warns=False)
-    tasks = binary_tasks(data, multiclass, pooled=True)
-    curves = [task.statistics(strategy) for task in tasks]
-    for curve in curves:
+    curves = []
+    for task in binary_tasks(data, multiclass, pooled=True):
+        curve = task.statistics(strategy)
         # `curve.interval()` asks for the meaning of the weights: of importance weights
         # it computes in each bin how many rows they are worth there, which the one
         # factor above does not tell. `BinStatistics` is frozen, and its constructor
         # takes sums alone: hence this way to set it.
         object.__setattr__(curve, "_weight_type", weight_type)
+        if cluster is not None:
+            set_clusters(
+                curve,
+                task.scores,
+                task.labels,
+                task.sample_weight,
+                np.repeat(cluster, task.n_columns),
+                importance=weight_type == "importance",
+            )
+        curves.append(curve)
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
         return curves
     return curves[0]

@@ -277,6 +277,11 @@ class MetricInput:
             multilabel=True,
         )
         data = counted_rows(data, weight_type)
+        if isinstance(data, BinnedTask) and data.bins._design is not None:
+            raise ValueError(
+                "The BinStatistics is that of samples in clusters, which its sums do"
+                " not hold: pass labels, probabilities and clusters."
+            )
         cluster = None
         if clusters is not None:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
