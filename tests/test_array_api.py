@@ -88,7 +88,12 @@ def no_numpy(*arguments):
 
 
 for device in devices:
-    place = xp.Device(device) if library == "array_api_strict" else device
+    place = device
+    if library == "array_api_strict":
+        try:
+            place = xp.Device(device)
+        except ValueError:  # a version without it
+            continue
     dtypes = list(TOLERANCES)[: 1 if device == "no_float64" else 2]
     for n_columns, is_masked in ((1, False), (2, False), (2, True), (5, True)):
         logits, y = data(n_columns, is_masked)
