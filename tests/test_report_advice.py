@@ -19,7 +19,12 @@ from benchmarks.report_advice import (
     steadiness,
 )
 from skcalib import GroupwiseRecalibrator, PlattScaling
-from skcalib._report._advice import _stepwise, advised
+from skcalib._report._advice import (
+    _stepwise,
+    advised,
+    brier_difference_as_advised,
+    considered,
+)
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._periods import monitor_rows
 from skcalib._report._recalibration import TrialRows
@@ -202,9 +207,31 @@ def test_without_the_clusters_of_a_key_nothing_is_advised_that_has_learned_the_k
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["base-rate shift", "over-confident"])
 def test_the_division_into_folds_does_not_decide_the_kind_of_advice(name):
-    count, kind = steadiness(name, 0, n=3000)
+    count, kind = steadiness(name, 0, n=2000)
     assert count >= 11
     assert kind in ("shift", "map")
+
+
+@pytest.mark.slow
+def test_models_are_compared_as_the_report_advises_to_use_them():
+    """A model whose log-odds are three times too large is as good as the other once it
+    is recalibrated; what is compared are out-of-fold Brier scores.
+    """
+    odds, uniform, _, _ = _rows(1500)
+    labels = uniform < expit(odds)
+    table = _table(labels, expit(odds))
+    table.scores["q"] = expit(3 * odds)
+    raw = table.brier_difference("q")
+    assert raw["low"] > 0.01
+    first, other = (considered(table, name, 0) for name in ("p", "q"))
+    assert first.advice["recalibrator"] is None
+    assert other.advice["recalibrator"] is not None
+    found = brier_difference_as_advised(first, other)
+    assert found["low"] < 0.001
+    assert found["estimate"] == pytest.approx(other.brier.mean() - first.brier.mean())
+    before = (expit(odds) - labels) ** 2
+    assert first.brier.mean() == pytest.approx(before.mean())
+    assert brier_difference_as_advised(first, first) is None
 
 
 def test_scores_that_were_all_right_are_not_moved_to_0_and_1():

@@ -13,8 +13,10 @@ from skcalib.monitoring import calibration_trend
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
 
-def _table(n=1200, seed=0, drift=0.0, memory=0.0, segment_off=0.0, **options):
-    """Return scores by day; `memory` is the correlation of what days have in common."""
+def _table(n=1200, seed=0, drift=0.0, memory=0.0, segment_off=0.0, step=0.0, **options):
+    """Return scores by day; `memory` is the correlation of what days have in common,
+    and a `step` is in the eighth month.
+    """
     rng = np.random.default_rng(seed)
     day = np.sort(rng.integers(0, 360, n))
     odds = rng.normal(-0.5, 1, n)
@@ -23,7 +25,8 @@ def _table(n=1200, seed=0, drift=0.0, memory=0.0, segment_off=0.0, **options):
         shock[k] = 0.8 * shock[k - 1] + 0.6 * shock[k]
     segments = rng.choice(["a", "b"], n)
     off = segment_off * (segments == "a")
-    y = rng.random(n) < expit(odds + drift * day / 360 + memory * shock[day] + off)
+    off = off + step * (day >= 210) + drift * day / 360
+    y = rng.random(n) < expit(odds + memory * shock[day] + off)
     order = rng.permutation(n)
     return ReportTable(
         "x",
@@ -52,6 +55,24 @@ def test_the_trend_is_that_of_the_library_over_all_periods():
     assert found["pvalue"] == expected.pvalue < 0.05
     few = _table().at(np.isin(_table().periods, MONTHS[:3]))
     assert trend_numbers(few, few.task("p")) is None
+
+
+def test_a_step_is_told_from_a_line_by_what_they_leave():
+    """Twin: least squares with weights on the biases of the months, by NumPy."""
+    for options, expected in (({"step": 2.0}, True), ({"drift": 3.0}, False)):
+        table = _table(3000, **options)
+        task = table.task("p")
+        assert trend_numbers(table, task)["is_step"] is expected
+        place = np.array([MONTHS.index(name) for name in table.periods])
+        size = np.bincount(place)
+        bias = np.bincount(place, task.scores - task.labels) / size
+        features = [np.arange(12.0)]
+        features += [(np.arange(12) >= since).astype(float) for since in range(1, 12)]
+        left = []
+        for feature in features:
+            line = np.polynomial.Polynomial.fit(feature, bias, 1, w=np.sqrt(size))
+            left.append(np.sum(size * (bias - line(feature)) ** 2))
+        assert bool(min(left[1:]) < left[0]) is expected
 
 
 def test_clusters_and_few_rows_have_no_autocorrelation():
