@@ -245,10 +245,11 @@ def _rows_needed(rows, simpler, chosen):
 
 
 def _stepwise(rows, trials):
-    """Return a path through trials, which are in the order of simplicity: a list that
-    begins with the first one.
+    """Return a path through trials: a list that begins with the first one, the
+    simplest.
 
-    A trial is appended if its loss is lower than that of every simpler trial, and lower
+    `rows` are the `TrialRows`, `trials` a list of `Trial` in the order of simplicity. A
+    trial is appended if its loss is lower than that of every simpler trial, and lower
     beyond chance than that of the last trial of the path.
     """
     path = [trials[0]]
@@ -281,6 +282,9 @@ def _is_better(rows, before, after):
 def _path(rows, trials):
     """Return the path of trials that ends with the advised one, and the list of maps by
     segment that were tried.
+
+    `rows` are the `TrialRows`, `trials` a list of `Trial` for maps of all rows, which
+    begins with the unchanged scores.
     """
     path = _stepwise(rows, trials)
     tried = []

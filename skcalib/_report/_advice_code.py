@@ -113,7 +113,9 @@ def _read(table):
     """
     name = table.source.lower()
     is_parquet = name.endswith((".parquet", ".pq"))
-    if table.modified is not None or not any(sign in name for sign in "*?["):
+    # A date of change shows that this is one file, whatever signs its name has.
+    is_glob = table.modified is None and any(sign in name for sign in "*?[")
+    if not is_glob:
         if is_parquet:
             return f"pd.read_parquet({_quoted(table.source)})", []
         return f"pd.read_csv({_quoted(table.source)}{_csv_options(table)})", []

@@ -16,7 +16,11 @@ from skcalib._verdicts import fixed, interval_words, rounded, rounded_up
 
 
 def advice(words, is_usable):
-    """Return what to do, what it gains and what it costs."""
+    """Return a list of claims on what to do, what it gains and what it needs.
+
+    `words` are the `ModelWords`; `is_usable` says that the headline calls the scores
+    usable, so that any step is optional.
+    """
     model = words.model
     found = model["advice"]
     since = ""
@@ -45,9 +49,12 @@ def advice(words, is_usable):
 
 
 def _nothing_to_do(words, since, is_usable):
-    """Return that no recalibrator helps, and what the best might save at most."""
+    """Return the claim that no recalibrator helps, and what the best one may save at
+    most.
+    """
     before, best = best_of(words.model["recalibrators"])
-    most = max(gains(best, before["log_loss"])[2], 0.0)
+    _, _, high = gains(best, before["log_loss"])
+    most = max(high, 0.0)
     words_of_most = ""
     if not since and most < 100:
         words_of_most = (
@@ -59,7 +66,9 @@ def _nothing_to_do(words, since, is_usable):
 
 
 def _samples_needed(words, found):
-    """Return how many samples keep nine tenths of the gain over the simpler step."""
+    """Return the claim on the number of samples that keeps nine tenths of the gain over
+    the next simpler step.
+    """
     simpler = found["simpler"]
     if simpler == "as it is":
         simpler = f"the unchanged {words.subject}"
@@ -71,12 +80,13 @@ def _samples_needed(words, found):
 
 
 def _error_left(words, found):
-    """Return whether the error that is left after what is advised is within the
-    tolerance, and if not, which candidate leaves less.
+    """Return the claim on the error that is left after the advised step: whether it is
+    within the tolerance, and if not, which candidate leaves much less.
     """
     left = read_verdict(found["error_left"])
     if left.kind == "fine":
-        return claim("error left fine", limit=limits_words(left)[1])
+        _, high = limits_words(left)
+        return claim("error left fine", limit=high)
     better = ""
     # The table of candidates is about all samples. One with a higher loss is no way to
     # a smaller error.
@@ -94,7 +104,7 @@ def _error_left(words, found):
 
 
 def _what_to_do(words, found, since, is_usable):
-    """Return the step that is advised; an option where the scores can be used."""
+    """Return the claim on the advised step, as an option if the scores are usable."""
     name = found["recalibrator"]
     named = {"since": since, "Shift": "Shift", "Recalibrate": "Recalibrate"}
     if is_usable:

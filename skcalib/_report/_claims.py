@@ -217,10 +217,11 @@ class Claim(str):
 
 
 def claim(name, /, **words):
-    """Return a sentence with these words in it."""
+    """Return the `Claim` with a name of `CLAIMS`, its gaps filled with these words."""
     text = CLAIMS[name].format(**words)
     if not CLAIMS[name].startswith("{name}"):  # which is spelled as the user does
         text = text[0].upper() + text[1:]
-    found = Claim(_ONE_POINT.sub("1 point", text))
-    found.name, found.words = name, words
-    return found
+    sentence = Claim(_ONE_POINT.sub("1 point", text))
+    sentence.name = name
+    sentence.words = words
+    return sentence

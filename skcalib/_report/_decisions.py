@@ -9,12 +9,11 @@ from skcalib.recalibrators import SplineCalibration
 
 
 def decision_rows(table, name, thresholds, seed):
-    """Return a row for each threshold: rows with a score of at least as much are
-    treated.
+    """Return a list with a dict for each threshold, at or above which rows are treated.
 
-    What miscalibration costs is how much higher the net benefit of the recalibrated
-    scores is: of a spline, fitted out of fold. It is None where a class has fewer rows
-    than there are folds.
+    The cost of miscalibration is how much higher the net benefit is after recalibration
+    with a spline (out-of-fold). It is None if a class has fewer rows than there are
+    folds.
     """
     task = table.task(name)
     against_none = _benefits(task, thresholds, "none")
@@ -39,6 +38,9 @@ def decision_rows(table, name, thresholds, seed):
 
 
 def _costs(rows, thresholds):
+    """Return the cost of miscalibration at each threshold, a list of dicts with an
+    estimate and its limits, or of None; `rows` are the `TrialRows`.
+    """
     if rows.folds is None:
         return [None] * len(thresholds)
     recalibrated = rows.predicted(rows.trial(SplineCalibration()))
@@ -46,10 +48,12 @@ def _costs(rows, thresholds):
 
 
 def _benefits(task, thresholds, reference):
-    """Return the net benefit, or the difference of two, with its interval at each
-    threshold.
+    """Return the difference in net benefit from a reference at each threshold, a list
+    of dicts with an estimate and its limits.
+
+    The reference is "none", "all", or the scores (n,) of another model.
     """
-    found = net_benefit(
+    result = net_benefit(
         task.labels,
         task.scores,
         thresholds=thresholds,
@@ -61,5 +65,5 @@ def _benefits(task, thresholds, reference):
         pos_label=True,
     )
     return records(
-        {"estimate": found.net_benefit, "low": found.low, "high": found.high}
+        {"estimate": result.net_benefit, "low": result.low, "high": result.high}
     )

@@ -23,7 +23,9 @@ def expected_performance(table, name, new_scores):
         the labelled ones, and the `assumptions`.
     """
     rows = table.forecasts(name)
-    labels = LABELS if table.classes is None else list(range(len(table.classes)))
+    labels = LABELS
+    if table.classes is not None:
+        labels = list(range(len(table.classes)))
     found = estimated_performance(
         rows.labels,
         rows.scores,

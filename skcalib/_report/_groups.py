@@ -53,31 +53,34 @@ def _least_likely_first(row):
 
 
 def class_rows(task, names, seed, tolerance):
-    """Return a row for each class against the rest: those whose error is more than
-    noise first, the largest ahead.
+    """Return a list with a dict for each class against the rest: first those with a
+    significant error, the largest first, then the others by their p-values.
 
-    The test of the error sees deviations that cancel in the bias. With clusters, whose
-    draws take long for each class, it is that of the bias.
+    The test is Kuiper's, which sees deviations that cancel in the bias. With clusters,
+    whose draws take long for each class, it is the test of the bias.
+
+    `task` holds the rows of all classes, `names` (n,) the class of each row.
     """
     rows = segment_rows(task, names, seed, kind="class")
     judge_groups(rows, "class", task, names, tolerance)
     for row in rows:
         row["error_pvalue"] = row["pvalue"]
         if task.clusters is None:
-            of_class = task.at(names == row["class"])
+            class_task = task.at(names == row["class"])
             tested = calibration_test(
-                of_class.labels,
-                of_class.scores,
+                class_task.labels,
+                class_task.scores,
                 method="kuiper",
-                weight_type=of_class.weight_type,
-                **of_class.given,
+                weight_type=class_task.weight_type,
+                **class_task.given,
             )
             row["error_pvalue"] = tested.pvalue
     adjust(rows, "error_pvalue", "adjusted_error_pvalue")
 
-    def place(row):
+    def key(row):
+        """Return what rows are sorted by."""
         if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
             return 0, -np.nan_to_num(row["estimate"])
         return 1, row["error_pvalue"]
 
-    return sorted(rows, key=place)
+    return sorted(rows, key=key)

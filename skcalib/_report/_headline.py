@@ -216,7 +216,7 @@ def _segments_worst(words, off):
 
 def _is_within(name, off):
     """Return whether a segment of a crossing, such as "sex = f, site = 2", is part of a
-    segment of one column that is off.
+    segment of one column that is off. `off` holds triples that begin with a name.
     """
     conditions = set(name.split(", "))
     if len(conditions) == 1:

@@ -11,8 +11,9 @@ from skcalib._report._recalibration import N_FOLDS, most_rows
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import rounded
 
-_MOST_GROUPS = 50  # that a page shows; the JSON has all
+_MOST_GROUPS = 50  # groups that a page shows; the JSON has all
 _MOST_CLASSES_NAMED = 12
+# Explanations of measures by their name, and those that differ with several classes.
 _EXPLAINED = {
     "mean absolute calibration error": (
         "mean gap between score and event frequency, noise taken away; up to 15 bins of"
@@ -100,10 +101,10 @@ def report_page(numbers, pictures):
 
 
 def _error_lines(models):
-    """Return the name of each measure, its explanation, and what the models have of it,
-    if any has.
+    """Return a list with a triple for each measure that a model has: its name, its
+    explanation, and a list of the measure (a dict, or None) of each model.
     """
-    # the measures of each model, by name
+    # By model, the measures by name.
     measured = []
     for model in models:
         measures = [*model["errors"], *model["proper_scores"]]
@@ -113,14 +114,16 @@ def _error_lines(models):
         explained |= _EXPLAINED_CLASSES
     lines = []
     for name, words in explained.items():
-        of_models = [measures.get(name) for measures in measured]
-        if any(of_models):
-            lines.append((name, words, of_models))
+        measure_of_models = [measures.get(name) for measures in measured]
+        if any(measure_of_models):
+            lines.append((name, words, measure_of_models))
     return lines
 
 
 def _data_sentence(numbers):
-    """Return what the report is about."""
+    """Return sentences on the data of the report: the file, its rows, the event or the
+    classes, and notes.
+    """
     weighted = ""
     if numbers["weighted"]:
         weighted = f" of total weight {show.count(numbers['total_weight'])}"

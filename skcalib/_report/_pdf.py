@@ -30,7 +30,9 @@ _LONGEST = 120  # seconds that a browser may take
 
 
 def pdf_printer():
-    """Return what can write a PDF here: the path of a browser, "weasyprint" or None."""
+    """Return a program that can write a PDF: the path of a browser, "weasyprint" or
+    None.
+    """
     for browser in _BROWSERS:
         path = shutil.which(browser)
         if path is not None:

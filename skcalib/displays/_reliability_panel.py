@@ -288,13 +288,13 @@ def numbers_texts(curve):
     """Return three texts of the numbers of a curve: one per line with intervals, one
     per line without, and all in one line.
     """
-    bare = []
-    full = []
+    estimates = []
+    with_intervals = []
     for name, (estimate, low, high) in curve.numbers.items():
         words = f"{NUMBERS[name]} {_digits(estimate)}"
-        bare.append(words)
-        full.append(f"{words} ({_digits(low)} to {_digits(high)})")
-    return ["\n".join(full), "\n".join(bare), ", ".join(bare)]
+        estimates.append(words)
+        with_intervals.append(f"{words} ({_digits(low)} to {_digits(high)})")
+    return ["\n".join(with_intervals), "\n".join(estimates), ", ".join(estimates)]
 
 
 def line_label(curve):

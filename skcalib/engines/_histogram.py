@@ -346,10 +346,9 @@ class ScoreHistogram:
             *self.score_sums,
         )
         sums = {name: columns[name] for name in names if name in columns}
-        depth = np.full(len(segment), depth)
-        return Cells(
-            segment=segment, number=columns["cell"], depth=depth, **sums
-        ).ordered()
+        depths = np.full(len(segment), depth)
+        cells = Cells(segment=segment, number=columns["cell"], depth=depths, **sums)
+        return cells.ordered()
 
     def _sums(self, frame, names, segments=None):
         """Return sums of the frame's rows grouped by some columns, arrays by name.

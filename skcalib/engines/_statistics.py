@@ -88,8 +88,11 @@ def equal_mass_cells(cells, n_bins, weighted):
 
 
 def _is_cut(cells, strategy, n_bins, weighted):
-    """Return which cells (n_cells,) must be split so that edges are exact and no edge
-    cuts a cell.
+    """Return which cells (n_cells,) must be split so that the edges of the binning
+    `strategy` are exact and no edge cuts a cell.
+
+    A cell holds the rows with scores from `low` to `high`; `n_bins` is the number of
+    bins and `weighted` says whether the table has weights.
     """
     if type(strategy) is UniqueScores:
         return np.ones(len(cells.low), dtype=bool)
@@ -120,10 +123,12 @@ def _edges(cells, strategy, n_bins, weighted):
 
 
 def _n_bins(cells, strategy, weighted):
-    """Return the number of bins of a segment, None for a strategy without one."""
+    """Return the number of bins of a segment from its cells, with a rule such as "sqrt"
+    from its rows; None for a strategy that has no number.
+    """
     if type(strategy) not in (EqualWidth, EqualMass):
         return None
-    # More equal-mass bins than rows are one per row, however many are asked for.
+    # More equal-mass bins than rows are one bin per row, so that any number is allowed.
     options = {}
     if type(strategy) is EqualMass and not weighted:
         options["maximum"] = 2**53

@@ -127,6 +127,8 @@ def _may_hold_extreme(cells, two_sided):
 
     Within a cell C rises at most by the sum of w (1 - s) over the events, which it does
     if they all come first, and falls at most by the sum of w s over the non-events.
+    `cells` are in the order of the scores; `weighted_label`, `weighted_score` and
+    `weighted_score_label` are their sums of w y, w s and w s y.
     """
     # C after and before each cell.
     after = np.cumsum(cells.weighted_label - cells.weighted_score)

@@ -513,13 +513,16 @@ class _Comparison(NamedTuple):
     options: dict
 
     def lines(self, metric):
-        """Return a `_Line` for each model."""
+        """Return a `_Line` for each model: the metric with its interval, and the
+        difference from the reference with its interval and p-value.
+        """
         intervals, difference_of = self._method(metric)
         lines = []
         for name in self.models:
             interval = intervals[name]
             reason = interval.reason if np.isnan(interval.low) else ""
             if name == self.reference:
+                # A difference of 0 from itself, with p-value 1.
                 lines.append(_Line(*interval, 0.0, 0.0, 0.0, 1.0, reason))
                 continue
             difference, pvalue = difference_of(name)

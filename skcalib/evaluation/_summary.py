@@ -150,6 +150,9 @@ class CalibrationSummary(ResultTable):
         return columns
 
     def __str__(self):
+        """Return the numbers as a paragraph for a paper, with the items of the
+        TRIPOD+AI checklist that it covers.
+        """
         level = f"{level_words(self.confidence_level)} CI"
         clauses = {}
         for name, words in _WORDS.items():

@@ -379,14 +379,14 @@ def _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng):
     in_cells = RowsInCells(
         sample_cell[:, None], fitted[:, None], rows.labels[:, None], rows.weight
     )
-    legacy = np.random.RandomState(rng.integers(2**32))
+    legacy_rng = np.random.RandomState(rng.integers(2**32))
     # Both samples have the mean residual of both: no change of the curve.
     deviation = np.tile(lines.mean, 2)
     count = n.ravel()
     total = np.bincount(sample_cell, rows.weight * fitted, n.size)
     mean_score = total / np.maximum(count, _NO_SPREAD)
     cells = Cells.of_scores(mean_score, count, np.zeros(n.size))
-    draws = ClusterDraws(cells, in_cells, deviation, cluster, n_resamples, legacy)
+    draws = ClusterDraws(cells, in_cells, deviation, cluster, n_resamples, legacy_rng)
     frequency = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)
     # frequencies less their expectation, by draw, sample and cell
     drawn = np.concatenate(list(draws(frequency))) - frequency
