@@ -1,0 +1,113 @@
+"""The truth table of printed results, certificates and titles, which
+`benchmarks.result_truth` simulates: every class that prints sentences is in it, or has
+a reason why no world makes its sentence false.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+import skcalib
+from benchmarks.result_truth import NAMES, SIZES, read, simulated
+
+FOLDER = Path(skcalib.__file__).parent
+# Classes whose sentences state what was computed from the samples, with the reason why
+# no world makes these false.
+OF_THE_SAMPLE = {
+    "WorstThreshold": "a maximum over these samples, computed again in tests",
+    "ScoreDecomposition": "parts that add up; simulated, but with no false world",
+    "ValidationSampleSize": "supposes calibrated scores; simulated for these",
+    "CalibrationByCluster": "simulated for clusters that differ by a known amount",
+    "EstimatedPerformance": "supposes stable frequencies; simulated for these",
+}
+# Displays whose titles have no finding of their own: a number of samples, or what a
+# result in the file says.
+WITHOUT_A_FINDING = {
+    "BinCountDisplay": "no title",
+    "ComparisonDisplay": "its intervals are those of ModelComparison",
+    "DecisionCurveDisplay": "a number of samples; curves are those of NetBenefit",
+    "EstimatorBiasDisplay": "the truth of a simulation",
+    "MulticalibrationDisplay": "a fit's own history",
+    "MurphyDisplay": "the Brier score of the samples",
+    "RiskCoverageDisplay": "the threshold of CertifiedThreshold",
+    "SegmentDisplay": "the p-values of SegmentTestResult",
+    "ValidityDisplay": "no title",
+}
+# Intervals at 90 %, guarantees at 90 % and prediction intervals from few clusters may
+# miss twice as often as sentences at 95 %.
+AT_90 = {
+    "CalibrationTrend",
+    "ModelComparison: size",
+    "EstimatedPerformance",
+    "CertifiedThreshold",
+    "CalibrationCertificate",
+    "CalibrationByCluster: in a new cluster",
+    "CalibrationByCluster: on average",
+    "ReliabilityDisplay: error",
+    "ChangeDisplay: shift",
+    "NetBenefit: better than all",
+    "NetBenefit: better than none",
+    "NetBenefit: worse than all",
+    "NetBenefit: worse than none",
+}
+
+
+def _printing_classes():
+    """Return the public classes of the package that define `__str__`, and displays."""
+    found = set()
+    for path in FOLDER.rglob("*.py"):
+        if "_report" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+                continue
+            methods = {each.name for each in node.body if hasattr(each, "name")}
+            if "__str__" in methods:
+                found.add(node.name)
+    return found | set(skcalib.displays.__all__)
+
+
+def _in_the_file():
+    return {sentence.partition(":")[0] for sentence, *_ in read()}
+
+
+def test_every_result_and_display_that_says_something_is_simulated():
+    reasons = set(OF_THE_SAMPLE) | set(WITHOUT_A_FINDING)
+    assert _printing_classes() - _in_the_file() <= reasons
+    assert set(WITHOUT_A_FINDING) < set(skcalib.displays.__all__)
+
+
+# True in none of these worlds: printed by chance alone.
+NEVER_TRUE = {"NetBenefit: worse than all"}
+
+
+def test_every_sentence_is_printed_where_it_is_true():
+    rows = read()
+    assert {n for _, _, n, *_ in rows} == set(SIZES)
+    assert {world for _, world, *_ in rows} == set(NAMES)
+    for sentence in {sentence for sentence, *_ in rows}:
+        if sentence not in NEVER_TRUE:
+            assert sum(row[4] for row in rows if row[0] == sentence), sentence
+
+
+def test_a_false_sentence_is_rare():
+    """In each world and of each size, and over all worlds of a size together."""
+    rows = read()
+    for name, n in {(row[0], row[2]) for row in rows}:
+        share = 0.1 if name in AT_90 else 0.05
+        of_size = [row for row in rows if (row[0], row[2]) == (name, n)]
+        total = sum(n_tables for _, _, _, n_tables, *_ in of_size)
+        assert sum(row[5] for row in of_size) <= binom.isf(1e-3, total, share), (
+            name,
+            n,
+        )
+        for _, world, _, n_tables, _, false, _ in of_size:
+            assert false <= binom.isf(1e-5, n_tables, share), (name, world, n)
+
+
+@pytest.mark.slow
+def test_the_file_is_what_the_simulation_gives():
+    known = [row for row in read() if row[1:3] == ("equal rival", 300)]
+    assert simulated("equal rival", 300, SIZES[300]) == sorted(known)
