@@ -251,3 +251,23 @@ def test_training_rows_are_limited_and_their_classes_in_proportion():
     weight = np.full(1000, 3.0)
     for fold in cross_validation_folds(5, scores, codes, weight, max_train_rows=200):
         assert fold.train_weight.sum() == pytest.approx(200, abs=2)
+
+
+@pytest.mark.parametrize("stratified", [True, False])
+@pytest.mark.parametrize("most", [150, 200, 300, 400])
+def test_rows_to_fit_to_come_from_all_the_other_folds(most, stratified):
+    """A step of 2 or 4 through the rows of four folds would always meet the same."""
+    rng = np.random.default_rng(0)
+    scores = rng.random((1000, 1))
+    folds = cross_validation_folds(
+        5, scores, np.arange(1000) % 2, max_train_rows=most, stratified=stratified
+    )
+    fold_of_row = np.empty(1000, dtype=int)
+    for number, fold in enumerate(folds):
+        fold_of_row[fold.test] = number
+    for number, fold in enumerate(folds):
+        counts = np.bincount(fold_of_row[fold.train], minlength=5)
+        assert counts[number] == 0
+        others = np.delete(counts, number)
+        assert others.sum() <= most + 2
+        assert others.max() - others.min() <= 3

@@ -26,6 +26,7 @@ from skcalib import (
     VennAbers,
 )
 from skcalib._fitting import member_fits, ridge_path
+from skcalib.recalibrators import _stacked
 from skcalib.recalibrators._matrix import AffineScaling
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
@@ -195,9 +196,11 @@ def test_seconds_and_progress(capsys, monkeypatch):
     assert (stack.seconds_ > 0).all()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 5 * 4
-    assert lines[0].startswith(
-        "[StackedRecalibrator] all rows, member 1 of 5: Uncalibrated, "
-    )
+    # the first fold says whom to fit to all rows
+    for first, name in ((0, "fold 1 of 3"), (5, "all rows"), (10, "fold 2 of 3")):
+        assert lines[first].startswith(
+            f"[StackedRecalibrator] {name}, member 1 of 5: Uncalibrated, "
+        )
     assert (
         "[StackedRecalibrator] fold 3 of 3, member 5 of 5: DirichletCalibration, "
         in lines[-1]
@@ -490,7 +493,7 @@ def test_a_member_without_a_chance_is_fitted_to_one_fold_alone(monkeypatch):
 
     monkeypatch.setattr(DirichletCalibration, "_fit_logits", counted)
     stack = StackedRecalibrator().fit(scores, y)
-    assert (alphas.count(0.3), alphas.count(0.03)) == (6, 2)
+    assert (alphas.count(0.3), alphas.count(0.03)) == (6, 1)
     assert stack.weights_[-1] == 0
     assert stack.weights_.sum() == pytest.approx(1)
     assert stack.cv_log_loss_[-1] > stack.cv_log_loss_[1] + 0.1
@@ -500,6 +503,47 @@ def test_a_member_without_a_chance_is_fitted_to_one_fold_alone(monkeypatch):
         scores, y
     )
     assert len(alphas) == 6
+
+
+def test_where_a_spline_starts_changes_nothing(monkeypatch):
+    scores, y = sample(400)
+    weight = np.random.default_rng(1).integers(1, 4, 400)
+    for monotone in (False, True):
+        stack = StackedRecalibrator(rank_preserving=monotone)
+        stack.fit(scores, y, sample_weight=weight)
+        assert not any(
+            hasattr(member, "_inverse_to_start_from") for member in stack.recalibrators_
+        )
+        with monkeypatch.context() as patched:
+            patched.delattr(SplineCalibration, "_fit_from")
+            alone = StackedRecalibrator(rank_preserving=monotone)
+            alone.fit(scores, y, sample_weight=weight)
+        np.testing.assert_allclose(stack.cv_log_loss_, alone.cv_log_loss_, rtol=1e-8)
+        np.testing.assert_allclose(stack.weights_, alone.weights_, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_many_rows_find_the_temperature_of_a_left_out_fold_on_some(monkeypatch):
+    """Those that the members of the fold were fitted to do as well as all."""
+    scores, y = many(4000)
+    gains = []
+    for most in (500, 10_000):
+        monkeypatch.setattr(_stacked, "_MOST_TRAIN_ROWS", (most, most))
+        sizes = []
+        mixture_temperature = StackedRecalibrator._mixture_temperature
+
+        def counted(self, mixture, *rows, temperature=mixture_temperature, sizes=sizes):
+            sizes.append(len(mixture))
+            return temperature(self, mixture, *rows)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(StackedRecalibrator, "_mixture_temperature", counted)
+            gains.append(StackedRecalibrator().fit(scores, y).gain_.estimate)
+        assert sizes[0] == 4000
+        # every seventh of the 3,200 rows of the other folds
+        expected = 3200 / 7 if most == 500 else 3200
+        np.testing.assert_allclose(sizes[1:], expected, atol=3)
+    assert gains[0] == pytest.approx(gains[1], abs=0.01)
 
 
 def test_where_a_member_starts_changes_nothing(monkeypatch):

@@ -191,9 +191,7 @@ def _dealt_folds(
         test_share = np.bincount(dealt[fold_of_copy == k], minlength=n_rows) / copies
         to_train = dealt[fold_of_copy != k]
         if max_train_rows is not None:
-            # The copies lie class by class: every step-th is a stratified sample.
-            step = -(-len(to_train) // max_train_rows)  # rounded up
-            to_train = to_train[:: max(step, 1)]
+            to_train = to_train[_is_sampled(len(to_train), n_folds, max_train_rows)]
         train_share = np.bincount(to_train, minlength=n_rows) / copies
         train = np.flatnonzero(train_share)
         test = np.flatnonzero(test_share)
@@ -204,6 +202,19 @@ def _dealt_folds(
             test_weight = (weight * test_share)[test]
             folds.append(Fold(train, train_weight, test, test_weight))
     return folds
+
+
+def _is_sampled(n_copies, n_folds, most):
+    """Return which of the copies dealt to the other folds a fold is fitted to: all, or
+    evenly spaced ones.
+
+    The copies lie class by class, so that every step-th is a stratified sample. They
+    come from the other folds in turn: the first copy that is taken moves on with each
+    round, since with a step of 4 all would come from one of four folds.
+    """
+    step = max(-(-n_copies // most), 1)  # rounded up
+    place = np.arange(n_copies)
+    return (place + place // (n_folds - 1)) % step == 0
 
 
 def _split_lone_classes(fold_of_copy, codes, n_folds):

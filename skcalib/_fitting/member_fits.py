@@ -101,6 +101,80 @@ class MemberFits(NamedTuple):
             done.set()
 
 
+class StackFits:
+    """The fits of all members of a stack: to all rows, and to those of each fold.
+
+    Parameters
+    ----------
+    fits : MemberFits
+        How members are fitted.
+    members : list of recalibrators
+        Unfitted.
+    unchanged : recalibrator
+        An unfitted one, which serves where a fold has rows of one class alone.
+    rows : tuple
+        Scores, codes and weights of all rows, which are validated.
+    folds : list of Fold
+        The folds.
+
+    Attributes
+    ----------
+    fitted : list of recalibrators
+        The members, fitted to all rows, which fits to the folds start from.
+    seconds : ndarray of shape (n_members,)
+        How long the fits of each member took.
+    """
+
+    def __init__(self, fits, members, unchanged, rows, folds):
+        self.fits = fits
+        self.members = members
+        self.unchanged = unchanged
+        self.rows = rows
+        self.folds = folds
+        self.fitted = [clone(member) for member in members]
+        self.seconds = np.zeros(len(members))
+
+    def fit_to_all(self, numbers, starts_near):
+        """Fit the members with these numbers to all rows; they may start from those in
+        `fitted`, which they replace.
+        """
+        unfitted = [clone(self.members[k]) for k in numbers]
+        found = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
+        for k, member in zip(numbers, found, strict=True):
+            self.fitted[k] = member
+
+    def fitted_to_fold(self, index, numbers, starts_near=True):
+        """Return the members with these numbers fitted to the rows of a fold.
+
+        Those that start near the ones in `fitted` keep the choices of these.
+        """
+        scores, codes, _ = self.rows
+        fold = self.folds[index]
+        if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
+            unfitted = [clone(self.unchanged) for _ in numbers]
+        elif starts_near:
+            unfitted = [with_choices(self.members[k], self.fitted[k]) for k in numbers]
+        else:
+            unfitted = [clone(self.members[k]) for k in numbers]
+        rows = scores[fold.train], codes[fold.train], fold.train_weight
+        name = f"fold {index + 1} of {len(self.folds)}"
+        return self._fitted(unfitted, numbers, rows, name, starts_near)
+
+    def forecasts(self, index, fitted):
+        """Return what members fitted to a fold forecast for the rows left out."""
+        scores, _, _ = self.rows
+        test_scores = scores[self.folds[index].test]
+        return [forecast(member, test_scores) for member in fitted]
+
+    def _fitted(self, unfitted, numbers, rows, name, starts_near):
+        near = None
+        if starts_near:
+            near = [self.fitted[k] for k in numbers]
+        fitted, seconds = self.fits.fit(unfitted, *rows, name, near=near)
+        self.seconds[numbers] += seconds
+        return fitted
+
+
 def is_plain(member):
     """Return whether a member is one of this library's that takes validated rows."""
     return getattr(member, "_takes_validated_rows", False)
@@ -115,7 +189,7 @@ def forecast(member, scores):
 
 def with_choices(member, fitted):
     """Return an unfitted clone of a member whose automatic parameters are set to what
-    `fitted`, its fit to all rows, has chosen.
+    `fitted`, its fit to all rows, has chosen. It is fitted for its forecasts alone.
     """
     # A fit of this library's sets attributes and leaves parameters alone: a copy does.
     # Cloning reads signatures, which takes a tenth of a stack's fit to 3,000 rows.
@@ -123,6 +197,8 @@ def with_choices(member, fitted):
         unfitted = copy(member)
     else:
         unfitted = clone(member)
+    if hasattr(unfitted, "_only_forecasts"):
+        unfitted._only_forecasts = True
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)
         is_automatic = getattr(member, name, 0) in ("auto", None)

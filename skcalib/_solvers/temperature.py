@@ -90,20 +90,20 @@ def fit_inverse_temperature(
     )
 
 
-def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
+def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None, start=None):
     """Return the inverse temperature of log-odds (n,) of least log-loss for Platt's
     targets of boolean labels (n,).
 
-    It is positive also for a model that is always wrong. `few` is a triple of the same
-    rows, condensed (log-odds, labels and weights): their fit gives the start.
+    It is positive also for a model that is always wrong. Without a `start`, `few` gives
+    it, a triple of the same rows, condensed: log-odds, labels and weights.
     """
     scale = root_mean_square(log_odds, sample_weight)
     if scale == 0:
         return 1.0
-    if few is not None and len(few[0]) < len(log_odds):
-        start = smoothed_inverse_temperature(*few)
-    else:
+    if start is None:
         start = 1 / scale
+        if few is not None and len(few[0]) < len(log_odds):
+            start = smoothed_inverse_temperature(*few)
     # Platt's targets differ from the labels by 1 / (N- + 2) for the first class and by
     # -1 / (N+ + 2) for the second. The slope of the loss by the factor changes by the
     # sum of minus this difference times the log-odds.

@@ -26,6 +26,8 @@ from skcalib.recalibrators._clipping import ClippedRecalibrator
 # Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit
 # begins where the last one ended.
 _PENALTIES = (1e4, 100.0, 10.0, 1.0, 0.1)
+# Number of rows from which on cells of rows choose the penalty.
+_FEWEST_ROWS = 1 << 13
 # Ridge on the distance from temperature scaling at each knot, in log-odds: the weight
 # of less than half a row.
 _IDENTITY_RIDGE = 0.1
@@ -148,6 +150,10 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     }
     _needs_classes = "any"
     _scale = "log_odds"
+    # Of a stack's member, the spline that a fit starts from. It keeps the inverse
+    # temperature for the fits that start from it.
+    _start = None
+    _is_member = False
 
     # for two classes; a list with one entry per class for more
     knots_: np.ndarray
@@ -176,6 +182,16 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.input = input
         self.classes = classes
 
+    def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
+        """Fit to validated rows, from a spline of nearly the same rows on, if any."""
+        is_binary = len(self.classes_) == 2
+        self._start = start if is_binary else None
+        self._is_member = is_binary
+        try:
+            return self._fit_encoded(scores, codes, sample_weight, floor)
+        finally:
+            del self._start, self._is_member
+
     def _fit_binary(self, log_odds, labels, sample_weight):
         """Fit natural cubic splines of the log-odds, of the smoothness that predicts
         best.
@@ -189,15 +205,20 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         # 2. Temperature scaling, which the fits start from: its log-odds are a straight
         # line, at the first knot `inverse_temperature * knots[0]`, with the same slope
         # everywhere.
-        cells = condensed(log_odds, labels, sample_weight)
+        cells = log_odds, labels, sample_weight
+        if not self._is_nearly_known:
+            cells = condensed(*cells, fewest_rows=_FEWEST_ROWS)
         inverse_temperature = smoothed_inverse_temperature(
-            log_odds, labels, sample_weight, cells
+            log_odds,
+            labels,
+            sample_weight,
+            cells,
+            start=getattr(self._start, "_inverse_to_start_from", None),
         )
+        if self._is_member:
+            self._inverse_to_start_from = inverse_temperature
         slopes = np.full(len(knots) - 1, basis.width)
         start = inverse_temperature * np.append(knots[0], slopes)
-
-        # 3. The fit with the roughness penalty of the least leave-one-out loss. Cells
-        # of nearly equal log-odds decide: they are fewer than the rows.
         lower = None
         if self.monotone:
             lower = _lower_bounds(len(knots))
@@ -207,11 +228,18 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
             roughness=basis.roughness(inverse_temperature),
             lower=lower,
         )
-        self.roughness_penalty_, coef = self._best_penalty(fit, basis, *cells)
+
+        # 3. The fit with the roughness penalty of the least leave-one-out loss. Cells
+        # of nearly equal log-odds decide: they are fewer than the rows.
+        near = None
+        if self._is_nearly_known:
+            near = np.linalg.solve(at_knots, self._start._calibrated_log_odds(knots))
+            if self.monotone:
+                near = np.maximum(near, fit.lower)
+        self.roughness_penalty_, coef = self._best_penalty(fit, basis, near, *cells)
 
         # 4. With that penalty, the fit to all rows.
-        cell_log_odds, _, _ = cells
-        if len(cell_log_odds) < len(log_odds):
+        if len(cells[0]) < len(log_odds):
             coef = fit(
                 lambda rows: basis.features(log_odds[rows]),
                 labels,
@@ -225,11 +253,12 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         bends = basis.bends @ coef / basis.width**2
         self.spline_coefficients_ = _cubic_pieces(knots, self.knot_log_odds_, bends)
 
-    def _best_penalty(self, fit, basis, log_odds, labels, sample_weight):
+    def _best_penalty(self, fit, basis, near, log_odds, labels, sample_weight):
         """Return the roughness penalty that predicts best, and the coefficients (d,) of
         its fit.
 
-        `fit` is a `_PenalisedSpline`, `basis` the `_NaturalSplines`.
+        `fit` is a `_PenalisedSpline`, `basis` the `_NaturalSplines`. `near` are
+        coefficients (d,) to start from if the penalty is given, or None.
         """
         features = basis.features(log_odds)
 
@@ -238,7 +267,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
         if self.roughness_penalty is not None:
             penalty = float(self.roughness_penalty)
-            coef = fit(features_of, labels, sample_weight, penalty, near=None)
+            coef = fit(features_of, labels, sample_weight, penalty, near)
             return penalty, coef
         coef = None
         least_loss = np.inf
@@ -253,12 +282,21 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
                 best = (float(penalty), coef)
         return best
 
+    @property
+    def _is_nearly_known(self):
+        """Whether a spline with the same roughness penalty is near the one to be
+        found.
+        """
+        return self._start is not None and self.roughness_penalty is not None
+
     def _predict_binary(self, log_odds):
+        return clip_probability(expit(self._calibrated_log_odds(log_odds)))
+
+    def _calibrated_log_odds(self, log_odds):
         # Beyond the outer knots the map is straight: it follows the tangent there.
         inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
         spline = self._spline
-        calibrated = spline(inside) + spline(inside, 1) * (log_odds - inside)
-        return clip_probability(expit(calibrated))
+        return spline(inside) + spline(inside, 1) * (log_odds - inside)
 
     def _map(self, log_odds):
         """Return the node of the cubic pieces, and of the tangents beyond the outer

@@ -130,6 +130,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     _needs_classes = "two"
     # Where an inverse temperature is sought from; None means from a sample of the rows.
     _start = None
+    # Whether it is a stack's member of one fold, which need not tell its temperature.
+    _only_forecasts = False
 
     _attributes = {
         **ClippedRecalibrator._attributes,
@@ -186,7 +188,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         """Fit, and set `plain_temperature_` as well: that without a floor."""
         super()._fit_encoded(scores, codes, sample_weight, floor)
         self.plain_temperature_ = self.temperature_
-        if self.clip_ not in (0, PROBABILITY_CLIP):
+        if self.clip_ not in (0, PROBABILITY_CLIP) and not self._only_forecasts:
             # What divides the logits above a floor is no temperature of the logits
             # themselves.
             codes = codes.astype(np.intp, copy=False)
