@@ -40,7 +40,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
@@ -326,6 +326,7 @@ def run(cell, forms, rows, options):
             continue
         names = vars(skcalib) | {
             "CalibratedClassifierCV": CalibratedClassifierCV,
+            "StratifiedKFold": StratifiedKFold,
             "clone": clone,
         }
         model = eval(expression, names | {"model": FittedOnce(clone(_MODELS[name]))})
