@@ -2,7 +2,7 @@
 
 The first table is the README's own example, a boosted model for two classes, over many
 random splits. The second summarises whole estimators from the file that
-``python -m benchmarks.whole_estimators --results FILE.csv --cells middle`` fills; the
+``python -m benchmarks.whole_estimators --results FILE.csv`` fills; the
 copy beside this module is the one that the README quotes.
 """
 
