@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.fixes import parse_version
 
+from benchmarks import best_afterwards
 from benchmarks.whole_estimators import FittedOnce, cells, main, z_statistic
 
 
@@ -110,3 +111,18 @@ def test_there_are_ten_models_and_ten_data_sets():
     assert {rows for _, _, rows, _ in found} == {0, 100, 300, 1000, 5000, 20_000}
     Options.cells = "small"
     assert len(cells(Options)) == 35
+
+
+def test_the_best_afterwards_is_compared_with_a_second_fit_of_itself():
+    """The first form is best in both cases; its second fit is better in one."""
+    six = list(best_afterwards._SKLEARN_FORMS)
+    cases = {}
+    for case, second in enumerate((0.3, 0.5)):
+        cases[case] = dict.fromkeys(six, 0.6) | {six[0]: 0.4, "ours": 0.2}
+        cases[case] |= dict.fromkeys(best_afterwards._AGAIN, 0.7)
+        cases[case][f"{six[0]}, again"] = second
+        cases[case][f"{six[1]}, again"] = 0.1
+    ahead = best_afterwards.shares_ahead(cases)
+    assert ahead["the default"] == ahead[f"{six[1]}, again"] == 1
+    assert ahead["the form that was best, again"] == ahead[f"{six[0]}, again"] == 0.5
+    assert ahead[f"{six[2]}, again"] == 0
