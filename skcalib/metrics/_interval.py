@@ -146,6 +146,12 @@ def calibration_error_interval(
     Bins that depend on the labels are treated as fixed, except for those of the sweep,
     which are recomputed for each draw.
 
+    Several labels per row are drawn with the dependence that the data show. Shifts of
+    each label, and of all labels alike, are then used as d as well. With ten labels of
+    event frequency s^1.5 and pairwise correlation .6 (on the scale of a normal
+    variable), 100 samples and ten bins each, 90 % intervals covered .89 (norm 2) and
+    .93 (norm 1) in 150 data sets; with a correlation of .9, they covered .83 and .90.
+
     In simulations at level .9, it covers in 88 to 98 % of data sets, with 1 to 50 bins
     and 60 to 1,500 rows. A plugin error of norm 1 is covered in 82 % if one of 15 bins
     contains the whole deviation.
