@@ -430,14 +430,14 @@ def test_rejects_only_where_the_statement_given_the_scores_is_exact():
 
 
 def test_labels_have_no_say_in_the_start():
-    from skcalib.decisions._search import AcceptedSets, Goal, guided_starts
+    from skcalib.decisions._search import AcceptedSets, Guarantee, guided_starts
 
     grid = check_thresholds(None)
     starts = set()
     for seed in range(5):
         wrong = np.random.default_rng(seed).random(600) < 0.3
         sets = AcceptedSets.from_rows(SCORES, wrong, grid)
-        starts.add(tuple(guided_starts([Goal("precision", 0.1)], sets, 600, 0.1)))
+        starts.add(tuple(guided_starts([Guarantee("precision", 0.1)], sets, 600, 0.1)))
     assert len(starts) == 1
 
 

@@ -275,9 +275,9 @@ class CertifiedThreshold(ResultTable):
         for promise, target in promises:
             _, clause, *_ = PROMISES[promise]
             clauses.append(clause.format(target=level_words(target)))
-        # Without the first letter, which is small within a sentence.
+        # What follows "With" or "with" in both sentences below.
         guaranteed = (
-            f"ith {level} confidence (right for at least {level} of calibration"
+            f"{level} confidence (right for at least {level} of calibration"
             f" samples), {' and '.join(clauses)}."
         )
         if self.found:
@@ -285,14 +285,14 @@ class CertifiedThreshold(ResultTable):
             rule, *_ = PROMISES[first_promise]
             lines = [
                 rule.format(t=shown_threshold(self.threshold)),
-                f"W{guaranteed}",
+                f"With {guaranteed}",
                 self._seen(),
             ]
         else:
             lines = [
                 f"No threshold is found on these {self.n_samples:,} rows, so that no"
                 " row is accepted.",
-                f"The guarantee would be: w{guaranteed}",
+                f"The guarantee would be: with {guaranteed}",
                 self._why_not(),
             ]
         assumed = [f"- {sentence}" for sentence in self.assumptions]
@@ -305,13 +305,15 @@ class CertifiedThreshold(ResultTable):
         promises = as_tuple(self.promise)
         numbers_wrong = []
         for promise, number in zip(promises, as_tuple(self.n_wrong), strict=True):
+            # The last of the four texts of a guarantee is about its errors.
             *_, wrong = PROMISES[promise]
             phrase = wrong.format(w=f"{number:,}")
             if phrase not in numbers_wrong:
                 numbers_wrong.append(phrase)
         _, _, accepted, _ = PROMISES[promises[0]]
         accepted = accepted.format(share=percent_words(self.accepted, self.n_samples))
-        # "and ..." goes on with the accepted rows; the rest is about other rows.
+        # The errors of recall and accuracy are not among the accepted rows, of which
+        # the sentence speaks so far: a semicolon separates them.
         link = "; " if promises[0] in ("recall", "accuracy") else ", "
         clusters = ""
         if self.n_clusters is not None:
@@ -347,8 +349,9 @@ def shown_threshold(threshold):
     distance = min(threshold, 1 - threshold)
     if not 0 < distance < inf:
         return rounded(threshold)
-    n_decimals = 5 - floor(log10(distance))
-    return fixed(threshold, n_decimals).rstrip("0")
+    # The first digit that is not 0 is at this decimal; five more follow.
+    first_decimal = -floor(log10(distance))
+    return fixed(threshold, first_decimal + 5).rstrip("0")
 
 
 def deciding_scores(y_proba, promise, column=1):
@@ -356,9 +359,11 @@ def deciding_scores(y_proba, promise, column=1):
     the predicted class, or of the event (in this column of two), or the confidence.
     """
     if promise in ANSWERS:
+        # From two columns on, the largest probability of each row is returned as well.
         scores, _, largest = checked_scores(y_proba, name="y_proba", predict_from=2)
         if largest is not None:
             return largest
+        # A single column: the predicted class is the event or the other class.
         return np.maximum(scores[:, 0], 1 - scores[:, 0])
     name = "y_proba"
     most_columns = 2

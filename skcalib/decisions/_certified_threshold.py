@@ -30,7 +30,7 @@ from skcalib.decisions._same_rows import (
     SAME_ROWS,
     method_of_same_rows,
 )
-from skcalib.decisions._search import Goal, limit_of
+from skcalib.decisions._search import Guarantee, limit_of
 from skcalib.decisions._tests_of_sets import DecidedRows
 from skcalib.decisions._threshold_search import (
     MODEL,
@@ -214,13 +214,16 @@ def certified_threshold(
     >>> both.threshold, both.n_wrong
     (0.424, (314, 179))
     """  # noqa: E501
-    goals = check_goals(promise, target)
-    checked = scores_and_errors(y_true, y_proba, goals[0].promise, pos_label, labels)
+    guarantees = check_guarantees(promise, target)
+    checked = scores_and_errors(
+        y_true, y_proba, guarantees[0].promise, pos_label, labels
+    )
     if np.ndim(y_proba) == 1:
-        _hint_at_correctness(checked[0], goals[0].promise)
+        data, _, _ = checked
+        _hint_at_correctness(data, guarantees[0].promise)
     return certify(
         checked,
-        goals,
+        guarantees,
         target,
         confidence_level,
         thresholds=thresholds,
@@ -232,7 +235,7 @@ def certified_threshold(
 
 def certify(
     checked,
-    goals,
+    guarantees,
     target,
     confidence_level,
     *,
@@ -243,21 +246,23 @@ def certify(
 ):
     """Return the `CertifiedThreshold` for checked rows.
 
-    `checked` is what `scores_and_errors` returned, `goals` is a list of `Goal` and
-    `target` what the user gave for them; the other arguments are those of
-    `certified_threshold`.
+    `checked` is what `scores_and_errors` returned, `guarantees` is a list of
+    `Guarantee` objects and `target` what the user gave for them; the other arguments
+    are those of `certified_threshold`.
     """
     data, scores, is_error = checked
     level = 1 - check_confidence_level(confidence_level)
-    promises = [goal.promise for goal in goals]
-    is_alone = len(goals) == 1
+    promises = [guarantee.promise for guarantee in guarantees]
+    is_alone = len(guarantees) == 1
     is_ordered = is_alone and promises[0] in _ORDERED
     if is_ordered and not (thresholds is None and start is None):
         raise ValueError(
             f"promise={promises[0]!r} is decided by the scores of one class: leave"
             " thresholds and start out."
         )
-    # Whether the event is the smaller label, whose column of two is the first.
+    # Whether the event is the smaller of both labels, whose probability is then in the
+    # first of two columns. `classes` holds the event last; it may hold None if only
+    # the label of the event is known.
     is_descending = (
         data.is_binary
         and data.classes[0] is not None
@@ -290,10 +295,10 @@ def certify(
             " leave it out."
         )
     if is_ordered and rows.clusters is None:
-        return threshold_by_order(rows, goals[0], fields, level, assumption)
+        return threshold_by_order(rows, guarantees[0], fields, level, assumption)
     return threshold_by_search(
         rows,
-        goals,
+        guarantees,
         fields,
         level,
         thresholds,
@@ -405,9 +410,9 @@ def certified_abstention(
         "n_samples": len(scores),
         "n_clusters": rows.n_clusters,
     }
-    goals = [Goal("abstention", max_error)]
+    guarantees = [Guarantee("abstention", max_error)]
     return threshold_by_search(
-        rows, goals, fields, level, thresholds, start, _MODEL_ALONE
+        rows, guarantees, fields, level, thresholds, start, _MODEL_ALONE
     )
 
 
@@ -422,20 +427,23 @@ def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
         y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
     )
     if promise in ANSWERS:
+        # Its scores are those of the predicted class, its labels say whether that is
+        # right.
         task = one_task(data, "top_label")
         return data, task.scores, ~task.labels
     check_one_event(data, f"promise={promise!r}")
+    # To accept is to predict the event: an error in samples without it.
     return data, data.scores, ~data.labels
 
 
-def check_goals(promise, target):
-    """Return the list of `Goal` for a guarantee and its target, or for a sequence of
-    each.
+def check_guarantees(promise, target):
+    """Return a list of `Guarantee` objects, from the name of a guarantee and its
+    target, or from a sequence of each.
     """
     if isinstance(promise, str):
         check_option(promise, "promise", OF_ONE_MODEL)
         target = check_number(target, "target", above=0, below=1)
-        return [Goal(promise, limit_of(promise, target))]
+        return [Guarantee(promise, limit_of(promise, target))]
     if not isinstance(promise, Sequence | np.ndarray) or len(promise) == 0:
         raise invalid(
             "promise", f"one of {', '.join(OF_ONE_MODEL)}, or a list", promise
@@ -444,19 +452,19 @@ def check_goals(promise, target):
         raise invalid("target", f"a list of {len(promise)} numbers", target)
     if len(set(promise)) < len(promise):
         raise invalid("promise", "a list of different guarantees", promise)
-    goals = []
+    guarantees = []
     for name, limit in zip(promise, target, strict=True):
         check_option(name, "promise", OF_ONE_MODEL)
         limit = check_number(limit, "target", above=0, below=1)
-        goals.append(Goal(name, limit_of(name, limit)))
-    kinds = {goal.promise in ANSWERS for goal in goals}
+        guarantees.append(Guarantee(name, limit_of(name, limit)))
+    kinds = {guarantee.promise in ANSWERS for guarantee in guarantees}
     if len(kinds) > 1:
         raise ValueError(
             f"promise must be all about answers ({', '.join(ANSWERS)}) or all about an"
             f" event ({', '.join(EVENTS)}), since one threshold makes one decision:"
             f" found {promise!r}."
         )
-    return goals
+    return guarantees
 
 
 def _hint_at_correctness(data, promise):

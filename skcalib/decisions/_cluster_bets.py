@@ -39,7 +39,11 @@ class Clusters:
 
 
 def log_wealths(excess, largest, limit):
-    """Return the logarithm of what each bet makes of 1.
+    """Return the logarithm of the wealth (n_bets,) to which bets of several sizes turn
+    a stake of 1.
+
+    A bet gains on each cluster with fewer errors than the limit allows, and loses on
+    the others: see `bet_pvalue`.
 
     Parameters
     ----------

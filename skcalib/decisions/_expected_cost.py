@@ -252,6 +252,8 @@ class ExpectedCostClassifier(WrappedClassifier):
             return proba @ _check_costs(self.cost_matrix, shape, self.classes_)
         by_row = (len(proba), *shape)
         costs = _check_costs(self.cost_matrix(X), by_row, self.classes_)
+        # For each row n and action a, the sum over the classes k of probability times
+        # cost.
         return np.einsum("nk,nka->na", proba, costs)
 
 

@@ -321,6 +321,7 @@ def net_benefit(
     counted_rows(data, weight_type)  # for its checks: weights enter cell by cell
     events = data.labels.astype(bool)
     places, against, is_same = _strategies(data, t, y_true, reference, options)
+    model_places, _ = places
     if data.sample_weight is None:
         weight = np.ones(len(events))
     else:
@@ -355,6 +356,8 @@ def net_benefit(
             out=effect,
             where=cells.variance > 0,
         )
+    # The critical values of a band are so high that the likelihood ratio must reject
+    # as well: `cautious`.
     low, high = cells.limits(z, np.maximum(effect, least), cautious=bool(simultaneous))
     estimate = cells.estimate
     # Where the model and the reference always do the same, the difference is 0 with
@@ -368,20 +371,23 @@ def net_benefit(
     if prevalence is not None:
         frequency = prevalence
     loss = harm / frequency if standardize else harm
+    (n_treated,) = reached(model_places, weight, len(t))
     return NetBenefit(
-        t,
-        estimate - loss,
-        low - loss,
-        high - loss,
-        _interventions_avoided(events, places[0], weight, t, harm, prevalence),
-        reached(places[0], weight, len(t))[0],
-        reasons.astype(str),
-        float(weight.sum()),
-        frequency,
-        against,
-        bool(standardize),
-        level,
-        bool(simultaneous),
+        thresholds=t,
+        net_benefit=estimate - loss,
+        low=low - loss,
+        high=high - loss,
+        interventions_avoided=_interventions_avoided(
+            events, model_places, weight, t, harm, prevalence
+        ),
+        n_treated=n_treated,
+        reason=reasons.astype(str),
+        n_samples=float(weight.sum()),
+        event_frequency=frequency,
+        reference=against,
+        standardize=bool(standardize),
+        confidence_level=level,
+        simultaneous=bool(simultaneous),
     )
 
 
@@ -393,8 +399,9 @@ def _strategies(data, thresholds, y_true, reference, options):
     places = _places(data, thresholds)
     if isinstance(reference, str):
         against = check_option(reference, "reference", ("none", "all"))
-        reached_by_all = 0 if against == "none" else len(thresholds)
-        return (places, np.full(len(places), reached_by_all)), against, False
+        # To treat everybody is to reach every threshold, to treat nobody to reach none.
+        n_reached = 0 if against == "none" else len(thresholds)
+        return (places, np.full(len(places), n_reached)), against, False
     other = check_scored_labels(y_true, reference, **options)
     is_same = np.array_equal(data.scores, other.scores)
     return (places, _places(other, thresholds)), "model", is_same
@@ -429,12 +436,20 @@ def _reasons(cells, weight, is_importance, cluster, is_against_model):
     """
     has_weight = weight > 0
     reasons = reasons_for_no_limits(
-        cells, weight[has_weight], is_importance, None, is_against_model
+        cells,
+        weight[has_weight],
+        is_importance=is_importance,
+        cluster=None,
+        is_paired=is_against_model,
     )
     if cluster is None:
         return reasons
     cluster_reasons = reasons_for_no_limits(
-        cells, weight[has_weight], False, cluster[has_weight], is_against_model
+        cells,
+        weight[has_weight],
+        is_importance=False,
+        cluster=cluster[has_weight],
+        is_paired=is_against_model,
     )
     return np.where(reasons == "", cluster_reasons, reasons)
 

@@ -11,7 +11,7 @@ from skcalib.decisions._certified import CertifiedThreshold, deciding_scores
 from skcalib.decisions._cluster_bets import bet_pvalue, log_wealths
 from skcalib.decisions._search import (
     AcceptedSets,
-    Goal,
+    Guarantee,
     check_thresholds,
     most_lenient,
     rows_needed,
@@ -162,6 +162,7 @@ def certified_routing(
         "assumptions": (_MODELS, independent, FIXED, exactness),
     }
     n_wrong = lost.n_wrong - gained.n_wrong
+    # One sequence of tests, from the strictest set on at the whole level.
     best = most_lenient(pvalue, lost.n_rows, [(0, level)])
     if best is not None:
         return found_at(fields, lost, best, [int(n_wrong[best])], float(pvalue[best]))
@@ -171,7 +172,7 @@ def certified_routing(
     if pvalue[0] > level:
         # The tests begin where the small model answers nothing, and nothing is lost.
         reason = "few_rows"
-    return none_found(fields, [Goal("routing", max_loss)], reason, n_needed)
+    return none_found(fields, [Guarantee("routing", max_loss)], reason, n_needed)
 
 
 def _answers(correct, name, n_rows):
@@ -189,7 +190,8 @@ def score_statistic(lost, gained, n, max_loss):
     """Return the score statistic of "the mean loss is `max_loss`" for numbers of lost
     and gained rows among n (Tango 1998, Statistics in Medicine 17).
     """
-    # The share of gains under the hypothesis is the root of a quadratic equation.
+    # The most likely share q of gains under the hypothesis is the positive root of
+    # 2 n q^2 + linear q - constant = 0.
     linear = (2 * n - (lost - gained)) * max_loss - (lost + gained)
     constant = gained * max_loss * (1 - max_loss)
     share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)
@@ -206,7 +208,9 @@ def unconditional_pvalue(statistic, n, max_loss):
     small statistics less probable, since the statistic grows with losses and falls with
     gains (Barnard's convexity): it need not be looked at.
     """
-    grid = np.geomspace(_FEWEST_GAINS, (1 - max_loss) / 2, _N_SHARES)
+    # Shares of gains and losses, q and q + max_loss, are at most 1 together.
+    largest_share = (1 - max_loss) / 2
+    grid = np.geomspace(_FEWEST_GAINS, largest_share, _N_SHARES)
     shares = np.append(0.0, grid)
     chances = [_chance(share, statistic, n, max_loss) for share in shares.tolist()]
     # Once more between the neighbours of the worst share.
@@ -215,6 +219,7 @@ def unconditional_pvalue(statistic, n, max_loss):
     above = shares[min(worst + 1, _N_SHARES)]
     between = np.linspace(below, above, _N_BETWEEN + 2)[1:-1]
     chances += [_chance(share, statistic, n, max_loss) for share in between.tolist()]
+    # The largest probability may lie between two shares that were tried: a margin.
     return min(max(chances) + _BETWEEN_SHARES, 1.0)
 
 

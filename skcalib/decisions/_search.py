@@ -76,7 +76,7 @@ class AcceptedSets(NamedTuple):
         whether their acceptance is an error, at increasing thresholds.
         """
         ordered, wrong = sorted_rows(scores, is_error)
-        thresholds = thresholds[::-1]
+        thresholds = thresholds[::-1]  # from strict to lenient
         # In the precision of the scores, as `scores >= float(threshold)` compares them:
         # the position of the lowest score of each set.
         first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
@@ -90,7 +90,7 @@ class AcceptedSets(NamedTuple):
         return cls(thresholds, n_rows, n_wrong, predicted)
 
 
-class Goal(NamedTuple):
+class Guarantee(NamedTuple):
     """A guarantee as a limit on an error rate.
 
     Attributes
@@ -117,6 +117,7 @@ class Goal(NamedTuple):
         """
         # Rows that would have been right to accept, and were not.
         missed = (n_all - all_wrong) - (n_rows - n_wrong)
+        # Trials that are the same for all sets get the shape of the sets by + 0.
         if self.promise == "recall":
             return n_all - all_wrong + 0 * n_rows, missed
         if self.promise == "false_positive_rate":
@@ -189,14 +190,24 @@ def guided_start(n_rows, power):
 
 
 def guided_starts(
-    goals, sets, n_all, level, *, of_other_rows=False, rows_per_unit=None, can_pass=None
+    guarantees,
+    sets,
+    n_all,
+    level,
+    *,
+    of_other_rows=False,
+    rows_per_unit=None,
+    can_pass=None,
 ):
-    """Return two starts with their levels: the set that the scores expect to pass, and
-    the first that can.
+    """Return two pairs (position among the sets, level) at which sequences of tests
+    start: the largest set that is likely to pass if the scores are right, with 3/4 of
+    the level, and the first set that can pass at all, with the rest.
+
+    A position is None where there is no such set.
 
     Parameters
     ----------
-    goals : list of Goal
+    guarantees : list of Guarantee
         What must hold at once.
     sets : AcceptedSets
         Sizes of the sets, and what the scores predict of them.
@@ -222,19 +233,23 @@ def guided_starts(
         rows_per_unit = 2 * rows_per_unit
         power_level = power_level / 5
     expected_wrong = sets.n_rows * sets.predicted
-    # For all goals: the smallest power of each set, and whether it has enough trials.
+    # The most lenient set, at threshold 0 unless the user left that out, stands for all
+    # samples.
+    expected_all_wrong = expected_wrong[-1]
+    # For all guarantees: the smallest power of each set, and whether it has enough
+    # trials.
     power = np.full(len(sets.n_rows), 1.0)
     are_enough = np.full(len(sets.n_rows), True)
-    for goal in goals:
-        trials, wrong = goal.counts(
-            sets.n_rows, expected_wrong, n_all, expected_wrong[-1]
+    for guarantee in guarantees:
+        trials, wrong = guarantee.counts(
+            sets.n_rows, expected_wrong, n_all, expected_all_wrong
         )
         rate = np.clip(wrong / np.maximum(trials, 1), 0, 1)
         n_units = np.rint(trials / rows_per_unit).astype(np.int64)
-        goal_power = predicted_power(n_units, rate, goal.limit, power_level)
-        power = np.minimum(power, goal_power)
+        guarantee_power = predicted_power(n_units, rate, guarantee.limit, power_level)
+        power = np.minimum(power, guarantee_power)
         # Without an error n trials pass if (1 - limit)^n is at most the level.
-        fewest = log(insured_level(level)) / log1p(-goal.limit)
+        fewest = log(second_start_level(level)) / log1p(-guarantee.limit)
         if of_other_rows:
             # The number of trials here varies: two standard deviations more.
             fewest += 2 * fewest**0.5
@@ -244,12 +259,12 @@ def guided_starts(
     first = int(np.argmax(are_enough)) if are_enough.any() else None
     return [
         (guided_start(sets.n_rows, power), _GUIDED * level),
-        (first, insured_level(level)),
+        (first, second_start_level(level)),
     ]
 
 
-def insured_level(level):
-    """Return the part of a level for the second of two guided starts."""
+def second_start_level(level):
+    """Return the part of a level for the second of the two `guided_starts`."""
     return (1 - _GUIDED) * level
 
 
@@ -261,7 +276,8 @@ def most_lenient(pvalue, n_rows, starts):
     pairs of a position (or None) and a level. From each start the sets are tested while
     p-values are within the level. This fixed sequence needs no correction for the
     number of thresholds, since an error is made only if the first set that breaks the
-    guarantee passes. Of thresholds that accept the same rows the strictest is returned.
+    guarantee passes. If several sequences find a threshold, the one that accepts most
+    rows counts; of thresholds that accept the same rows the strictest is returned.
     """
     best = None
     for start, level in starts:

@@ -46,7 +46,7 @@ class DecidedRows(NamedTuple):
 
 
 class SetTests:
-    """P-values of "accepting this set breaks a goal", for nested sets.
+    """P-values of "accepting this set breaks a guarantee", for nested sets.
 
     Parameters
     ----------
@@ -59,49 +59,55 @@ class SetTests:
     def __init__(self, rows, sets):
         self.rows = rows
         self.sets = sets
+        # Number of samples, and number of errors if all of them were accepted.
         self.n_all = len(rows.scores)
         self.all_wrong = int(np.count_nonzero(rows.is_error))
-        self._by_goal = {}
+        # The `_Bets` of each guarantee that were computed so far.
+        self._by_guarantee = {}
 
-    def counts(self, goal):
-        """Return the trials of each set for a goal, and the errors among them,
+    def counts(self, guarantee):
+        """Return the trials of each set for a guarantee, and the errors among them,
         (n_sets,) each.
         """
-        return goal.counts(
+        return guarantee.counts(
             self.sets.n_rows, self.sets.n_wrong, self.n_all, self.all_wrong
         )
 
-    def n_errors(self, goal):
-        """Return the number of errors of each set for a goal, (n_sets,)."""
-        _, errors = self.counts(goal)
+    def n_errors(self, guarantee):
+        """Return the number of errors of each set for a guarantee, (n_sets,)."""
+        _, errors = self.counts(guarantee)
         return errors
 
-    def pvalue(self, goals, *, without_errors=False):
-        """Return the largest p-value over several goals for each set, (n_sets,); with
-        `without_errors` the smallest possible one, that of sets without an error.
+    def pvalue(self, guarantees, *, without_errors=False):
+        """Return the largest p-value over several guarantees for each set, (n_sets,);
+        with `without_errors` the smallest possible one, that of sets without an error.
         """
         pvalue = np.zeros(len(self.sets.n_rows))
-        for goal in goals:
+        for guarantee in guarantees:
             if self.rows.clusters is None:
-                trials, n_wrong = self.counts(goal)
+                trials, n_wrong = self.counts(guarantee)
                 if without_errors:
                     n_wrong = np.zeros_like(n_wrong)
-                goal_pvalue = binomial_pvalue(n_wrong, trials, goal.limit)
+                guarantee_pvalue = binomial_pvalue(n_wrong, trials, guarantee.limit)
             else:
-                bets = self._bets(goal)
-                goal_pvalue = bets.least if without_errors else bets.pvalue
-            pvalue = np.maximum(pvalue, goal_pvalue)
+                bets = self._bets(guarantee)
+                guarantee_pvalue = bets.least if without_errors else bets.pvalue
+            pvalue = np.maximum(pvalue, guarantee_pvalue)
         return pvalue
 
-    def n_needed(self, goals, level):
+    def n_needed(self, guarantees, level):
         """Return about how many samples would be enough at the error rates seen here,
         None if no number would.
         """
         if self.rows.clusters is None:
-            counts = [(*self.counts(goal), goal.limit) for goal in goals]
+            counts = [
+                (*self.counts(guarantee), guarantee.limit) for guarantee in guarantees
+            ]
             return rows_needed(self.n_all, counts, level)
-        # The log wealth that the best set reaches for all goals.
-        smallest_growth = np.min([self._bets(goal).growth for goal in goals], axis=0)
+        # The log wealth that the best set reaches for all guarantees.
+        smallest_growth = np.min(
+            [self._bets(guarantee).growth for guarantee in guarantees], axis=0
+        )
         growth = smallest_growth.max()
         needed_growth = -np.log(level)
         # Growth of a thousandth of what is needed may be chance alone.
@@ -110,15 +116,15 @@ class SetTests:
         # 2 more, since the mean over the bets is a fraction of the wealth of the best.
         return max(self.n_all + 1, ceil(self.n_all * (needed_growth + 2) / growth))
 
-    def _bets(self, goal):
-        """Return the `_Bets` of a goal, which are computed once."""
-        if goal not in self._by_goal:
-            self._by_goal[goal] = self._computed_bets(goal)
-        return self._by_goal[goal]
+    def _bets(self, guarantee):
+        """Return the `_Bets` of a guarantee, which are computed once."""
+        if guarantee not in self._by_guarantee:
+            self._by_guarantee[guarantee] = self._computed_bets(guarantee)
+        return self._by_guarantee[guarantee]
 
-    def _computed_bets(self, goal):
-        """Return the `_Bets` of a goal, from the numbers of accepted rows and of errors
-        in each cluster.
+    def _computed_bets(self, guarantee):
+        """Return the `_Bets` of a guarantee, from the numbers of accepted rows and of
+        errors in each cluster.
         """
         clusters = self.rows.clusters
         largest = int(clusters.sizes.max())
@@ -140,12 +146,12 @@ class SetTests:
                 code[added], weights=wrong[added], minlength=len(accepted)
             )
             before = size
-            trials, n_wrong = goal.counts(
+            trials, n_wrong = guarantee.counts(
                 accepted, accepted_wrong, clusters.sizes, all_wrong
             )
-            allowed = goal.limit * trials
-            observed = log_wealths(n_wrong - allowed, largest, goal.limit)
-            without_errors = log_wealths(-allowed, largest, goal.limit)
+            allowed = guarantee.limit * trials
+            observed = log_wealths(n_wrong - allowed, largest, guarantee.limit)
+            without_errors = log_wealths(-allowed, largest, guarantee.limit)
             by_size[:, size] = (
                 bet_pvalue(observed),
                 bet_pvalue(without_errors),
@@ -155,8 +161,9 @@ class SetTests:
 
 
 class _Bets(NamedTuple):
-    """Results of bets against "this set breaks the goal", (n_sets,) each: the p-value,
-    its smallest possible value, and the logarithm of the wealth of the best bet.
+    """Results of bets against "this set breaks the guarantee", (n_sets,) each: the
+    p-value, its smallest possible value, and the logarithm of the wealth of the best
+    bet.
     """
 
     pvalue: np.ndarray

@@ -14,9 +14,9 @@ from skcalib.decisions._search import (
     AcceptedSets,
     check_thresholds,
     guided_starts,
-    insured_level,
     most_errors,
     most_lenient,
+    second_start_level,
 )
 from skcalib.decisions._tests_of_sets import SetTests
 from skcalib.guarantees._certificate import INDEPENDENT_ROWS
@@ -63,7 +63,7 @@ _NOT_EXACT = (
 )
 
 
-def threshold_by_order(rows, goal, fields, level, assumption):
+def threshold_by_order(rows, guarantee, fields, level, assumption):
     """Return the `CertifiedThreshold` for recall or the false-positive rate, which
     depend on one class only: an order statistic of its scores.
 
@@ -71,25 +71,29 @@ def threshold_by_order(rows, goal, fields, level, assumption):
     `assumption` the sentence about the map.
     """
     scores = rows.scores
-    is_recall = goal.promise == "recall"
+    is_recall = guarantee.promise == "recall"
     in_class = ~rows.is_error if is_recall else rows.is_error
     name = "events" if is_recall else "rows without the event"
     class_scores = np.sort(scores[in_class])
     if len(class_scores) == 0:
+        rate = guarantee.promise.replace("_", " ")
         raise ValueError(
-            f"y_true has no {name}: the {goal.promise.replace('_', ' ')} cannot be seen"
-            " on these rows."
+            f"y_true has no {name}: the {rate} cannot be seen on these rows."
         )
     # This number of rows of the class may lie on the wrong side of the threshold, -1 if
     # even 0 would not pass.
-    most = most_errors(len(class_scores), goal.limit, level).item()
+    most = most_errors(len(class_scores), guarantee.limit, level).item()
     threshold = inf
     if most >= 0 and is_recall:
+        # The `most` events with the lowest scores are missed.
         threshold = float(class_scores[most])
     elif most >= 0:
+        # The `most` rows of the class with the highest scores are accepted: the
+        # threshold is the lowest score of any row above the next one.
         above = scores[scores > class_scores[-1 - most]]
         threshold = float(above.min(initial=inf))
     accepted = scores >= threshold
+    # Events should be accepted, rows without the event should not.
     is_wrong_side = in_class & (accepted != is_recall)
     reason = None
     n_needed = None
@@ -97,12 +101,12 @@ def threshold_by_order(rows, goal, fields, level, assumption):
         reason = "few_rows"
         share = len(class_scores) / len(scores)
         # Without an error n rows pass if (1 - limit)^n <= level.
-        n_needed = ceil(log(level) / log1p(-goal.limit) / share)
+        n_needed = ceil(log(level) / log1p(-guarantee.limit) / share)
     elif threshold == inf:
         reason = "rates"
     pvalue = 1.0
     if reason is None:
-        pvalue = float(bdtr(most, len(class_scores), goal.limit))
+        pvalue = float(bdtr(most, len(class_scores), guarantee.limit))
     exactness = _EXACT.format(
         reason=f"the threshold is an order statistic of the scores of the {name}"
     )
@@ -123,16 +127,24 @@ def threshold_by_order(rows, goal, fields, level, assumption):
 
 
 def threshold_by_search(
-    rows, goals, fields, level, thresholds, start, assumption, *, uses_same_rows=False
+    rows,
+    guarantees,
+    fields,
+    level,
+    thresholds,
+    start,
+    assumption,
+    *,
+    uses_same_rows=False,
 ):
     """Return the `CertifiedThreshold` with the most lenient threshold that passes the
-    tests of all goals.
+    tests of all guarantees.
 
     Parameters
     ----------
     rows : DecidedRows
         All samples.
-    goals : list of Goal
+    guarantees : list of Guarantee
         The guarantees.
     fields : dict
         The fields of the result that are known.
@@ -145,7 +157,7 @@ def threshold_by_search(
     uses_same_rows : bool, default=False
         Whether the map was fitted to the same rows.
     """
-    promises = [goal.promise for goal in goals]
+    promises = [guarantee.promise for guarantee in guarantees]
     if uses_same_rows and thresholds is None:
         # With every score as a threshold, the sets of accepted rows are the same for
         # all maps that keep the order of the rows.
@@ -164,25 +176,26 @@ def threshold_by_search(
         start = grid[max(n_up_to - 1, 0)]
         is_guided = False
     if start is not None and np.ndim(start) == 0:
+        # A fixed start is the strictest threshold that is tested.
         start = check_number(start, "start", at_least=0, at_most=1)
         grid = np.union1d(grid[grid < start], start)
         from_strictest = True
-    strict_goals, recall_goals = _by_direction(goals)
-    if strict_goals and recall_goals:
+    strict_guarantees, recall_guarantees = _by_direction(guarantees)
+    if strict_guarantees and recall_guarantees:
         level /= 2
     tests = SetTests(rows, rows.sets(grid))
     # Pairs of a position among the sets where a sequence of tests starts, and its
     # level.
     starts = [(0, level)]
-    if strict_goals and not from_strictest:
+    if strict_guarantees and not from_strictest:
         other_scores = None
         if start is not None:
             other_scores = deciding_scores(start, promises[0], fields.get("column", 1))
-        starts = _guided(tests, strict_goals, level, other_scores)
-    if strict_goals and uses_same_rows and is_guided:
+        starts = _guided(tests, strict_guarantees, level, other_scores)
+    if strict_guarantees and uses_same_rows and is_guided:
         # The scores must not guide the search: it starts at the first set that can
         # pass.
-        least = tests.pvalue(strict_goals, without_errors=True)
+        least = tests.pvalue(strict_guarantees, without_errors=True)
         can_pass = np.flatnonzero(least <= level)
         first = int(can_pass[0]) if len(can_pass) > 0 else None
         starts = [(first, level)]
@@ -194,7 +207,7 @@ def threshold_by_search(
     if rows.clusters is not None:
         independent = CLUSTERED.format(most=rows.clusters.sizes.max())
     fields = fields | {"assumptions": (assumption, independent, FIXED, exactness)}
-    return _searched(tests, goals, starts, fields)
+    return _searched(tests, guarantees, starts, fields)
 
 
 def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
@@ -212,14 +225,19 @@ def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
     return _EXACT.format(reason=_FIXED_START)
 
 
-def _guided(tests, goals, level, other_scores):
-    """Return the pairs of a start and its level that the scores suggest: those of the
-    samples, or of other samples, (n_other,), if these are given.
+def _guided(tests, guarantees, level, other_scores):
+    """Return two pairs (position among the sets, level) at which sequences of tests
+    start, as `guided_starts` finds them.
+
+    Only scores decide, no labels: those of the samples, or those of other samples,
+    (n_other,), if these are given.
     """
     sets = tests.sets
     if other_scores is not None:
         # The numbers of rows that are expected at or above each threshold.
         no_errors = np.zeros(len(other_scores), dtype=bool)
+        # The sets hold their thresholds in decreasing order; `from_rows` takes them in
+        # increasing order.
         other_sets = AcceptedSets.from_rows(
             other_scores, no_errors, sets.threshold[::-1]
         )
@@ -229,73 +247,79 @@ def _guided(tests, goals, level, other_scores):
     clusters = tests.rows.clusters
     if clusters is None:
         return guided_starts(
-            goals, sets, tests.n_all, level, of_other_rows=other_scores is not None
+            guarantees, sets, tests.n_all, level, of_other_rows=other_scores is not None
         )
-    least = tests.pvalue(goals, without_errors=True)
+    least = tests.pvalue(guarantees, without_errors=True)
     return guided_starts(
-        goals,
+        guarantees,
         sets,
         tests.n_all,
         level,
         rows_per_unit=clusters.rows_per_unit,
-        can_pass=least <= insured_level(level),
+        can_pass=least <= second_start_level(level),
     )
 
 
-def _searched(tests, goals, starts, fields):
+def _searched(tests, guarantees, starts, fields):
     """Return the `CertifiedThreshold` with the most lenient threshold that passes for
-    all goals, or with the reason why there is none.
+    all guarantees, or with the reason why there is none.
 
     `tests` are the `SetTests`, `starts` pairs of a position among the sets (or None)
     and a level, `fields` the known fields of the result.
     """
     sets = tests.sets
-    strict_goals, recall_goals = _by_direction(goals)
+    strict_guarantees, recall_guarantees = _by_direction(guarantees)
+    # The largest level at which a set is tested.
     level = max(level for _, level in starts)
-    strict_pvalue = tests.pvalue(strict_goals)
-    recall_pvalue = tests.pvalue(recall_goals)
-    # Positions among the sets: the most lenient one that passes for the strict goals,
-    # the strictest one that passes for recall.
+    strict_pvalue = tests.pvalue(strict_guarantees)
+    recall_pvalue = tests.pvalue(recall_guarantees)
+    # Positions among the sets: the most lenient one that passes for the strict
+    # guarantees, the strictest one that passes for recall.
     best = None
     strictest = None
-    if strict_goals:
+    if strict_guarantees:
         best = most_lenient(strict_pvalue, sets.n_rows, starts)
-    if recall_goals:
+    if recall_guarantees:
+        # Recall has one sequence only, which gets the level of all starts.
         total = sum(level for _, level in starts)
         strictest = _strictest(recall_pvalue, sets.n_rows, total)
-    if not strict_goals:
+    if not strict_guarantees:
         best = strictest
     pvalue = np.maximum(strict_pvalue, recall_pvalue)
-    if strict_goals and recall_goals and best is not None:
+    if strict_guarantees and recall_guarantees and best is not None:
         # Both directions have half of the level: Bonferroni.
         pvalue = np.minimum(2 * pvalue, 1.0)
         if strictest is None:
             best = None
         elif sets.n_rows[best] < sets.n_rows[strictest]:
-            return none_found(fields, goals, "together")
+            return none_found(fields, guarantees, "together")
     if best is not None:
-        n_wrong = [int(tests.n_errors(goal)[best]) for goal in goals]
+        n_wrong = [int(tests.n_errors(guarantee)[best]) for guarantee in guarantees]
         return found_at(fields, sets, best, n_wrong, float(pvalue[best]))
     # Why nothing was found.
-    least = tests.pvalue(goals, without_errors=True)
-    n_needed = tests.n_needed(goals, min(level for _, level in starts))
+    least = tests.pvalue(guarantees, without_errors=True)
+    n_needed = tests.n_needed(guarantees, min(level for _, level in starts))
     if least.min() > level:
-        return none_found(fields, goals, "few_rows", n_needed)
+        return none_found(fields, guarantees, "few_rows", n_needed)
     if (pvalue <= level).any():
         # A set would pass, but no sequence of tests reaches it.
         reason = "start" if len(starts) > 1 else "sequence"
-        return none_found(fields, goals, reason)
+        return none_found(fields, guarantees, reason)
     reason = "rates" if n_needed is None else "margin"
-    return none_found(fields, goals, reason, n_needed)
+    return none_found(fields, guarantees, reason, n_needed)
 
 
-def _by_direction(goals):
-    """Return two lists of goals: those that are tested from strict to lenient
+def _by_direction(guarantees):
+    """Return two lists of guarantees: those that are tested from strict to lenient
     thresholds, and recall, which is tested from lenient to strict.
     """
-    strict_goals = [goal for goal in goals if goal.promise != "recall"]
-    recall_goals = [goal for goal in goals if goal.promise == "recall"]
-    return strict_goals, recall_goals
+    strict_guarantees = [
+        guarantee for guarantee in guarantees if guarantee.promise != "recall"
+    ]
+    recall_guarantees = [
+        guarantee for guarantee in guarantees if guarantee.promise == "recall"
+    ]
+    return strict_guarantees, recall_guarantees
 
 
 def _strictest(pvalue, n_rows, level):
@@ -316,7 +340,7 @@ def _strictest(pvalue, n_rows, level):
 def found_at(fields, sets, best, n_wrong, pvalue):
     """Return the `CertifiedThreshold` at the position `best` among the sets.
 
-    `fields` are the other fields, `n_wrong` a list with a number for each goal.
+    `fields` are the other fields, `n_wrong` a list with a number for each guarantee.
     """
     return CertifiedThreshold(
         **fields,
@@ -327,7 +351,7 @@ def found_at(fields, sets, best, n_wrong, pvalue):
     )
 
 
-def none_found(fields, goals, reason, n_needed=None):
+def none_found(fields, guarantees, reason, n_needed=None):
     """Return the `CertifiedThreshold` that accepts no row, with a key of the reasons
     and the number of rows that would be enough, if that is known.
     """
@@ -335,7 +359,7 @@ def none_found(fields, goals, reason, n_needed=None):
         **fields,
         threshold=inf,
         n_accepted=0,
-        n_wrong=(0,) * len(goals) if len(goals) > 1 else 0,
+        n_wrong=(0,) * len(guarantees) if len(guarantees) > 1 else 0,
         pvalue=1.0,
         reason=reason,
         n_needed=n_needed,

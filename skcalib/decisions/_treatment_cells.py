@@ -68,7 +68,9 @@ class TreatmentCells(NamedTuple):
         return gained / (self._label_weight() @ self.base)
 
     def _label_weight(self):
-        """Return the weight of the rows with each label, (m, 2), positive."""
+        """Return the weight of the rows with each label, (m, 2): positive even without
+        rows, since it is divided by.
+        """
         return np.maximum(self.weight.sum(axis=2), 1e-300)
 
     @property
@@ -113,15 +115,18 @@ class TreatmentCells(NamedTuple):
         return np.column_stack((for_model, against))
 
     def limits(self, z, design_effect, *, cautious):
-        """Return the score limits of the net benefit, for critical values z (m,).
+        """Return the lower and the upper score limit of the net benefit, (m,) each, for
+        critical values z (m,); `cautious` also asks the likelihood ratio, as
+        `score_limits` says.
 
         Rows of a cell with weights are worth n = (sum w)^2 / sum w^2 rows of weight k =
         sum w^2 / sum w each, so that n k and n k^2 are the sums of w and w^2. An empty
         cell takes the k of its label. The numbers of samples are divided by the design
         effect of clusters.
 
-        A cell that holds light rows alone could hold a heavy one: beside it stands an
-        empty cell with the k of all rows of its difference, whatever their label.
+        A cell in which only light rows were seen could hold a heavy one as well. So
+        each cell gets a second one beside it, without rows, whose k is that of all rows
+        with the same difference, whatever their label.
         """
         weight = self.weight
         squares = self.squares
@@ -166,7 +171,7 @@ class TreatmentCells(NamedTuple):
         `counts`, `size` and `possible` are numbers of rows, k and whether a cell can
         have rows, (m, 2, 6); see `limits`.
         """
-        # Squared distances from the estimate to both limits.
+        # Squared distances from the estimate to both limits, summed over both labels.
         below = 0.0
         above = 0.0
         for label in (0, 1):
@@ -230,7 +235,8 @@ def cell_sums(events, places, weight, n_thresholds):
 
 def unit_residuals(cells, events, places, weight, squares, cluster):
     """Return the sums of influences over independent units, (n_units, m), their degrees
-    of freedom (m,), infinite without clusters, and the least design effect of clusters.
+    of freedom (m,), infinite without clusters, and the least design effect of clusters
+    (m,): that which the dependence within clusters implies.
 
     A unit is a cluster, whose sums are scaled up as in the estimator CR3; or, without
     clusters, all rows with the same label and treatments at all thresholds.
@@ -273,7 +279,9 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
         sums -= total * cells.offset[:, label]
     if cluster is None:
         return sums, np.full(m, np.inf), np.ones(m)
-    mass, squared_mass = cluster_masses(weight, squares is not weight, cluster)
+    # Only importance weights have squares of their own.
+    is_importance = squares is not weight
+    mass, squared_mass = cluster_masses(weight, is_importance, cluster)
     masses = mass, squared_mass, cells.row_variance
     _, degrees = cluster_variance(sums, *masses)
     least_effect, degrees_if_alike = alike_design(sums, *masses)
@@ -305,6 +313,8 @@ def critical_values(residuals, degrees, level, n_draws, rng):
     for draw in range(n_draws):
         deviation = rng.standard_normal(len(scaled)) @ scaled
         largest[draw] = np.abs(deviation).max()
+    # All intervals become wider by the same factor: the quantile of the largest
+    # deviation over the normal quantile of a single interval.
     return z * max(np.quantile(largest, level) / ndtri(tail), 1.0)
 
 

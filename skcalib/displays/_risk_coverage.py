@@ -14,7 +14,7 @@ from skcalib._intervals import binomial_interval
 from skcalib._verdicts import level_words, percent_words, rounded
 from skcalib.decisions._certified_threshold import (
     certify,
-    check_goals,
+    check_guarantees,
     scores_and_errors,
 )
 from skcalib.decisions._search import AcceptedSets
@@ -210,7 +210,7 @@ class RiskCoverageDisplay(FromEstimator):
             if target is not None:
                 certified = certify(
                     checked,
-                    check_goals(promise, target),
+                    check_guarantees(promise, target),
                     target,
                     confidence_level,
                     **options,

@@ -220,7 +220,7 @@ def calibration_by_cluster(
     check_one_event(data, "calibration by cluster")
     names, codes = check_groups(clusters, len(data.scores), name="clusters")
     refuse_measurements(names, "clusters")
-    rows = data.kept
+    rows = data.kept  # positions of the samples with positive weight
     codes = codes[rows]
     present = np.unique(codes)
     weight = data.sample_weight
@@ -297,6 +297,7 @@ class _ClusterFit:
         self.scores = scores
         self.labels = labels
         self.weight = weight
+        # The normal quantile of two-sided intervals.
         self.z = ndtri((1 + level) / 2)
         self.n = weight.sum()
         self.n_events = weight @ labels
@@ -337,7 +338,8 @@ class _ClusterFit:
             frequency = expit(self.log_odds + self._shift())
         # of the logarithm, by the delta method
         variance = self.weight @ (frequency * (1 - frequency)) / self.n_events**2
-        # Events that were all certain have none, which is no infinite weight.
+        # Where all events had score 1 the variance is 0. The cluster is then left out
+        # of the pooling, in which its weight would be infinite.
         if variance > 0:
             self.pooling["observed_expected"] = (np.log(ratio), variance)
         return ""

@@ -371,6 +371,7 @@ def compare(
         "clusters": cluster,
         "confidence_level": level,
         "n_resamples": n_resamples,
+        # One seed, so that all models are judged by the same draws.
         "random_state": check_random_state(random_state).randint(2**31),
     }
     comparison = _Comparison(y_true, models, data, reference, reading, options)
@@ -536,9 +537,12 @@ class _Comparison(NamedTuple):
         returns, for the name of a model, the `IntervalEstimate` of its difference from
         the reference and the p-value.
         """
+        # The function of the library, or of the user, and the options that a partial
+        # gives it.
         function, params = unwrapped_metric(metric, {})
         level = self.options["confidence_level"]
 
+        # Both functions take `means` and `intervals`, by model, from below.
         def paired(name):
             """Compare means row by row, or pair by pair."""
             return paired_difference(means[name], means[self.reference], level)
@@ -601,7 +605,8 @@ class _Comparison(NamedTuple):
         return intervals, means
 
     def _bootstrapped(self, metric):
-        """Return what `_method` does, by a basic bootstrap, for any function of labels
+        """Return the `IntervalEstimate` of the metric by model and a function for the
+        differences, as `_method` does: by a basic bootstrap, for any function of labels
         and probabilities.
         """
         metric_of = {}
@@ -661,7 +666,8 @@ class _Comparison(NamedTuple):
             unit = np.arange(len(data.scores))
         mass = np.bincount(unit, data.sample_weight)
         names, unit = np.unique(unit, return_inverse=True)
-        # One entry for each binary problem, the classes of a marginal error.
+        # The parts of three lists, one for each binary problem: a class of a marginal
+        # error, else the only one.
         means = []
         influences = []
         sums = []
@@ -673,6 +679,7 @@ class _Comparison(NamedTuple):
             means.append(mean)
             influences.append(influence)
             sums.append(sums_of_task)
+        # Combines the values of the classes by their weights in the error.
         classes = ClassPowers.of(data, error)
         # The variance multiplies two sums of a class: each gets the root of its weight.
         factors = [1.0]
@@ -680,11 +687,11 @@ class _Comparison(NamedTuple):
             factors = np.sqrt(classes.weight)
         weighted = [factor * table for factor, table in zip(factors, sums, strict=True)]
         return Mean(
-            float(classes.combine(np.stack(means, axis=-1))),
-            classes.combine(np.stack(influences, axis=-1)),
-            hstack(weighted, format="csr"),
-            mass if is_clustered else None,
-            mass,
+            estimate=float(classes.combine(np.stack(means, axis=-1))),
+            influence=classes.combine(np.stack(influences, axis=-1)),
+            sums=hstack(weighted, format="csr"),
+            cluster_mass=mass if is_clustered else None,
+            mass=mass,
         )
 
     def _each_copy_a_row(self, data):

@@ -127,12 +127,16 @@ def recalibration_gain(
     )
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)
+    # Not stratified: with equal event frequencies in all folds the gain would be too
+    # large.
     folds = cross_validation_folds(
         cv, columns, codes, data.sample_weight, stratified=False
     )
     loss_of = LOSSES[loss]
     before = loss_of(data.scores, data.labels)
     progress = Progress("recalibration_gain", verbose)
+    # The gain of every sample by the fit of each fold: how much a sample's gain differs
+    # between the fits shows their noise.
     gains = np.empty((len(folds), len(codes)))
     for k, fold in enumerate(folds):
         progress(f"fit {k + 1} of {len(folds)}", k / len(folds))
@@ -172,6 +176,8 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
         groups_to_fit["groups"] = groups[fold.train]
         groups_to_predict["groups"] = groups
     unfitted = clone(recalibrator)
+    # The classes are named, since the training samples may lack one of them. A single
+    # column of scores is about two.
     classes = np.arange(max(columns.shape[1], 2))
     unfitted.set_params(**class_parameters(unfitted, classes))
     fitted = fitted_clone(

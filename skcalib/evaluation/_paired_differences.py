@@ -86,13 +86,18 @@ def with_pvalue(difference, centre, level):
 def paired_difference(minuend, subtrahend, level):
     """Return the `IntervalEstimate` of the difference of two `Mean` on the same rows,
     and the p-value for no difference, both by Student's distribution.
+
+    The influence of a sample on the difference is the difference of its influences on
+    both means.
     """
     difference = minuend.estimate - subtrahend.estimate
     if minuend.sums is None:
         values = minuend.influence.values - subtrahend.influence.values
         if difference == 0 and not values.any():  # the models are equal in all rows
             return IntervalEstimate(0.0, 0.0, 0.0), 1.0
-        error, degrees, reason = replace(minuend.influence, values=values).spread()
+        # Weights and clusters are those of both models.
+        influence = replace(minuend.influence, values=values)
+        error, degrees, reason = influence.spread()
         if error == 0:
             reason = "the models differ by the same in all rows"
     else:
@@ -119,6 +124,8 @@ def _spread_of_pairs(minuend, subtrahend):
         reason = too_few_units(minuend.cluster_mass, cluster=codes)
     if reason:
         return np.nan, np.nan, reason
+    # The jackknife: the standard error of the mean of the units' influences on the
+    # difference, with degrees of freedom from their fourth moment.
     values = minuend.influence - subtrahend.influence
     n_units = len(values)
     square = np.sum(values**2)
@@ -175,6 +182,7 @@ def mean_over_pairs(task, unit, n_units, error):
         in a bin is the term of their pair.
     """
     strategy = error.binning
+    # Scores, labels and weights, sorted by score where this makes the bins faster.
     edges = strategy._edges_of(*task.sorted_for(strategy))
     n_bins = len(edges) - 1
     weight = task.sample_weight

@@ -146,6 +146,8 @@ def _in_sample_losses(data, recalibrator, loss_of):
         return loss_of(data.scores, data.labels)
     columns = data.scores.reshape(len(codes), -1)
     unfitted = clone(recalibrator)
+    # The classes are named, since one may be missing here. A single column of scores is
+    # about two.
     classes = np.arange(max(columns.shape[1], 2))
     unfitted.set_params(**class_parameters(unfitted, classes))
     fitted = fitted_clone(unfitted, columns, codes, data.sample_weight)

@@ -381,6 +381,7 @@ def calibration_summary(
     is_extreme = (rows.scores == 0) | (rows.scores == 1)
     n_extreme = float(counts @ is_extreme)
     joint, inner_slope = _inner_rows(task, rows, is_extreme, numbers, reasons)
+    # In the order of the fields of the summary.
     estimates = (numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy"))
     n_clusters = None
     if cluster is not None:
@@ -473,6 +474,8 @@ def _joint(task, rows):
     frequency_log_odds = np.log(frequency / (1 - frequency))
     constant = log_likelihood(np.full(len(labels), frequency_log_odds))
     unchanged = log_likelihood(score_log_odds)
+    # The likelihood-ratio statistic, and U: the same less its two degrees of freedom,
+    # per row.
     chi_squared = max(2 * (recalibrated - unchanged), 0.0)
     unreliability = (chi_squared - 2) / total
     # Nagelkerke (1991): (1 - (L0 / L)^(2 / n)) / (1 - L0^(2 / n)), L0 and L the
@@ -501,6 +504,7 @@ def _wald_pvalue(rows, coef, score_log_odds):
 
     def spread_of(term):
         """Return the `Spread` of the weighted sum of terms (n,)."""
+        # An influence is one on a weighted mean, which divides the sum by all weights.
         return rows.influence(term * rows.weight.sum()).spread()
 
     intercept = spread_of(terms[0])
@@ -520,6 +524,8 @@ def _wald_pvalue(rows, coef, score_log_odds):
     # Wald's statistic: z' R^-1 z with R the correlation matrix of both coefficients.
     square = z[0] ** 2 + z[1] ** 2 - 2 * correlation * z[0] * z[1]
     square /= 1 - correlation**2
+    # Hotelling's T^2 of two numbers, times (degrees - 1) / (2 degrees), has an F
+    # distribution with 2 and degrees - 1 degrees of freedom.
     return f_law.sf(square * (degrees - 1) / (2 * degrees), 2, degrees - 1)
 
 
@@ -530,15 +536,15 @@ def _distances(task, hypotheses, tail):
     `hypotheses` are those of the loess error, whose draws serve for all numbers; `tail`
     is the probability beyond each limit.
     """
-    power = LoessError().of_task(task)
-    observed_curve = power.curve(power.cells.event_frequency)
+    smooth = LoessError().of_task(task)
+    observed_curve = smooth.curve(smooth.cells.event_frequency)
     intervals = {}
     for name, quantile in _QUANTILES.items():
-        distance_of = partial(power.distance, quantile=quantile)
+        distance_of = partial(smooth.distance, quantile=quantile)
 
         def statistic(frequency, distance_of=distance_of):
             """Return the distance for event frequencies (..., n_cells)."""
-            return distance_of(power.curve(frequency))
+            return distance_of(smooth.curve(frequency))
 
         estimate = float(distance_of(observed_curve))
         quantile_hypotheses = replace(
@@ -599,7 +605,7 @@ class SummaryRows(NamedTuple):
         """Return the rows with True in `chosen` (n,)."""
         cluster = self.cluster
         if cluster is not None:
-            cluster = np.unique(cluster[chosen], return_inverse=True)[1]
+            _, cluster = np.unique(cluster[chosen], return_inverse=True)
         return self._replace(
             scores=self.scores[chosen],
             labels=self.labels[chosen],
@@ -637,8 +643,8 @@ class SummaryRows(NamedTuple):
 
 
 def _observed_expected(rows):
-    """Return the ratio of observed to expected events. Its limits are those of the
-    numbers of events under a common shift of all log-odds.
+    """Return the ratio of observed to expected events. Its limits come from the numbers
+    of events that are likely if all log-odds are shifted by one number.
     """
     expected = rows.mean(rows.scores)
     events = rows.mean(rows.labels)
@@ -646,6 +652,8 @@ def _observed_expected(rows):
         return "no event is expected"
     ratio = events / expected
     residual = rows.labels - ratio * rows.scores
+    # How many rows are worth an independent one. It depends on the level, since
+    # Student's quantile replaces the normal one.
     effect, reason = rows.influence(residual).design_effect(rows.level)
     if rows.cluster is not None and rows.is_one_class:
         reason = ONE_CLASS_IN_CLUSTERS
@@ -712,7 +720,9 @@ def _auc(rows):
         reason = "the classes do not overlap, so that no variance is seen"
     if reason:
         return IntervalEstimate(area, np.nan, np.nan, reason=reason)
-    width = stdtrit(degrees, (1 + rows.level) / 2) * error / (area * (1 - area))
+    # The standard error of the log-odds of the area, by the delta method.
+    error_of_log_odds = error / (area * (1 - area))
+    width = stdtrit(degrees, (1 + rows.level) / 2) * error_of_log_odds
     low, high = expit(logit(area) + np.array((-width, width)))
     return IntervalEstimate(area, float(low), float(high))
 
@@ -745,7 +755,9 @@ def _area_and_influence(scores, labels, weight):
             component = 1 - component
         size = weight[in_class].sum()
         area = weight[in_class] @ component / size  # the same for both classes
-        # As a mean over all samples; the root is the n / (n - 1) of a variance.
+        # DeLong's variance divides a sum of squares by n - 1 for n rows of a class, the
+        # spread of influences divides by n: the root makes up for it. The last factor
+        # turns an influence on the mean of a class into one on that of all samples.
         unbiased = np.sqrt(size / max(size - 1, 1))
         influence[in_class] = (component - area) * unbiased * weight.sum() / size
     return float(area), influence

@@ -227,6 +227,7 @@ def calibration_change(
     norm = check_norm(norm, method=method)
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
+    # Two `Sample` objects, before and after.
     samples = two_samples(
         y_before,
         y_proba_before,
@@ -241,9 +242,10 @@ def calibration_change(
         clusters=clusters,
     )
     warn_of_equal_rows(*samples)
+    # Some draws need a Generator, others a RandomState: both come from one seed.
     legacy_rng = check_random_state(random_state)
     rng = np.random.default_rng(legacy_rng.randint(2**32, dtype=np.uint64))
-    if samples[0].task is None:
+    if samples[0].task is None:  # bins instead of rows
         excess = excess_of_bins(*samples, weight_type, n_resamples, rng)
     else:
         excess = excess_of_rows(*samples, weight_type, n_resamples, rng)

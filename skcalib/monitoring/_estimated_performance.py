@@ -276,9 +276,13 @@ def estimated_performance(
     for name, metric in terms.items():
         rows.extend(_rows_of_metric(name, metric, curve, known, outside, level))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
+    name, estimate, low, high, reason = columns
     return EstimatedPerformance(
-        *columns[:4],
-        columns[4].astype(object),
+        metric=name,
+        estimate=estimate,
+        low=low,
+        high=high,
+        reason=reason.astype(object),
         outside=outside,
         n_labelled=len(labelled.scores),
         n_new=len(scores),
@@ -308,6 +312,7 @@ def _rows_of_metric(name, metric, curve, known, outside, level):
 
 def _from_scores(name, metric, curve, outside, level):
     """Return (estimate, low, high, reason) without labels of the new samples."""
+    # The metric with each unknown label replaced by its estimated probability.
     estimate = metric.value(curve.frequency)
     reason = _reason_for_ratio(metric, curve.frequency)
     if outside > _MOST_OUTSIDE:
@@ -316,6 +321,8 @@ def _from_scores(name, metric, curve, outside, level):
         )
     if reason:
         return estimate, np.nan, np.nan, reason
+    # As a function of the labels y the metric is the mean of constant + slope * y: the
+    # slopes decide its variance.
     _, slope = metric.linearised(curve.frequency)
     spread = curve.spread_of_curve(slope)
     if spread.reason:
@@ -323,8 +330,9 @@ def _from_scores(name, metric, curve, outside, level):
     curve_variance = spread.standard_error**2
     variance = curve_variance + curve.variance_of_labels(slope)
     # Satterthwaite's degrees of freedom (Biometrics Bulletin 2, 1946) of a sum of
-    # variances: (v1 + v2)^2 / (v1^2 / df1 + v2^2 / df2). The variance of the labels is
-    # known, which leaves df1 (v / v1)^2.
+    # variances: (v1 + v2)^2 / (v1^2 / df1 + v2^2 / df2). Here v1 is that of the curve.
+    # That of the labels, v2, is known (df2 is infinite), which leaves
+    # df1 ((v1 + v2) / v1)^2.
     degrees = spread.degrees
     if curve_variance > 0:
         degrees *= (variance / curve_variance) ** 2
@@ -342,6 +350,7 @@ def _from_scores_and_labels(name, metric, curve, known, level):
     reason = _reason_for_ratio(metric, guess)
     if reason:
         return metric.value(guess), np.nan, np.nan, reason
+    # The metric is the mean of constant + slope * label.
     constant, slope = metric.linearised(guess)
     # Each known label stands for 1 / probability rows, (n_new,). The curve's forecast
     # for the same rows, less its forecast for all rows, has the expectation 0: it is a
@@ -358,6 +367,8 @@ def _from_labels(metric, known):
     1 / probability.
     """
     weight = known.is_known / known.probability
+    # With a mean of 1 the weights turn each mean over samples, of constant + slope *
+    # label, into a weighted mean: constant and slope are multiplied by them.
     weight = weight / weight.mean()
     weighted = Terms(metric.constant * weight, metric.slope * weight)
     if metric.is_ratio:

@@ -90,6 +90,7 @@ def excess_test(sample, confidence_level):
     sums = np.cumsum(np.vstack((sample.excess, sample.drawn)), axis=1)
     statistics = range_of(sums)
     observed = statistics[0]
+    # Draws that reach the observed range, but for rounding.
     n_reached = np.count_nonzero(statistics[1:] >= observed - 1e-9 * scale)
     pvalue = (1 + n_reached) / len(statistics)
     return float(observed / scale), float(pvalue), shift
@@ -141,7 +142,8 @@ class ResidualLines(NamedTuple):
         squares = np.where(has_line, squares, 1.0)
         products = residual_score.sum(axis=0) - size * centre * mean
         slope = np.where(has_line, products / squares, 0.0)
-        # how far the scores of the second sample lie from the common mean, summed
+        # The scores of the second sample less the common mean, summed; and the slope of
+        # the regression of "belongs to the second sample" (0 or 1) on the score.
         moved = score[1] - n[1] * centre
         tilt = np.where(has_line, moved / squares, 0.0)
         weight_without_line = n[0] * n[1] / size
@@ -379,6 +381,7 @@ def _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng):
     in_cells = RowsInCells(
         sample_cell[:, None], fitted[:, None], rows.labels[:, None], rows.weight
     )
+    # The draws of clusters take a RandomState.
     legacy_rng = np.random.RandomState(rng.integers(2**32))
     # Both samples have the mean residual of both: no change of the curve.
     deviation = np.tile(lines.mean, 2)
@@ -386,6 +389,7 @@ def _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng):
     total = np.bincount(sample_cell, rows.weight * fitted, n.size)
     mean_score = total / np.maximum(count, _NO_SPREAD)
     cells = Cells.of_scores(mean_score, count, np.zeros(n.size))
+    # Draws of the cells' event frequencies, for given expected ones.
     draws = ClusterDraws(cells, in_cells, deviation, cluster, n_resamples, legacy_rng)
     frequency = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)
     # frequencies less their expectation, by draw, sample and cell

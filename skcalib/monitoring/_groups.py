@@ -200,6 +200,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
                 monitor = self._new_monitor()
                 self.monitors_[group] = monitor
                 self._times[group] = []
+            # Pairs (row of the group, time), one for each run of equal times.
             n_seen = getattr(monitor, "n_rows_", 0)
             runs = self._times[group]
             for start, label in times:
@@ -281,6 +282,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         self._classes = template.classes
         self._template = template.set_params(classes=None)
         self.monitors_ = {}
+        # By group: pairs (first row of a run of equal times, time).
         self._times = {}
 
     def _new_monitor(self):

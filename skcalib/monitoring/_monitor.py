@@ -261,7 +261,7 @@ class CalibrationMonitor(BaseEstimator):
             if time is not None and self.n_rows_ > first_row:
                 self._times += [(first_row, time)]
             return self
-        # A batch of the usual form needs no further check.
+        # Arrays of floats and of 0 and 1 are checked at once, which is faster.
         batch = None
         if self.classes is None:
             batch = _plain_batch(scores, y)
@@ -373,6 +373,7 @@ class CalibrationMonitor(BaseEstimator):
         each step: of one row, or of all `rows_per_step` rows of a step together.
         """
         n_steps = len(log_ratios)
+        # A sum of log ratios is the log of the product by which a bet's wealth grows.
         sums = np.cumsum(log_ratios, axis=0) if n_steps > 1 else log_ratios
         log_wealth = self._log_wealth + sums
         if self.restarts:
@@ -399,6 +400,8 @@ class CalibrationMonitor(BaseEstimator):
         `log_stakes` a number or (n_steps, 1). With S_t for the sums, R_t is the sum
         over the starts i of stake_i exp(S_t - S_(i-1)).
         """
+        # S_(i-1), and log(stake_i) - S_(i-1) for the start before step i. The detector
+        # of the rows so far is a further stake on the first step.
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
         starts = log_stakes - before
         starts[0] = np.logaddexp(starts[0], self._log_detector)
@@ -425,7 +428,8 @@ class CalibrationMonitor(BaseEstimator):
         if alarm_step is not None:
             log_wealth = log_wealth[: alarm_step + 1]
         # As in CUSUM, the likely change under a bet is the row after its log wealth
-        # was lowest, the last such row if there are several.
+        # was lowest. `last` is the last step with the lowest one: argmin finds the
+        # first, so it looks from the end.
         last = len(log_wealth) - 1 - np.argmin(log_wealth[::-1], axis=0)
         lowest = log_wealth[last, np.arange(_N_BETS)]
         row_after = self.n_rows_ + (last + 1) * rows_per_step
@@ -526,10 +530,13 @@ def log_likelihood_ratios(scores, events):
     # Log-odds, by the score, against what happened: its probability p is
     # 1 / (1 + exp(log_odds_against)).
     log_odds_against = sign * (np.log(clipped) - np.log1p(-clipped))
-    # The same by each bet, (n, _N_BETS): slope z + shift in place of z.
+    # The same by each bet, (n, _N_BETS): it forecasts the log-odds slope z + shift in
+    # place of z. The sign turns both log-odds against what happened.
     against_of_bets = (
         log_odds_against[:, None] * _BET_SLOPES + sign[:, None] * _BET_SHIFTS
     )
+    # The likelihood ratio is q / p: q is the probability of what happened by the bet,
+    # p that by the score.
     minus_log_p = np.log1p(np.exp(log_odds_against))
     minus_log_q = np.log1p(np.exp(against_of_bets))
     return minus_log_p[:, None] - minus_log_q
@@ -540,16 +547,20 @@ def _log_released(n_rows, n_steps, rows_per_step):
     the capital kept back after it: both (n_steps, 1), or numbers for a single step.
 
     With a = 10 the share log(a) / log(a + n) of the capital kept back at first is still
-    kept back after n rows, of which `n_rows` come before the steps. A step releases
-    what is kept back no longer after it: all stakes add up to 1.
+    kept back after n rows. The stake of a step is the part that the step releases: all
+    stakes add up to the capital. `n_rows` rows come before the first of the `n_steps`
+    steps of `rows_per_step` rows each.
     """
+    # Rows between the first step and each step, (n_steps, 1).
     later = 0.0
     if n_steps > 1:  # else a number, which is faster than an array
         later = rows_per_step * np.arange(n_steps, dtype=np.float64)[:, None]
+    # a + n before and after each step.
     before = _FIRST_ROWS + n_rows + later
     after = before + rows_per_step
     kept_back = _KEPT_BACK * log(_FIRST_ROWS) / np.log(after)
-    # 1 / log(before) - 1 / log(after), with log(after) - log(before) as a log1p
+    # In proportion to 1 / log(before) - 1 / log(after), which is log(after / before)
+    # over both logarithms; a log1p keeps its digits.
     stakes = kept_back * np.log1p(rows_per_step / before) / np.log(before)
     return np.log(stakes), np.log(kept_back)
 

@@ -34,6 +34,10 @@ class LabelledSamples:
         The labels. With two, the event is the second.
     lowest, highest : float
         Range of the scores.
+    is_binary : bool
+        Whether there are two classes.
+    weight_type : {"frequency", "importance"}
+        Meaning of the weights.
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class LabelledSamples:
                 # Samples of weight zero are gone already.
                 rows = np.flatnonzero(np.asarray(sample_weight, dtype=np.float64) > 0)
             _, codes = check_groups(clusters, len(np.asarray(y_true)), name="clusters")
-            self.cluster = np.unique(codes[rows], return_inverse=True)[1]
+            _, self.cluster = np.unique(codes[rows], return_inverse=True)
             if self.cluster.max() == 0:
                 raise ValueError(
                     "clusters has one cluster only, which shows no variance. Leave"
@@ -116,6 +120,15 @@ class ResidualCurve:
     ----------
     frequency : ndarray of shape (n_new,)
         Estimated probability of the event of each new sample.
+    n_bins : int
+        Number of bins.
+    new_bins : ndarray of int, shape (n_new,)
+        Bin of each new sample.
+    smoothed : ndarray of shape (n_bins,)
+        Event frequency of each bin with half an event and half a non-event more, so
+        that it is neither 0 nor 1.
+    variance_of_bin : ndarray of shape (n_bins,)
+        Variance of the mean residual of each bin, for independent samples.
     """
 
     def __init__(self, labelled, new_scores, binning, threshold):
@@ -151,6 +164,7 @@ class ResidualCurve:
         degrees = np.maximum(n_effective - 1, 1)
         self.variance_of_bin = smoothed * (1 - smoothed) / degrees
         self.smoothed = smoothed
+        # The labelled samples, and the bin of each, (n,).
         self._labelled = labelled
         self._bins = bins
         # What each labelled sample adds to the mean residual of its bin, times n.
@@ -234,6 +248,10 @@ class KnownLabels:
         1 for an event, 0 for a non-event and where it is not known.
     probability : ndarray of shape (n_new,)
         Probability that the label becomes known.
+    sampled : bool
+        Whether these probabilities were given, instead of estimated.
+    missing : {None, "at_random"}
+        As given.
     """
 
     def __init__(

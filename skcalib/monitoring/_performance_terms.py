@@ -1,4 +1,4 @@
-"""Metrics of performance as terms that are linear in the label of each sample."""
+"""Metrics of performance as means over samples of constant + slope * label."""
 
 from dataclasses import dataclass
 
@@ -68,6 +68,7 @@ class Terms:
 
 def _accuracy(scores, threshold):
     predicted = scores >= threshold
+    # A predicted event is right with label 1, any other prediction with label 0.
     return Terms((~predicted).astype(float), np.where(predicted, 1.0, -1.0))
 
 
@@ -82,24 +83,28 @@ def _log_loss(scores, _):
 
 
 def _brier_score(scores, _):
+    # (s - y)^2 is s^2 + (1 - 2 s) y for labels 0 and 1.
     return Terms(scores**2, 1 - 2 * scores)
 
 
 def _precision(scores, threshold):
     predicted = (scores >= threshold).astype(float)
     none = np.zeros(len(scores))
+    # The share of predicted events with label 1 over that of all predicted events.
     return Terms(none, predicted, predicted, none)
 
 
 def _recall(scores, threshold):
     predicted = (scores >= threshold).astype(float)
     none = np.zeros(len(scores))
+    # The share of predicted events with label 1 over that of all labels 1.
     return Terms(none, predicted, none, np.ones(len(scores)))
 
 
 def _false_positive_rate(scores, threshold):
     predicted = (scores >= threshold).astype(float)
     every = np.ones(len(scores))
+    # The share of predicted events with label 0, 1 - y, over that of all labels 0.
     return Terms(predicted, -predicted, every, -every)
 
 

@@ -147,7 +147,7 @@ def calibration_trend(
     weight = data.sample_weight
     code = None
     if clusters is not None:
-        code = check_groups(clusters, len(data.scores), name="clusters")[1]
+        _, code = check_groups(clusters, len(data.scores), name="clusters")
     residual = data.scores.astype(np.float64) - data.labels
     if weight is not None and weight.min() == 0:
         is_seen = weight > 0
@@ -194,6 +194,7 @@ def _slope(residual, moment, weight):
     # is repeated w times has w samples of this leverage.
     one_sample = np.minimum(1.0, weight) / weight.sum()
     leverage = one_sample * (1 + centred**2 / time_variance)
+    # The floor keeps a sample that decides the slope alone from an infinite factor.
     longer = 1 / np.maximum(1 - leverage, 1e-3)
     about_line = residual - mean - slope * centred
     influence = centred * about_line * longer / time_variance

@@ -61,15 +61,22 @@ def two_samples(
     clusters_before, clusters_after = _pair(clusters, "clusters")
     strategy = check_binning(binning, EqualMass(15))
     reading = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
-    options = (weight_type, reading, strategy)
+    shared = {"weight_type": weight_type, "reading": reading, "strategy": strategy}
     samples = (
         _sample_of_rows(
-            "before", y_before, y_proba_before, weight_before, clusters_before, *options
+            "before",
+            y_before,
+            y_proba_before,
+            weight_before,
+            clusters_before,
+            **shared,
         ),
         _sample_of_rows(
-            "after", y_after, y_proba_after, weight_after, clusters_after, *options
+            "after", y_after, y_proba_after, weight_after, clusters_after, **shared
         ),
     )
+    # Which of two text labels is the event is a guess from the alphabet: the user is
+    # told if the scores contradict it.
     if shared_labels is not None and pos_label is None and _is_column(y_proba_before):
         hint_at_alphabet(
             np.concatenate([sample.task.scores for sample in samples]),
