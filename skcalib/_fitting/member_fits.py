@@ -89,6 +89,7 @@ class MemberFits(NamedTuple):
         done = Event()
 
         def keep_reporting():
+            """Report every nine seconds until the block is done."""
             while not done.wait(_LONGEST_SILENCE):
                 self.progress(f"{message} is still being fitted")
 

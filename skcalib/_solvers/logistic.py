@@ -375,6 +375,7 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
     minima = [_followed(loss_on_cells, coef) for coef in _tried(loss_on_cells)]
 
     def loss_of(coef):
+        """Return the squared loss on the cells."""
         loss, _, _ = loss_on_cells.derivatives(coef)
         return loss
 

@@ -45,6 +45,9 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)
 
     def loss(weights):
+        """Return the function that is minimised, infinite where a row has probability
+        0.
+        """
         # A step may give a row probability 0: infinite loss, and a shorter step.
         with np.errstate(divide="ignore"):
             return weights.sum() - share @ np.log(likelihoods @ weights)

@@ -278,6 +278,7 @@ class _Writer(FunctionWriter):
     function_of_values = "v => {value}"
 
     def literal(self, value):
+        """Return the text of a plain value, or of an array as an array."""
         return _json(value)
 
     def front(self, as_map):
@@ -315,14 +316,17 @@ class _Writer(FunctionWriter):
             yield "if (off > 1e-12) x = x.map(v => v / total);"
 
     def _write_Columns(self, node):
+        """Write the values of several nodes side by side."""
         columns = ", ".join(f"...{self.write(part)}" for part in node.parts)
         return f"[{columns}]"
 
     def _write_Choice(self, node):
+        """Write a call of one entry of an array of functions, one for each case."""
         cases = ", ".join(f"() => {self.write(case)}" for case in node.cases)
         return f"[{cases}][{self._key(node.key)}]()"
 
     def _write_Mixture(self, node):
+        """Write the weighted sum of several nodes, plus a constant."""
         terms = []
         for weight, part in zip(node.weights, node.parts, strict=True):
             terms.append(f"{float(weight)!r} * {self.write(part)}[i]")

@@ -343,15 +343,19 @@ class Graph(NodeWriter):
         return self.add("Where", positive, self.add("Div", x, divisor), otherwise)
 
     def _write_Scores(self, node):
+        """Return the name of the scores."""
         return self.scores
 
     def _write_OneColumn(self, node):
+        """Write one column of a node."""
         return self.add("Gather", self.write(node.of), [node.index], axis=1)
 
     def _write_Columns(self, node):
+        """Write the columns of several nodes side by side."""
         return self.add("Concat", *(self.write(part) for part in node.parts), axis=1)
 
     def _write_Clip(self, node):
+        """Write values clipped to [low, high]."""
         return self.add("Clip", self.write(node.of), float(node.low), float(node.high))
 
     def _write_Scaled(self, node):
@@ -371,17 +375,21 @@ class Graph(NodeWriter):
         return product
 
     def _write_Affine(self, node):
+        """Write ``coef @ values + intercept``."""
         product = self.add("MatMul", self.write(node.of), node.coef.T)
         return self.add("Add", product, node.intercept)
 
     def _write_Exp(self, node):
+        """Write ``exp`` of values clipped to [-700, 700]."""
         clipped = self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW)
         return self.add("Exp", clipped)
 
     def _write_Log(self, node):
+        """Write the logarithm of clipped probabilities."""
         return self.add("Log", self.inside(self.write(node.of)))
 
     def _write_LogOdds(self, node):
+        """Write ``log(p) - log(1 - p)`` of clipped probabilities."""
         inside = self.inside(self.write(node.of))
         log_probability = self.add("Log", inside)
         log_complement = self.add("Log", self.add("Sub", 1.0, inside))
@@ -413,6 +421,7 @@ class Graph(NodeWriter):
         return self.add("Concat", log_probability, minus_log_complement, axis=1)
 
     def _write_Expit(self, node):
+        """Write ``1 / (1 + exp(-value))``."""
         odds_against = self.add("Exp", self.add("Neg", self.write(node.of)))
         probability = self.add("Div", 1.0, self.add("Add", odds_against, 1.0))
         return self._clipped(probability, node.clip)
@@ -433,6 +442,7 @@ class Graph(NodeWriter):
         return probabilities
 
     def _write_Possible(self, node):
+        """Write the values with 0 for impossible classes."""
         return self._zero_if_impossible(self.write(node.of))
 
     def _zero_if_impossible(self, values):
@@ -461,6 +471,7 @@ class Graph(NodeWriter):
         return probability
 
     def _write_LogNormalized(self, node):
+        """Write the values less the row's ``log(sum(exp(values)))``."""
         if not node.possible:
             return self.add("LogSoftmax", self.write(node.of), axis=1)
         values = self._impossible_far_below(self.write(node.of))
@@ -517,6 +528,7 @@ class Graph(NodeWriter):
         return piece
 
     def _write_Normalized(self, node):
+        """Write the values divided by their sum over the row."""
         x = self.write(node.of)
         shares = self.shares(x, self.row_sum(x), 1 / node.width)
         if node.possible:
@@ -524,6 +536,7 @@ class Graph(NodeWriter):
         return shares
 
     def _write_RowMax(self, node):
+        """Write the largest value of each row."""
         return self.row_extreme("ReduceMax", self.write(node.of))
 
     def _write_Spread(self, node):
@@ -546,6 +559,7 @@ class Graph(NodeWriter):
         return self.add("ArgMax", x, axis=1, keepdims=1)
 
     def _write_Mixture(self, node):
+        """Write the weighted sum of several nodes, plus a constant."""
         terms = []
         for weight, part in zip(node.weights, node.parts, strict=True):
             terms.append(self.add("Mul", self.write(part), weight))

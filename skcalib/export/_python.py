@@ -332,6 +332,7 @@ class _Writer(FunctionWriter):
     opened = "open_"
 
     def literal(self, value):
+        """Return the text of a plain value, or of an array as a list."""
         if isinstance(value, np.ndarray | tuple):
             value = np.asarray(value).tolist()
         return repr(value)
@@ -379,19 +380,23 @@ class _Writer(FunctionWriter):
             yield "    x = [v / total for v in x]"
 
     def _write_Columns(self, node):
+        """Write the values of several nodes side by side."""
         columns = ", ".join(f"*{self.write(part)}" for part in node.parts)
         return f"[{columns}]"
 
     def _write_Choice(self, node):
+        """Write a call of one entry of a list of functions, one for each case."""
         cases = ", ".join(f"lambda: {self.write(case)}" for case in node.cases)
         return f"[{cases}][{self._key(node.key)}]()"
 
     def _write_Mixture(self, node):
+        """Write the weighted sum of several nodes, plus a constant."""
         weights = self.constant(np.asarray(node.weights, dtype=np.float64))
         parts = ", ".join(self.write(part) for part in node.parts)
         constant = float(node.constant)
         return f"[dot({weights}, p) + {constant!r} for p in zip({parts})]"
 
     def _group_key(self, key):
+        """Return the text of the number of a row's group, from a `GroupOf`."""
         numbers = self.constant(repr(dict(key.cases)))
         return f"{numbers}.get(group, {key.otherwise})"

@@ -54,21 +54,26 @@ class SqlWriter(NodeWriter):
         self.ids = ids
 
     def _write_Scores(self, node):
+        """Return the texts of the columns of scores."""
         return self.given
 
     def _write_OneColumn(self, node):
+        """Write one of the values of a node."""
         return [self.write(node.of)[node.index]]
 
     def _write_Columns(self, node):
+        """Write the values of several nodes side by side."""
         texts = []
         for part in node.parts:
             texts += self.write(part)
         return texts
 
     def _write_Clip(self, node):
+        """Write values clipped to [low, high]."""
         return [clamped(text, node.low, node.high) for text in self.write(node.of)]
 
     def _write_Scaled(self, node):
+        """Write a linear form of the values of another node."""
         form = _LinearForm(node)
         texts = []
         for weights, constant in form.rows:
@@ -78,12 +83,15 @@ class SqlWriter(NodeWriter):
     _write_Affine = _write_Scaled
 
     def _write_Exp(self, node):
+        """Write ``exp`` of values clipped to [-700, 700]."""
         return [exponential(text, _NO_OVERFLOW) for text in self.write(node.of)]
 
     def _write_Log(self, node):
+        """Write the logarithm of clipped probabilities."""
         return [f"LN({text})" for text in self._inside(node.of)]
 
     def _write_LogOdds(self, node):
+        """Write ``log(p / (1 - p))`` of clipped probabilities."""
         return [f"LN({text}/(1e0-{text}))" for text in self._inside(node.of)]
 
     def _write_LogOddsAgainstRest(self, node):
@@ -186,6 +194,7 @@ class SqlWriter(NodeWriter):
         return texts
 
     def _write_Possible(self, node):
+        """Write the values with 0 for impossible classes."""
         return self._zero_if_impossible(self.write(node.of))
 
     @cached_property
@@ -300,6 +309,7 @@ class SqlWriter(NodeWriter):
         return shares
 
     def _write_RowKey(self, node):
+        """Write the number in [0, 1) that is made of a row's id."""
         if self.dialect.hex_number is None or self.ids is None:
             raise no_row_keys(
                 "needs the column of ids, and ANSI SQL has no function for"
@@ -309,6 +319,7 @@ class SqlWriter(NodeWriter):
         return [f"({key}/{n_keys})"]
 
     def _write_RowMax(self, node):
+        """Write the largest of the values."""
         return [f"GREATEST({','.join(self.write(node.of))})"]
 
     def _write_Spread(self, node):
@@ -365,6 +376,7 @@ class SqlWriter(NodeWriter):
         return written
 
     def _write_Mixture(self, node):
+        """Write the weighted sum of several nodes, plus a constant."""
         # for each value of the node, its text in each part
         texts_of_values = zip(*map(self.write, node.parts), strict=True)
         written = []
@@ -373,6 +385,7 @@ class SqlWriter(NodeWriter):
         return written
 
     def _write_Choice(self, node):
+        """Write each value by the case that the key selects."""
         # for each value of the node, its text in each case
         texts_of_values = zip(*map(self.write, node.cases), strict=True)
         return [f"({self._chosen(node.key, texts)})" for texts in texts_of_values]

@@ -49,6 +49,7 @@ class NodeWriter:
         raise TypeError(f"no {self.format} for {type(node).__name__}")
 
     def _write_RowKey(self, node):
+        """Raise a ValueError: only SQL has keys of rows."""
         raise no_row_keys(f"{self.format} has no function for")
 
 
@@ -151,6 +152,7 @@ class FunctionWriter(NodeWriter):
         return f"{self.opened}({self._write_other(node)}, closed)"
 
     def _write_Softmax(self, node):
+        """Write a node whose arithmetic runs over the possible classes alone."""
         if node.possible:
             return self._write_among(node)
         return self._write_other(node)
@@ -159,6 +161,7 @@ class FunctionWriter(NodeWriter):
     _write_LogNormalized = _write_Softmax
 
     def _write_Normalized(self, node):
+        """Write a node of shares, of which impossible classes get none."""
         if node.possible:
             return self._write_rescaled(node)
         return self._write_other(node)
@@ -166,6 +169,7 @@ class FunctionWriter(NodeWriter):
     _write_Spread = _write_Normalized
 
     def _write__Argument(self, node):
+        """Return the name of the argument."""
         return "v"
 
     def _field(self, value, node):

@@ -69,6 +69,7 @@ class Place(NodeOf):
     cuts: np.ndarray
 
     def _check(self):
+        """Raise a ValueError unless the cuts increase."""
         require((np.diff(self.cuts) > 0).all(), self, "cuts that increase")
 
     def number(self, rows: Rows) -> np.ndarray:
@@ -167,6 +168,7 @@ class Choice(Node):
         return self.cases[0].width
 
     def _check(self):
+        """Raise a ValueError unless all cases have one width."""
         require(
             all(case.width == self.width for case in self.cases),
             self,

@@ -45,12 +45,15 @@ class Affine(NodeOf):
         return len(self.coef)
 
     def _check(self):
+        """Raise a ValueError unless the coefficients have the shape (width, width of
+        `of`).
+        """
         shape = (len(self.intercept), self.of.width)
         require(
             np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}"
         )
 
-    def _of(self, values):
+    def _evaluate(self, values):
         # Not as a matrix product, which rounds by the number of rows.
         return np.einsum("nj,kj->nk", values, self.coef) + self.intercept
 
@@ -76,7 +79,8 @@ class LogOddsAgainstRest(NodeOf):
     [[0.0, -0.847, -1.386]]
     """
 
-    def _of(self, values):
+    def _evaluate(self, values):
+        """Return ``log(p) - log(sum of the others)`` of probabilities (n, K)."""
         p = clip_probability(values)
         # Next to 1, 1 - p would lose digits: the small ones are summed instead.
         small = np.where(p > 0.5, 0, p).sum(axis=1, keepdims=True)
@@ -283,7 +287,7 @@ class RowMax(OneValueOf):
     [[0.5]]
     """
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return values.max(axis=1, keepdims=True)
 
 

@@ -31,7 +31,7 @@ class OneColumn(OneValueOf):
 
     index: int
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return values[:, [self.index]]
 
 
@@ -100,6 +100,9 @@ class Mixture(Node):
         return self.parts[0].width
 
     def _check(self):
+        """Raise a ValueError unless there is one weight per node, and nodes have one
+        width.
+        """
         require(
             len(self.weights) == len(self.parts) and np.isfinite(self.weights).all(),
             self,

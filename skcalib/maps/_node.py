@@ -172,8 +172,8 @@ def require(condition, node, what):
 class NodeOf(Node):
     """Base of nodes that take their values from one other node, `of`.
 
-    A subclass writes ``_of(values)``: from the values of `of`, (n, width of `of`), to
-    its own. Its width is that of `of` unless it says otherwise.
+    A subclass writes ``_evaluate(values)``: from the values of `of`, (n, width of
+    `of`), to its own. Its width is that of `of` unless it says otherwise.
     """
 
     of: Node
@@ -183,9 +183,9 @@ class NodeOf(Node):
         return self.of.width
 
     def __call__(self, rows):
-        return self._of(rows(self.of))
+        return self._evaluate(rows(self.of))
 
-    def _of(self, values):
+    def _evaluate(self, values):
         raise NotImplementedError(f"{type(self).__name__} gives no values")
 
 

@@ -37,7 +37,7 @@ class Clip(NodeOf):
     low: float
     high: float
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return np.clip(values, self.low, self.high)
 
 
@@ -76,7 +76,7 @@ class Scaled(NodeOf):
                 f"a number or {self.width}",
             )
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return self.slope * values + self.intercept
 
 
@@ -99,7 +99,7 @@ class Exp(NodeOf):
     [[1.0]]
     """
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return np.exp(np.clip(values, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
@@ -122,7 +122,7 @@ class Log(NodeOf):
     [[-0.693147]]
     """
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return log_probability(values)
 
 
@@ -145,7 +145,7 @@ class LogOdds(NodeOf):
     [[0.0]]
     """
 
-    def _of(self, values):
+    def _evaluate(self, values):
         return log_odds(values)
 
 
@@ -173,7 +173,8 @@ class LogSides(NodeOf):
 
     width = 2
 
-    def _of(self, values):
+    def _evaluate(self, values):
+        """Return log(p) and -log(1 - p), (n, 2), of log-odds (n, 1)."""
         softplus = np.log1p(np.exp(-np.abs(values)))
         return np.hstack(
             (np.minimum(values, 0) - softplus, np.maximum(values, 0) + softplus)
@@ -206,7 +207,7 @@ class Expit(NodeOf):
 
     clip: bool = True
 
-    def _of(self, values):
+    def _evaluate(self, values):
         probabilities = expit(values)
         if self.clip:
             probabilities = clip_probability(probabilities)
@@ -267,7 +268,7 @@ class Pieces(OneValueOf):
             "a piece between each two cuts and beyond the outer ones",
         )
 
-    def _of(self, values):
+    def _evaluate(self, values):
         """Return the polynomial of each value's piece, (n, 1)."""
         x = values[:, 0]
         piece = np.searchsorted(self.cuts, x, side="left")

@@ -748,6 +748,7 @@ class LogitRecalibrator(BaseRecalibrator):
         self._fit_logits(logits, codes, sample_weight)
 
     def _predict_encoded(self, scores):
+        """Return the probabilities (n, K) of validated scores (n, C), by blocks."""
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(len(scores), len(self.classes_)):
             probabilities[rows] = self._predict_block(scores[rows])

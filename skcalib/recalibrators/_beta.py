@@ -155,6 +155,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
+        """Which classes must have rows: "all", "two" or "any" of them."""
         if self.smooth_targets:
             return "any"
         return super()._needs_classes
@@ -258,6 +259,9 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
+        """Return the node of the probabilities, from the node of the score of a binary
+        problem.
+        """
         slopes = np.array([[self.a_, self.b_]])
         return Expit(Affine(LogSides(log_odds), slopes, np.array([self.c_])))
 

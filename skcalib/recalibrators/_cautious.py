@@ -210,10 +210,15 @@ class CautiousRecalibrator(BaseRecalibrator):
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):
+        """Return the probabilities (n, K) by the recalibrator that was chosen."""
         return forecast(self.chosen_, scores)
 
     def _map(self, scores):
+        """Return the node of the probabilities, from the node of the scores."""
         return map_of(self.chosen_, scores)
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         check_same_classes(self, self.recalibrator_, self.chosen_)

@@ -143,6 +143,7 @@ class CertifiedMixin:
         return super().set_params(**params)
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit, and remember the parameters of the fit."""
         vars(self).pop("_no_certificate", None)
         super()._fit_scores(scores, codes, sample_weight)
         self._remember_parameters()

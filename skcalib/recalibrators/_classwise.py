@@ -195,6 +195,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
 
     def _predict_logits(self, logits):
+        """Return the calibrated logits (n, K) of logits (n, K)."""
         predicted = logits.argmax(axis=1)
         inverse_of_rows = self.inverse_temperature_[predicted]
         return logits * inverse_of_rows[:, None]

@@ -68,6 +68,9 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _predict_binary(self, scores):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         bin_of = BinLookup(self.bin_edges_, scores)
         return self.bin_values_[bin_of(scores)]
 
@@ -84,6 +87,9 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return rows_of_steps
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         check_bins(self)
 
     def _map(self, score):
@@ -300,6 +306,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     @property
     def _scale(self):
+        """The scale of the scores: probabilities if the strategy needs [0, 1]."""
         if self._strategy().needs_unit_interval:
             return "probability"
         return "given"

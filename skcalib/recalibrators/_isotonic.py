@@ -136,6 +136,9 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.probability_knots_ = solution.x[ends]
 
     def _predict_binary(self, scores):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
     def _map(self, score):

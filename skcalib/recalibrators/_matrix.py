@@ -79,6 +79,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
     @property
     def _needs_classes(self):
+        """Which classes must have rows: "all", "two" or "any" of them."""
         # Without a ridge, the log-loss would send the intercept of a class without rows
         # to minus infinity.
         weakest_ridge = self._penalty(2, self._alphas[-1])
@@ -170,11 +171,13 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return parameters
 
     def _predict_logits(self, logits):
+        """Return the calibrated logits (n, K) of logits (n, K)."""
         parameters = self._affine_map.packed(self.coef_, self.intercept_)
         features = affine_features(logits, self._reference(logits))
         return self._affine_map.apply(parameters, features).T
 
     def _map(self, logits):
+        """Return the node of the probabilities, from the node of the logits."""
         return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
@@ -317,11 +320,13 @@ class VectorScaling(AffineScaling):
         return n_classes * np.repeat([float(alpha), ridge_of_intercepts], n_classes)
 
     def _reference(self, logits):
+        """Return what is subtracted from the logits of each row, (n,)."""
         if self.center:
             return super()._reference(logits)
         return np.zeros(len(logits))
 
     def _map(self, logits):
+        """Return the node of the probabilities, from the node of the logits."""
         if self.center:
             logits = Centred(logits)
         return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
@@ -560,9 +565,11 @@ class DirichletCalibration(MatrixScaling):
     _auto_alphas = (1.0, 0.1, 0.03)
 
     def _reference(self, logits):
+        """Return what is subtracted from the logits of each row, (n,)."""
         # Logits minus their log-sum-exp are log-probabilities.
         return row_log_sum_exp(logits)
 
     def _map(self, logits):
+        """Return the node of the probabilities, from the node of the logits."""
         features = log_probabilities(logits)
         return class_probabilities(Affine(features, self.coef_, self.intercept_))

@@ -285,6 +285,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return row_softmax(logits)
 
     def _map(self, scores):
+        """Return the node of the probabilities, from the node of the scores."""
         if self.n_rounds_ > 0:
             raise ValueError(
                 "MulticalibratedRecalibrator cannot be written outside Python: it made"

@@ -59,6 +59,7 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
 
     @property
     def _needs_classes(self):
+        """Which classes must have rows: "all", "two" or "any" of them."""
         # A class without rows uses the common map. A fit to rows of one class alone
         # would predict only 0 and 1.
         if self._pools_classes:
@@ -66,6 +67,7 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         return "all"
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit; `class_pooling_` stays 0 where nothing is pooled."""
         self.class_pooling_ = 0.0
         super()._fit_scores(scores, codes, sample_weight)
 

@@ -132,6 +132,7 @@ class PriorShift(LogitRecalibrator):
 
     @property
     def _needs_classes(self):
+        """Which classes must have rows: "all", "two" or "any" of them."""
         # One prior alone is compared with the frequencies of the labels.
         is_counted = (self.train_prior is None) != (self.target_prior is None)
         if is_counted:
@@ -163,6 +164,7 @@ class PriorShift(LogitRecalibrator):
         return logits + self._log_ratios
 
     def _map(self, logits):
+        """Return the node of the probabilities, from the node of the logits."""
         return class_probabilities(Scaled(logits, 1.0, self._log_ratios))
 
     @property

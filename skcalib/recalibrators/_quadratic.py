@@ -171,6 +171,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
+        """Which classes must have rows: "all", "two" or "any" of them."""
         if self.alpha > 0:
             return "any"
         return super()._needs_classes
@@ -240,6 +241,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self.log_odds_range_ = (low, high)
 
     def _predict_binary(self, log_odds):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         # Beyond the range of the fit the map follows the tangent there.
         inside = np.clip(log_odds, *self.log_odds_range_)
         parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2

@@ -151,12 +151,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
+        """Which classes must have rows: "all", "two" or "any" of them."""
         if self._smooths_targets:
             return "any"
         return super()._needs_classes
 
     @property
     def _pools_classes(self):
+        """Whether the maps of several classes are held near a common one."""
         # "auto" pools only what has a log-loss to compare poolings by.
         is_wanted = self.loss == "log" or self.class_pooling != "auto"
         return is_wanted and super()._pools_classes
@@ -203,9 +205,15 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self.slope_, self.intercept_ = coef.tolist()
 
     def _predict_binary(self, log_odds):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
 
     def _map(self, log_odds):
+        """Return the node of the probabilities, from the node of the score of a binary
+        problem.
+        """
         return Expit(Scaled(log_odds, self.slope_, self.intercept_))
 
 

@@ -301,9 +301,15 @@ class ScalingBinning(BinnedRecalibrator):
         self.n_bins_ = statistics.n_bins
 
     def _predict_binary(self, scores):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         return super()._predict_binary(self._scaled(scores))
 
     def _map(self, score):
+        """Return the node of the probabilities, from the node of the score of a binary
+        problem.
+        """
         return super()._map(map_of(self.recalibrator_, score))
 
     def _scaled(self, scores):

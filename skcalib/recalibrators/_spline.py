@@ -290,9 +290,13 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return self._start is not None and self.roughness_penalty is not None
 
     def _predict_binary(self, log_odds):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         return clip_probability(expit(self._calibrated_log_odds(log_odds)))
 
     def _calibrated_log_odds(self, log_odds):
+        """Return the calibrated log-odds (n,) of log-odds (n,)."""
         # Beyond the outer knots the map is straight: it follows the tangent there.
         inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
         spline = self._spline
@@ -325,6 +329,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return PPoly.construct_fast(self.spline_coefficients_, self.knots_)
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
             raise ValueError(
                 "spline_coefficients_ must hold four coefficients between each two"

@@ -472,6 +472,7 @@ class StackedRecalibrator(BaseRecalibrator):
         return 1 / _last_inverse_temperature(logits, codes, sample_weight, start)
 
     def _predict_scores(self, scores):
+        """Return the probabilities (n, K) of the mixture."""
         used = np.flatnonzero(self.weights_)
         # one at a time in memory
         predicted = (forecast(self.recalibrators_[k], scores) for k in used)
@@ -499,6 +500,9 @@ class StackedRecalibrator(BaseRecalibrator):
         return Softmax(Scaled(Log(mixture), 1 / self.temperature_))
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         check_same_classes(self, *self.recalibrators_)
 
     def _members(self):

@@ -157,6 +157,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
+        """Set the temperature of least loss."""
         inverse = self._inverse_temperature(logits, codes, sample_weight)
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
@@ -198,13 +199,18 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return self
 
     def _predict_logits(self, logits):
+        """Return the calibrated logits (n, K) of logits (n, K)."""
         # float32 could overflow
         return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)
 
     def _map(self, logits):
+        """Return the node of the probabilities, from the node of the logits."""
         return class_probabilities(Scaled(logits, self.inverse_temperature_))
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
 
@@ -361,6 +367,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
+        """Fit the temperature, then the weights of the mixture."""
         super()._fit_logits(logits, codes, sample_weight)
         # (n, K, 3), and of these the probabilities of the labels (n, 3)
         forecasts = np.stack(self._forecasts(logits.astype(np.float64)), axis=2)

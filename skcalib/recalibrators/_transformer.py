@@ -161,6 +161,7 @@ class RecalibratorOfColumns(ProbabilityTransformer):
 
     @property
     def _score_width(self):
+        """Number of the columns given to `fit` that are scores."""
         inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
         return inner.n_features_in_
 

@@ -427,10 +427,16 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self.classes_[self.predict_proba(X, ids).argmax(axis=1)]
 
     def _predict_binary(self, scores):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         cuts = self.bin_edges_[1:-1]
         return self.bin_values_[np.searchsorted(cuts, scores, side="right")]
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         checks.check_bins(self)
         checks.check_lengths(self, self.n_bins_ - 1, "_cut_key_")
         if {len(sums) for sums in self._inside_} != {self.n_bins_}:

@@ -214,6 +214,9 @@ class VennAbers(BinaryRecalibrator):
         self.upper_probability_ = upper[np.append(is_knot, True)]
 
     def _predict_binary(self, scores):
+        """Return the event's probabilities (n,) for the scores (n,) of a binary
+        problem.
+        """
         return _probability(*self._interval(scores))
 
     def _map(self, score):
@@ -235,6 +238,9 @@ class VennAbers(BinaryRecalibrator):
         return step_function(score, cuts, np.append(values, between[-1]))
 
     def _check_attributes(self):
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         has_groups = self.max_n_knots is not None
         is_open = len(self.score_knots_) > 0 and self.score_knots_[-1] == np.inf
         if has_groups != is_open:
