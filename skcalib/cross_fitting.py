@@ -75,14 +75,16 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         return self.estimator
 
     def _unfitted_classifier(self):
-        """Return the same, only to be looked at: tags are asked for often."""
+        """Return the classifier to read its tags, without the cost of a clone: tags are
+        asked for often.
+        """
         return self._classifier()
 
     def _fits(self, X, y, methods, params, caller="fit"):
-        """Return the fits of the classifier to rows that are checked, with the metadata
-        given to the method `caller`.
+        """Return the `ClassifierFits` of rows, after checks.
 
-        Scores will come from the first of `methods` that the classifier has.
+        `params` are the metadata given to the method `caller`. Scores will come from
+        the first of `methods` that the classifier has.
         """
         estimator = self._classifier()
         response_method = _response_method(estimator, methods)
@@ -115,22 +117,21 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         return ClassifierFits(estimator, X, y, classes, response_method, routed)
 
     def _run(self, tasks):
-        """Return the results of tasks, each a fit of the classifier."""
+        """Return the list of the results of tasks, delayed calls of which each fits the
+        classifier, and report progress.
+        """
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
-        return list(
-            Progress(type(self).__name__, self.verbose).over(
-                results, len(tasks), "fits of the classifier"
-            )
-        )
+        progress = Progress(type(self).__name__, self.verbose)
+        return list(progress.over(results, len(tasks), "fits of the classifier"))
 
-    def _copy_attributes(self, names, found):
-        """Set those attributes that `found` has, and remove the others, of an earlier
-        fit.
+    def _copy_attributes(self, names, source):
+        """Copy the attributes of these names that `source` has, and remove the others,
+        which are of an earlier fit.
         """
         for name in names:
             vars(self).pop(name, None)
-            if hasattr(found, name):
-                setattr(self, name, getattr(found, name))
+            if hasattr(source, name):
+                setattr(self, name, getattr(source, name))
 
 
 class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):

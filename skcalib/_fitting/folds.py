@@ -223,11 +223,13 @@ def _split_lone_classes(fold_of_copy, codes, n_folds):
 
     `fold_of_copy` (n_copies,) is changed in place; `codes` (n_copies,) are the classes.
     """
+    # the copies in the order of their classes, and where each class starts there
     by_class = np.argsort(codes, kind="stable")
     first_of_class = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
     folds = fold_of_copy[by_class]
     lowest = np.minimum.reduceat(folds, first_of_class)
     highest = np.maximum.reduceat(folds, first_of_class)
+    # the first copy of each class whose copies are all in one fold
     moved = by_class[first_of_class[lowest == highest]]
     fold_of_copy[moved] = (fold_of_copy[moved] + 1) % n_folds
 

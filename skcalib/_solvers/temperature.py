@@ -374,7 +374,8 @@ class _BrierScore:
         scores = np.zeros(len(grid))
         for first in range(2):
             for p, _, label, weight in self._blocks(grid[first]):
-                # p becomes the probabilities at grid[first], grid[first + 2], ...
+                # `p` (K, m) are probabilities, `label` the index of the true classes.
+                # They become those at grid[first], grid[first + 2], ... in turn.
                 for k in range(first, len(grid), 2):
                     true = p[label]
                     p *= p

@@ -97,11 +97,13 @@ class SqlWriter(NodeWriter):
     def _write_LogOddsAgainstRest(self, node):
         """Write ``log(p / sum of the others)`` of each class."""
         if isinstance(node.of, nodes.Softmax) and not node.of.clip:
-            # The odds against a class are a sum of exponentials of differences.
+            # The odds against a class are a sum of exponentials of differences of
+            # logits; the log-odds are minus their logarithm.
             limit = -np.log(PROBABILITY_CLIP)
             sums = self._odds_against(node.of.of, _SURE_DIFFERENCE, node.of.possible)
             return [f"(-{_log_of(total, limit)})" for total in sums]
         texts = self._inside(node.of)
+        # for each class the sum of the others
         rests = []
         for k in range(len(texts)):
             rests.append("+".join(texts[:k] + texts[k + 1 :]))
@@ -110,8 +112,10 @@ class SqlWriter(NodeWriter):
         return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
 
     def _write_LogSides(self, node):
-        """Write ``log(p)`` and ``-log(1 - p)`` of log-odds z, with softplus =
-        log(1 + exp(-|z|)) as ``min(z, 0) - softplus`` and ``max(z, 0) + softplus``.
+        """Write ``log(p)`` and ``-log(1 - p)`` of log-odds z.
+
+        With softplus = log(1 + exp(-|z|)) they are ``min(z, 0) - softplus`` and
+        ``max(z, 0) + softplus``.
         """
         if isinstance(node.of, nodes.LogOdds):
             (text,) = self._inside(node.of.of)
@@ -121,7 +125,9 @@ class SqlWriter(NodeWriter):
         return [f"(LEAST({z},0e0)-{softplus})", f"(GREATEST({z},0e0)+{softplus})"]
 
     def _write_Expit(self, node):
-        """Write ``1 / (1 + exp(-z))``, with the minus sign inside the weights of z."""
+        """Write ``1 / (1 + exp(-z))`` of each value z, a linear form: the minus sign is
+        written into its weights and its constant.
+        """
         limit = _NO_OVERFLOW
         if node.clip:
             limit = _CLIPPED_LOG_ODDS

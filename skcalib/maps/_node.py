@@ -145,6 +145,9 @@ class Node:
     width: int
 
     def __post_init__(self):
+        """Raise a ValueError unless the numbers in the fields are finite and pass
+        ``_check``.
+        """
         for field in fields(self):
             value = getattr(self, field.name)
             is_numeric = isinstance(value, float | np.ndarray)

@@ -42,6 +42,7 @@ def must_be(words, test):
     """
 
     def check(value):
+        """Return a value for which the test holds; raise a ValueError otherwise."""
         if not test(value):
             raise _refused(words, value)
         return value
@@ -55,6 +56,7 @@ def within(low, high, *, infinite=False):
     """
 
     def check(value):
+        """Return a number in the range as a float; raise a ValueError otherwise."""
         if infinite and value == np.inf:
             return float(value)
         if not low <= number(value) < high:
@@ -74,6 +76,7 @@ def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
     )
 
     def is_inside(value):
+        """Return whether a value is such an array."""
         if not _is_array(value, kinds, ndim):
             return False
         return (np.isfinite(value) & (low <= value) & (value <= high)).all()
@@ -87,6 +90,7 @@ def several(kind):
     """
 
     def are_fitted(value):
+        """Return whether a value is such a list or dict."""
         if type(value) is not kind or not value:
             return False
         members = value
@@ -98,7 +102,7 @@ def several(kind):
 
 
 def number(value):
-    """Check a finite number."""
+    """Return a finite number as a float; raise a ValueError otherwise."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not np.isfinite(value):
         raise _refused("a finite number", value)
@@ -113,42 +117,42 @@ matrix = array(ndim=2)
 
 
 def count(value):
-    """Check a number of things."""
+    """Return an int of at least 0; raise a ValueError otherwise."""
     if type(value) is not int or value < 0:
         raise _refused("a count", value)
     return value
 
 
 def flag(value):
-    """Check true or false."""
+    """Return a bool; raise a ValueError otherwise."""
     if type(value) is not bool:
         raise _refused("true or false", value)
     return value
 
 
 def text(value):
-    """Check a text."""
+    """Return a str; raise a ValueError otherwise."""
     if type(value) is not str:
         raise _refused("a text", value)
     return value
 
 
 def names(value):
-    """Check names of columns."""
+    """Return an array of names of columns as objects; raise a ValueError otherwise."""
     if not _is_array(value, "UO"):
         raise _refused("an array of texts", value)
     return value.astype(object)
 
 
 def weights(value):
-    """Check weights that sum to 1."""
+    """Return an array of weights that sum to 1; raise a ValueError otherwise."""
     if abs(shares(value).sum() - 1) > _ROUNDING:
         raise _refused("weights that sum to 1", value)
     return value
 
 
 def range_of_numbers(value):
-    """Check two numbers in order."""
+    """Return a pair (low, high) as floats; raise a ValueError unless low <= high."""
     low, high = _pair(value)
     if not number(low) <= number(high):
         raise _refused("two numbers in increasing order", value)
@@ -156,14 +160,18 @@ def range_of_numbers(value):
 
 
 def counts_inside(value):
-    """Check events and rows strictly inside bins."""
+    """Return a pair of arrays (n_bins,), the events and the rows strictly inside bins;
+    raise a ValueError otherwise.
+    """
     check_counts = array("if", low=0)
     events, rows = _pair(value)
     return check_counts(events), check_counts(rows)
 
 
 def estimate(value):
-    """Check an estimate between its limits."""
+    """Return a triple (estimate, low, high) as an `IntervalEstimate`; raise a
+    ValueError unless low <= estimate <= high.
+    """
     words = "an estimate and the limits of its interval"
     if not isinstance(value, tuple) or len(value) != 3:
         raise _refused(words, value)
@@ -174,14 +182,16 @@ def estimate(value):
 
 
 def fitted(value):
-    """Check a fitted recalibrator."""
+    """Return a fitted recalibrator; raise a ValueError for other values."""
     if not isinstance(value, BaseEstimator) or not hasattr(value, "classes_"):
         raise _refused("a fitted recalibrator", value)
     return value
 
 
 def labels(value):
-    """Check labels that are sorted and differ."""
+    """Return an array of labels that are sorted and differ; raise a ValueError
+    otherwise.
+    """
     is_valid = _is_array(value, "biufUO") and len(value) > 0
     if not is_valid or not np.array_equal(value, sorted(set(value.tolist()))):
         raise _refused("labels that are sorted and differ", value)
@@ -189,7 +199,9 @@ def labels(value):
 
 
 def edges(value):
-    """Check edges of bins; the outer ones may be infinite, the first two equal."""
+    """Return increasing edges of bins (n_bins + 1,); raise a ValueError otherwise. The
+    outer ones may be infinite, the first two equal.
+    """
     if (
         not _is_array(value, "f")
         or len(value) < 2
@@ -201,7 +213,9 @@ def edges(value):
 
 
 def knots(value):
-    """Check knots, of which the last may be infinite."""
+    """Return increasing knots (n_knots,), of which the last may be infinite; raise a
+    ValueError otherwise.
+    """
     if (
         not _is_array(value, "f")
         or not (value > -np.inf).all()

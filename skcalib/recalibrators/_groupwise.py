@@ -538,7 +538,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return tuple(cases), pooled
 
     def _check_attributes(self):
-        """Raise unless attributes that were read fit together."""
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
         if list(self.recalibrators_) != self.groups_.tolist():
             raise ValueError(
@@ -557,8 +559,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             )
 
     def _check_one_source(self, groups):
-        """Raise unless groups come from one source, the array or the parameter, and
-        remember which.
+        """Set `_given_groups`, whether groups come from the array `groups`; raise a
+        ValueError unless they have one source, the array or the parameter.
         """
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(

@@ -295,8 +295,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return map_of(self.recalibrator_, scores)
 
     def _check_attributes(self):
-        """Raise unless attributes that were read fit together."""
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         check_same_classes(self, self.recalibrator_)
+        # Only fits without rounds are written, and features that are names or
+        # positions.
         n_columns = 1
         if not isinstance(self.features, str | int):
             n_columns = len(self.features)

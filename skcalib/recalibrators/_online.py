@@ -267,6 +267,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
             return self.classes_[scores.argmax(axis=1)]
         return super().predict(X)
 
+    def _member_names(self):
+        """Return the names of the members: "fixed" only with a fitted recalibrator."""
+        return _MEMBERS[self.recalibrator is not None]
+
     @property
     def _has_learned(self):
         """Whether a batch has been processed."""
@@ -354,14 +358,16 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self._remember_parameters()
         self._learning = OnlineNewton()
         self._forgetting = ForgettingNewton(self.half_life)
-        self.members_ = _MEMBERS[self.recalibrator is not None]
+        self.members_ = self._member_names()
         self.weights_ = np.full(len(self.members_), 1 / len(self.members_))
         self.n_rows_ = 0
 
     def _check_attributes(self):
-        """Raise unless attributes that were read fit together."""
+        """Raise a ValueError unless attributes that were read from a document fit
+        together.
+        """
         self._check_parameters()
-        if self.members_ != _MEMBERS[self.recalibrator is not None]:
+        if self.members_ != self._member_names():
             raise ValueError(
                 f"members_ are {self.members_}, and recalibrator is"
                 f" {self.recalibrator!r:.60}"
