@@ -200,9 +200,7 @@ class VennAbers(BinaryRecalibrator):
         # A non-event at a score is an event where the labels and the order are
         # reversed; below the first score a non-event alone gives 0.
         negatives = table.weight - table.positives
-        reversed_weight = table.weight[-1] - table.weight[::-1]
-        reversed_negatives = negatives[-1] - negatives[::-1]
-        mirrored = _isotonic_with_event(reversed_weight, reversed_negatives)
+        mirrored = _isotonic_with_event(_reversed(table.weight), _reversed(negatives))
         lower = np.append(0.0, 1 - mirrored[::-1])
         # Knots are the scores at which one of the two changes. Groups are all kept,
         # because a new score must be tied with its own group.
@@ -282,6 +280,11 @@ def _upper_edges(scores, sample_weight, n_groups):
     return upper_edges[assign_bins(scores, edges)]
 
 
+def _reversed(cumulative):
+    """Return the cumulative sums (m + 1,) of the same terms in reverse order."""
+    return cumulative[-1] - cumulative[::-1]
+
+
 def _isotonic_with_event(weight, positives):
     """Return for each of m distinct scores the isotonic fit there to the sample with
     one event added at that score.
@@ -313,9 +316,8 @@ def _isotonic_with_event(weight, positives):
     # Inside a block a steeper tangent needs a point below the line of that slope
     # through the block's start.
     block = np.repeat(numbers, size)  # of each point
-    start_of_point = start[block]
-    rise = positives[:-1] - positives[start_of_point]
-    run = weight[:-1] - weight[start_of_point]
+    rise = positives[:-1] - positives[start][block]
+    run = weight[:-1] - weight[start][block]
     inside = np.flatnonzero(rise < steepest * run)
     steepest[inside] = _tangent_slopes(inside, block[inside], weight, positives, end)
     return np.maximum.accumulate(steepest)
