@@ -39,6 +39,7 @@ def provenances(fitted):
     if hasattr(fitted, "steps"):
         _, last_step = fitted.steps[-1]
         return provenances(last_step)
+    # A recalibrated classifier holds pairs of a classifier and its recalibrator.
     found = []
     for pair in getattr(fitted, "calibrated_classifiers_", ()):
         found += provenances(getattr(pair, "recalibrator", None))

@@ -29,6 +29,7 @@ def check_thresholds(thresholds, *, below_one=False):
     and above all numbers with two significant digits of p and of 1 - p.
     """
     if thresholds is None:
+        # digits / unit runs from 1.0e-9 to .099, with two significant digits.
         digits = np.arange(10, 100)
         unit = 10.0 ** np.arange(10, 2, -1)[:, None]
         middle = np.arange(100, 901) / 1000
@@ -171,6 +172,7 @@ def predicted_power(trials, rate, limit, level):
     most = np.minimum(most, np.floor(sizes * limit - 1 + ROUNDING))
     most = most[size_of_set]
     mean = trials * rate
+    # Positive, since it is divided by.
     spread = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))
     passing = ndtr((most + 0.5 - mean) / spread)
     return np.where((trials > 0) & (most >= 0), passing, 0.0)

@@ -100,8 +100,12 @@ class TreatmentCells(NamedTuple):
 
     def discordant(self):
         """Return the number of samples on which the model does better than the
-        reference, and of those on which it does worse, (m, 2).
+        reference, and of those on which it does worse, (m, 2) for m thresholds.
+
+        A cell holds the samples with one label on which the model treats more, less or
+        alike (d = 1, -1, 0).
         """
+        # What a sample of each cell adds to the net benefit.
         gain = self.factor[..., None] * _DIFFERENCE
         # Kish's effective number of rows of each cell: (sum w)^2 / sum w^2.
         rows = np.divide(
@@ -119,7 +123,8 @@ class TreatmentCells(NamedTuple):
         critical values z (m,); `cautious` also asks the likelihood ratio, as
         `score_limits` says.
 
-        Rows of a cell with weights are worth n = (sum w)^2 / sum w^2 rows of weight k =
+        A cell holds the samples with one label on which the model treats more, less or
+        alike (d = 1, -1, 0). Its rows with weights w are worth n = (sum w)^2 / sum w^2 rows of weight k =
         sum w^2 / sum w each, so that n k and n k^2 are the sums of w and w^2. An empty
         cell takes the k of its label. The numbers of samples are divided by the design
         effect of clusters.

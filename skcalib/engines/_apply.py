@@ -28,8 +28,8 @@ from skcalib.maps import (
 )
 from skcalib.recalibrators import GroupwiseRecalibrator
 
-# The inputs of the maps: the score of a row, and the number of its *case*, which says
-# which of several maps, one for each segment, applies to it.
+# The inputs of the maps are two columns: the score of a row, and the number of its
+# *case*, which says which of several maps, one for each segment, applies to it.
 _ROW = Scores(2)
 _SCORE = OneColumn(_ROW, 0)
 _CASE = OneColumn(_ROW, 1)
@@ -64,6 +64,7 @@ def with_forecasts(columns, recalibrator, output, default=None):
     is_database = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
     _check_output(output, names, is_database)
     maps = _segment_maps(columns, recalibrator, default)
+    # The forecasts as a function of score and case, for engines that call Python.
     if maps is None:
         predict = partial(_forecast, recalibrator)
     else:
@@ -85,10 +86,10 @@ def with_forecasts(columns, recalibrator, output, default=None):
 
     frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(number))
     if maps is not None:
-        keys = columns.keys(f"{score}_")
+        keys = columns.keys(prefix=f"{score}_")
         frame = _with_case(columns, frame.with_columns(**keys), keys, maps, number)
-        # Rows of a segment without a map lose their score, and with it the forecast;
-        # their case is any.
+        # Rows of a segment without a map have the case -1. They lose their score, and
+        # with it the forecast; then any case will do.
         is_known = nw.col(number) >= 0
         score_of_known = nw.when(is_known).then(nw.col(score))
         case_of_known = nw.when(is_known).then(nw.col(number)).otherwise(nw.lit(0))
@@ -151,6 +152,8 @@ def _segment_maps(columns, recalibrator, default):
         )
     if type(recalibrator) is not GroupwiseRecalibrator:
         return None
+    # The map chooses by the group among several. One that does not is the same for all
+    # groups.
     groupwise_map = map_of(recalibrator, _SCORE)
     key = getattr(groupwise_map, "key", None)
     if not isinstance(key, GroupOf):
@@ -259,7 +262,7 @@ def _with_case(columns, frame, keys, maps, name):
 
 def _cases_in_memory(columns, maps):
     """Return the number of the case of each row (n,) of an eager frame."""
-    keys = columns.keys("")
+    keys = columns.keys(prefix="")
     # Only the keys are joined: Arrow joins no table that has columns of lists.
     frame = columns.frame.select(**keys).with_row_index("row").lazy()
     cases = _with_case(columns, frame, keys, maps, "case").select("row", "case")
@@ -270,10 +273,11 @@ def _cases_in_memory(columns, maps):
 
 
 def _choice(cases):
-    """Return the map that applies to each row the map of its case, 0 to
-    len(cases) - 1.
+    """Return one map of score and case, which applies to each row the map of its case,
+    0 to len(cases) - 1.
     """
-    # The place of a case among cuts at .5, 1.5, ... is its number.
+    # `Place` counts the cuts below a value: with cuts at .5, 1.5, ... it returns the
+    # number of the case.
     cuts = np.arange(len(cases) - 1) + 0.5
     return Choice(Place(_CASE, cuts), cases)
 
@@ -281,7 +285,7 @@ def _choice(cases):
 def _forecast(recalibrator, rows):
     """Return the forecasts (n, 1) of a recalibrator for `Rows` of score and case."""
     (inputs, *_) = rows.inputs
-    scores = inputs[:, 0]
+    scores = inputs[:, 0]  # the other column is the case
     if getattr(recalibrator, "n_features_in_", 1) == 2:
         scores = np.column_stack((1 - scores, scores))
     return recalibrator.predict_proba(scores)[:, [1]]
@@ -328,6 +332,7 @@ def _by_partition(frame, score, number, output, predict):
         forecasts = _forecasts(scores, part[number].to_numpy(), predict)
         return part.assign(**{output: forecasts})
 
+    # Dask asks for an empty frame with the columns and types of the result.
     meta = frame._meta.assign(**{output: 0.0})
     return frame.map_partitions(with_forecasts, meta=meta)
 
@@ -350,6 +355,8 @@ def _written(frame, cases, score, number, output):
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     score_text = dialect.as_double(dialect.identifier(score))
     case_text = dialect.as_double(dialect.identifier(number))
+    # Long piecewise maps are joined to the rows as a table of pieces; all others are
+    # written as one expression.
     pieces = [_as_pieces(case) for case in cases]
     are_pieces = all(node is not None and node.of is _SCORE for node in pieces)
     if are_pieces and _needs_join(*pieces):
@@ -433,6 +440,8 @@ def _joined(frame, name, maps, group=None):
     """
     # Rows and pieces are joined by the cell of the value, since databases join by equal
     # numbers much faster than by ranges; then the piece is found within the cell.
+    # Four cells a piece, so that most cells hold one; fewer with many maps, whose cells
+    # make one table.
     n_pieces = max(len(node.origins) for node in maps)
     n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
     n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
@@ -443,7 +452,7 @@ def _joined(frame, name, maps, group=None):
 
     # Each map's pieces by cell: columns cell, low, high, origin and coefficients. Maps
     # of a lower degree are padded with coefficients of 0.
-    rows_by_map = [pieces_by_cell(node, cell_of, 2.0) for node in maps]
+    rows_by_map = [pieces_by_cell(node, cell_of, beyond=2.0) for node in maps]
     width = max(rows.shape[1] for rows in rows_by_map)
     padded = []
     for rows in rows_by_map:

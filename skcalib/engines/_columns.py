@@ -81,7 +81,7 @@ class PredictionColumns:
         the keys by0, by1, ... The rows do not get the numbers of their segments, since
         joining all rows takes longer than joining the groups that are made of them.
         """
-        keys = self.keys("")
+        keys = self.keys(prefix="")
         columns = {"score": self.score, "label": self.label.cast(nw.Int8), **keys}
         is_valid = reduce(and_, self.valid.values())
         if self.weight is not None:
@@ -95,7 +95,7 @@ class PredictionColumns:
         by name. Reading the valid rows alone would take longer.
         """
         if not keys:
-            return Segments([], [], [])
+            return Segments(keys=[], values=[], tables=[])
         try:
             return Segments.of(self.frame.lazy().select(**keys), list(keys))
         except (TypeError, NotImplementedError) as error:
@@ -164,7 +164,8 @@ class PredictionColumns:
             )
         if self.event is None or len(sums["count"]) == 0:
             return
-        # Number of events of each group, or their weight where no number was asked for.
+        # The number of events of each group, or the sum of their weights where that is
+        # what was summed.
         events = sums["label"] if "label" in sums else sums["weighted_label"]
         if np.any(events > 0):
             return
@@ -253,8 +254,8 @@ def table_changed():
 
 @dataclass(frozen=True)
 class Segments:
-    """The distinct values of the columns of segments; a segment is the number of a
-    place in the grid that they make.
+    """The distinct values of the columns that define segments, and a number for each
+    combination of one value per column: that is a segment.
 
     A value that went through Python need not compare equal to what the engine has
     (decimals, nanoseconds, time zones): values are for showing, numbers for joining.
@@ -395,7 +396,8 @@ def check_value(what, value, name, dtype):
     elif dtype.is_numeric():
         kind_of_column = "number"
     elif dtype.is_temporal() and kind_of_value != "text":
-        # A moment may be known by its text (see `numbered`), by nothing else.
+        # A date or time may be named by its text, since some have no Python object (see
+        # `numbered`). Values of the kinds above never occur in such a column.
         kind_of_column = "moment"
     else:
         return
@@ -526,6 +528,8 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     rounding = _ROUNDING_SINGLE if is_single else _ROUNDING
     total = reduce(add, columns)
     is_valid = is_in_range & ((total - 1).abs() <= rounding)
+    # The number 2 as a score or label makes a row count as invalid; NULL, where a
+    # `when` has no `otherwise`, as missing.
     largest_if_valid = nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
     confidence = nw.when(is_known).then(largest_if_valid)
     # Positions of the predicted class and of the label among the classes.
@@ -548,6 +552,8 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
     """Return the `PredictionColumns` of each class against the rest, by class."""
     frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
     is_known = reduce(or_, (nw.col(label) == nw.lit(value) for value in classes))
+    # The label is 1 for the class and 0 for the others. It is invalid if it is none of
+    # the classes, and NULL, hence missing, if there is none.
     by_class = {}
     for name, value in zip(scores, classes, strict=True):
         is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)

@@ -56,15 +56,16 @@ def fitted_groupwise(columns, recalibrator):
     if model.classes is not None:
         model.classes_ = np.asarray(model.classes)
     inner.set_params(**class_parameters(inner, model.classes_))
-    # All rows are one segment, if there are any.
+    # Without segments there is one key, (), or none if there are no rows.
     model.pooled_recalibrator_ = fitted(columns.pooled(), inner).get(())
 
     # Groups, and the segment's key, weighted rows and bin statistics (or None) of each.
     groups = []
     data = []
     for key, (rows, statistics) in _fit_data(columns, inner).items():
-        if key != (None,):
-            groups.append(key[0])
+        (group,) = key
+        if group is not None:
+            groups.append(group)
             data.append((key, rows, statistics))
     if not groups:
         raise ValueError("The table has no valid row with a group: see invalid_rows().")
@@ -85,7 +86,8 @@ def fitted_groupwise(columns, recalibrator):
 
     def fit(part):
         """Return the recalibrator of a part."""
-        return _fit(inner, data_of(part)[0], columns, *data_of(part)[1:])
+        key, rows, statistics = data_of(part)
+        return _fit(inner, key, columns, rows, statistics)
 
     def has_one_class(part):
         """Return whether all rows of a part have the same label."""
@@ -148,8 +150,9 @@ def _blocks(cells, centered):
     """Return scores, weights and weights of events, (n_scores,) each, of the blocks of
     an isotonic fit to cells.
 
-    Half of a block's weight is at its least score and half at its greatest; with
-    `centered` all of it is at the mean.
+    A block is a run of cells, and a cell holds the rows with scores from `low` to
+    `high`. Half of a block's weight is at its least score and half at its greatest;
+    with `centered` all of it is at the mean.
     """
     bounds = _block_bounds(cells)
     starts = bounds[:-1]
@@ -179,7 +182,7 @@ def _may_hold_jump(cells):
     non-events come before the events. If even that corner lies above the minorant of
     the cells as a whole, no point within the cell is a vertex.
     """
-    # cumulative weight and events before each cell and after the last, (n_cells + 1,)
+    # Cumulative weight and events before each cell and after the last, (n_cells + 1,).
     weight = np.append(0.0, np.cumsum(cells.weight))
     events = np.append(0.0, np.cumsum(cells.weighted_label))
     vertices = _block_bounds(cells)

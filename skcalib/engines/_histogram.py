@@ -37,7 +37,7 @@ _FETCHED_SHARE = 1 / 16
 _FEW_FETCHED = 2**19
 _MOST_FETCHED = 2**21
 _SETTLED = -1  # depth of a cell that is not split any more
-_LARGEST_SCALE = 1e300
+_LARGEST_SCALE = 1e300  # for cells whose width is so small that the scale overflows
 # Of the coarse cells a quarter are equally wide; these shares are narrow within 2^-7,
 # 2^-13 and 2^-20 of 0 and of 1.
 _LINEAR_SHARE = 1 / 4
@@ -56,6 +56,7 @@ def coarse_place(score, n_cells):
     """
     place = score * (_LINEAR_SHARE * n_cells)
     for width, share in _SHARES.items():
+        # Hyperbolas that are steep within `width` of 1 and of 0.
         scale = share * n_cells / 2 * width
         place = place + (scale / (1 + width - score) - scale / (score + width))
     return place
@@ -75,13 +76,17 @@ def fine_cell(bits):
     Each band of u, which spans a factor of 16, is scaled by a power of two, which is
     exact, and cut into cells of equal width.
     """
+    # Ten bands of about 2^(resolution + 3) cells on each side of 1/2 are about
+    # 2^(resolution + 7) cells.
     resolution = bits - 7
     score = nw.col("score")
     least = nw.when(score <= 0.5).then(score).otherwise(1 - score)
     cell = _band(least, resolution, _LAST_BAND)
     for band in reversed(range(_LAST_BAND)):
-        above = least >= 2.0 ** (-5 - 4 * band)
-        cell = nw.when(above).then(_band(least, resolution, band)).otherwise(cell)
+        is_in_band = least >= 2.0 ** (-5 - 4 * band)  # or in one nearer to 1/2
+        cell = nw.when(is_in_band).then(_band(least, resolution, band)).otherwise(cell)
+    # Cells above 1/2 have the numbers of those below in the opposite order, moved
+    # beyond them.
     mirrored = 2.0 ** (resolution + 5) - cell
     return nw.when(score <= 0.5).then(cell).otherwise(mirrored).cast(nw.Int32)
 
@@ -208,6 +213,22 @@ class ScoreHistogram:
         Those of the sums that are needed: fewer take less time and memory.
     cell : narwhals Expr, default=None
         Number of the first cell of a row; None is the coarse cell.
+
+    Attributes
+    ----------
+    cells : Cells
+        The cells of all segments, sorted by segment and score.
+    segments : list of tuple
+        Keys of the segments that occur, in order.
+    segment_numbers : ndarray of int, shape (n_segments,), or None
+        Numbers of these segments in the engine; None without segments.
+    frames : list of (LazyFrame, list of str)
+        By depth: the rows whose cells have this depth, and the columns that identify
+        their cells.
+    n_rows : int
+        Number of valid rows.
+    weighted : bool
+        Whether rows have weights.
     """
 
     def __init__(self, columns, score_sums=SCORE_SUMS, cell=None):
@@ -217,7 +238,6 @@ class ScoreHistogram:
         if cell is None:
             cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         rows = rows.with_columns(cell.alias("cell"))
-        # By depth: a lazy frame of the rows, and the columns that identify their cells.
         cell_columns = ["segment", "cell"] if keys else ["cell"]
         self.frames = [(segments.attached(rows), cell_columns)]
         sums = self._sums(rows, [*keys, "cell"], segments)
@@ -226,7 +246,7 @@ class ScoreHistogram:
         self.n_rows = int(sums["count"].sum())
         self.segments, codes = segments.found(sums)
         self.segment_numbers = np.unique(sums["segment"]) if keys else None
-        self.cells = self._cells(sums, codes, 0)
+        self.cells = self._cells(sums, codes, depth=0)
 
     def by_segment(self):
         """Return the `Cells` of each segment, a dict whose keys are tuples."""
@@ -282,15 +302,19 @@ class ScoreHistogram:
         """
         n_rows = parents.count.sum()
         depth = parents.depth[0]
+        # A finer histogram divides each parent into parts of equal width, about as many
+        # as give a part this number of rows.
         rows_of_part = max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
         n_parts = np.maximum(2, parents.count / rows_of_part)
-        # A part is floor((score - low) * scale) of its parent.
+        # The number of a part within its parent is floor((score - low) * scale).
         with np.errstate(over="ignore"):
             scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
         last_part = np.floor((parents.high - parents.low) * scale)
         # Parts of all parents are numbered in sequence: the first number of each
         # parent.
         first = np.append(0, np.cumsum(last_part[:-1] + 1)).astype(np.int32)
+        # The rows of this depth; by "cell", and by "segment" if there are any, each is
+        # joined to its parent.
         frame, (*by_segment, _) = self.frames[depth]
         keys = {"cell": parents.number}
         for name in by_segment:
@@ -311,13 +335,15 @@ class ScoreHistogram:
         frame = frame.select(*row_columns, *parts)
         most_fetched = max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED)
         most_fetched = min(most_fetched, _MOST_FETCHED)
-        # a cell too narrow to be divided is fetched, whatever it holds
+        # A cell too narrow to be divided is fetched, whatever it holds. Fetched rows
+        # are summed by distinct score.
         if n_rows <= most_fetched or not last_part.all():
             frame = frame.select(*row_columns, nw.col("first").alias("cell"))
             columns = self._sums(frame, ["cell", "score"])
         else:
             part = ((score - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
             frame = frame.select(*row_columns, (nw.col("first") + part).alias("cell"))
+            # Deeper frames of earlier parents are not needed any more.
             self.frames[depth + 1 :] = [(frame, ["cell"])]
             columns = self._sums(frame, ["cell"])
         parent = np.searchsorted(first, columns["cell"], side="right") - 1
@@ -330,7 +356,7 @@ class ScoreHistogram:
             sums_of_parts = np.bincount(parent, columns[name], len(first))
             if not np.array_equal(sums_of_parts, parents[name]):
                 raise table_changed()
-        return self._cells(columns, parents.segment[parent], depth + 1)
+        return self._cells(columns, parents.segment[parent], depth=depth + 1)
 
     def _cells(self, columns, segment, depth):
         """Return sorted `Cells` from arrays of sums by name, for segments (n_cells,)

@@ -73,12 +73,12 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
             f"{path} is a folder: name its files with a glob, such as"
             f" {Path(path) / '*.parquet'}."
         )
-    # A path that exists is that file, and no pattern.
+    # A path that exists is that file, and no pattern: [*] stands for the character *.
     pattern = str(path)
     if Path(path).exists():
         pattern = re.sub(r"[*?\[]", r"[\g<0>]", pattern)
-    # By name, because otherwise the first file's types and places are all files':
-    # fractions become integers.
+    # Columns of several files are matched by name. Otherwise the types and the order of
+    # the first file would hold for all, and fractions could become integers.
     options = f"({_DUCKDB.text(pattern)}, union_by_name = true"
     if is_parquet:
         reader = f"read_parquet{options}, can_have_nan = true"
@@ -123,7 +123,7 @@ def _check_distinct(duckdb, reader, names, path):
 
     `reader` is a call without its closing bracket, `names` the columns that it finds.
     """
-    # Only if there is a name such as p_1 besides p is the header read again.
+    # The header is read again only if there is a name such as p_1 besides p.
     renamed = {name.lower().rpartition("_")[0] for name in names}
     if renamed.isdisjoint(name.lower() for name in names):
         return
@@ -170,7 +170,7 @@ def _whole_number(name, path):
     column = _DUCKDB.identifier(name)
     number = f"TRY_CAST({column} AS DOUBLE)"
     whole = f"TRY_CAST({column} AS BIGINT)"
-    # 01 is not 1
+    # A text such as 01 is a code, not the number 1.
     is_number = (
         f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"
     )

@@ -43,7 +43,8 @@ def binned(columns, strategy):
     cell = None
     if type(strategy) is EqualWidth and isinstance(strategy.n_bins, Integral):
         # The bins themselves, so that one pass is enough: cells are split only where a
-        # score lies next to an edge.
+        # score lies next to an edge. A number of bins needs no number of rows, for
+        # which any will do.
         cell = width_bin(resolve_n_bins(strategy.n_bins, 1))
     histogram = ScoreHistogram(columns, cell=cell)
     if type(strategy) is UniqueScores:
@@ -56,6 +57,7 @@ def binned(columns, strategy):
 
     def is_cut(cells):
         """Return which cells of a segment must be split."""
+        # All cells are of one segment.
         return _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted)
 
     histogram.refine(is_cut)
@@ -78,7 +80,9 @@ def statistics_of(cells, edges):
 
 
 def equal_mass_cells(cells, n_bins, weighted):
-    """Return the positions of the cells that hold a cut of equal-mass bins."""
+    """Return the positions of the cells, in the order of scores, in which a bin of
+    equal mass ends and the next one begins.
+    """
     mass = cells.weight if weighted else cells.count
     return equal_mass_cuts(np.cumsum(mass), n_bins)
 
@@ -105,8 +109,9 @@ def _is_cut(cells, strategy, n_bins, weighted):
 
 
 def _edges(cells, strategy, n_bins, weighted):
-    """Return the edges of the bins. They are exact once the cells that hold a cut are
-    distinct scores.
+    """Return the edges (n_bins + 1,) of the bins of one segment, whose `cells` hold the
+    rows with scores from `low` to `high`. They are exact once the cells that hold a cut
+    are distinct scores.
     """
     if type(strategy) is EqualWidth:
         return EqualWidth(n_bins)._edges_of(cells.low)
@@ -116,6 +121,8 @@ def _edges(cells, strategy, n_bins, weighted):
         cuts = np.arange(len(cells.low))
     else:
         cuts = equal_mass_cells(cells, n_bins, weighted)
+    # Each edge lies between the lowest score of a cell with a cut and the next score
+    # above it.
     scores = np.unique(np.append(cells.low, cells.high))
     edges = edges_above(scores, np.searchsorted(scores, cells.low[cuts]))
     edges[[0, -1]] = 0, 1
@@ -140,6 +147,7 @@ def _check_few_scores(histogram):
     """Refuse a table of too many distinct scores before they are fetched."""
     if histogram.n_rows <= _MOST_DISTINCT:
         return
+    # All rows, and the columns of their cells: that of the segment, if any, and "cell".
     frame, (*by_segment, _) = histogram.frames[0]
     distinct = frame.group_by([*by_segment, "score"]).agg(nw.len().alias("n"))
     n_distinct = int(fetched(distinct.select(nw.len().alias("n")))["n"][0])

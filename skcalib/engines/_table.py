@@ -25,7 +25,9 @@ _LEAST_BITS, _MOST_BITS = 8, 24
 
 @contextmanager
 def clear_errors():
-    """Turn those errors of engines that a user can mend into errors that say how."""
+    """Turn errors of DuckDB, raised within the block, whose cause the user can remove
+    into a ValueError that says how; let all others pass.
+    """
     try:
         yield
     except Exception as error:
@@ -112,7 +114,10 @@ class PredictionTable:
         pos_label: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ):
+        # Whether segments are the values of one column, which are then keys of results
+        # themselves, in place of tuples.
         self._by_is_one = isinstance(by, str)
+        # The user's arguments by name, for the text of the table.
         self._names = {
             "label": label,
             "score": score,
@@ -485,5 +490,5 @@ class PredictionTable:
                 raise ValueError("The table has no valid row: see invalid_rows().")
             return results[()]
         if self._by_is_one:
-            return {key[0]: result for key, result in results.items()}
+            return {key: result for (key,), result in results.items()}
         return results

@@ -51,7 +51,9 @@ def label_pairs(columns, is_apart=None):
 
 
 def _pairs(cells):
-    """Return two scores per cell and label as `WeightedScores`."""
+    """Return two scores per cell and label as `WeightedScores`, with the mean and the
+    variance of the rows there. A cell holds the rows with scores from `low` to `high`.
+    """
     # Sums over the rows of each label: of the weight, and of the weight times the
     # distance of the score from the nearer of 0 and 1, and times its square.
     events = (cells.weighted_label, cells.distance_label, cells.distance_squared_label)
@@ -61,9 +63,10 @@ def _pairs(cells):
         cells.distance_squared - cells.distance_squared_label,
     )
     # The limits of the distance in each cell.
-    is_mirrored = cells.low > 0.5
+    is_mirrored = cells.low > 0.5  # the distance is that from 1
     low = np.where(is_mirrored, 1 - cells.high, cells.low)
     high = np.where(is_mirrored, 1 - cells.low, cells.high)
+    # One array for each of two points and each label.
     labels = []
     scores = []
     weights = []
@@ -92,7 +95,9 @@ def pooled(columns, bits):
 
 
 def mean_rows(cells):
-    """Return cells as `WeightedScores` at their mean scores."""
+    """Return cells, sums over rows of neighbouring scores, as `WeightedScores` at their
+    mean scores.
+    """
     # The quotient may leave the cell by rounding.
     mean = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)
     return rows_of_cells(mean, cells.weight, cells.weighted_label)
@@ -135,10 +140,12 @@ def _may_hold_extreme(cells, two_sided):
     before = np.append(0.0, after[:-1])
     highest = before + cells.weighted_label - cells.weighted_score_label
     lowest = before - (cells.weighted_score - cells.weighted_score_label)
-    # The extremes between cells: those within must be at least as large.
+    # The extremes that C certainly reaches, at the ends of cells (C begins at 0): one
+    # within a cell counts only if it is at least as large.
     most = max(after.max(), 0.0)
     least = min(after.min(), 0.0)
     if not two_sided:
+        # Only the largest size counts, of either sign.
         most = max(most, -least)
         least = -most
     slack = _SLACK * cells.weight.sum()

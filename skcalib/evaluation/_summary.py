@@ -456,6 +456,8 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
 def _joint(task, rows):
     """Return the unreliability index U of R's val.prob, the p-value of "intercept 0 and
     slope 1", and Nagelkerke's R^2.
+
+    `task` (`BinaryTask`) and `rows` (`SummaryRows`) hold the same samples.
     """
     score_log_odds = log_odds(rows.scores)
     coef = slope_fit(task)  # intercept and slope
@@ -533,8 +535,9 @@ def _distances(task, hypotheses, tail):
     """Return an `IntervalEstimate` for the mean and the quantiles of the distance of
     the smooth curve from the scores, by name.
 
-    `hypotheses` are those of the loess error, whose draws serve for all numbers; `tail`
-    is the probability beyond each limit.
+    `task` is the `BinaryTask` of the samples. `hypotheses` are those of the loess
+    error, whose draws serve for all numbers; `tail` is the probability beyond each
+    limit.
     """
     smooth = LoessError().of_task(task)
     observed_curve = smooth.curve(smooth.cells.event_frequency)
@@ -671,9 +674,12 @@ def _observed_expected(rows):
 
 
 def _brier_score(rows):
-    """Return the mean of (s - y)^2, with an interval by the gamma distribution."""
+    """Return the mean of (s - y)^2 over `SummaryRows`, with an interval by the gamma
+    distribution.
+    """
     loss = (rows.scores - rows.labels) ** 2
     brier = rows.mean(loss)
+    # The largest loss that a sample could have with either label.
     largest = float(np.max(np.maximum(rows.scores, 1 - rows.scores) ** 2))
     low, high, reason = mean_loss_interval(
         loss, largest, rows.influence(loss - brier), rows.level
@@ -682,7 +688,9 @@ def _brier_score(rows):
 
 
 def _scaled_brier_score(rows):
-    """Return 1 - Brier / (f (1 - f)), f the event frequency, with its interval."""
+    """Return 1 - Brier / (f (1 - f)), f the event frequency, with its interval, or the
+    reason why it is not defined. `rows` are `SummaryRows`.
+    """
     if rows.is_one_class:
         return _ONE_CLASS
     frequency = rows.mean(rows.labels)
@@ -703,7 +711,8 @@ def _scaled_brier_score(rows):
 
 def _auc(rows):
     """Return the area under the ROC curve, with Newcombe's interval; with importance
-    weights or clusters that of DeLong's variance on the scale of log-odds.
+    weights or clusters that of DeLong's variance on the scale of log-odds. A reason in
+    place of them says why the area is not defined. `rows` are `SummaryRows`.
     """
     if rows.is_one_class:
         return _ONE_CLASS

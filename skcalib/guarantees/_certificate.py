@@ -296,6 +296,7 @@ def uniform_mass_certificate(
     problems = _check_problems(positives, counts, predictions)
     for _, inside, _ in problems:
         check_rows_per_bin(n_samples, len(inside))
+        # One row lies on each of the B - 1 boundaries between B bins.
         if inside.sum() != n_samples + 1 - len(inside):
             raise ValueError(
                 f"counts must be the rows strictly inside the {len(inside)} bins,"
@@ -483,6 +484,7 @@ def _issued(
     epsilons = []
     for events, rows, predicted in problems:
         if interval == "theorem":
+            # The same tolerance for all bins, which needs no labels.
             epsilon = uniform_mass_epsilon(
                 n_samples, len(rows), level, kind, keep_boundary
             )
@@ -496,6 +498,7 @@ def _issued(
                 simultaneous=kind == "conditional",
                 interval=interval,
             )
+            # The largest distance of a prediction from an end of its interval.
             epsilon = float(np.maximum(predicted - low, high - predicted).max())
         low.flags.writeable = False
         high.flags.writeable = False
@@ -542,6 +545,7 @@ def _check_problems(positives, counts, predictions):
     of each binary problem. The arguments are arrays for one problem, or lists of them.
     """
     columns = [positives, counts, predictions]
+    # Numbers in place of arrays: a single problem, which becomes a list of one.
     if len(counts) and np.ndim(counts[0]) == 0:
         columns = [[column] for column in columns]
     problems = []

@@ -251,15 +251,18 @@ def classwise_temperature_bound(
     # A bound for each finite cover of the parameters, of which the smallest is taken:
     # grids of 1, 2, 4, ... points, which halve the mesh.
     log_points = log(2.0) * np.arange(40)
-    half_mesh = np.exp(-log_points)
-    # Radius and log-size of covers by a shared temperature plus deviations, for all
-    # pairs of grids, and by separate temperatures.
+    half_mesh = np.exp(-log_points)  # 1 / number of points
+    # The radius of a cover is the largest distance of a choice of temperatures from the
+    # nearest point of the cover, its log-size the logarithm of the number of points.
+    # Covers by a shared temperature plus a deviation of each class, for all pairs of
+    # grids, (40, 40), and covers by separate temperatures, (40,).
     shared = np.add.outer(width / 2.0 * half_mesh, min(deviation, width) * half_mesh)
     log_shared = np.add.outer(log_points, n_classes * log_points)
     radius = np.append(shared, width / 2.0 * half_mesh)
     log_size = np.append(log_shared, n_classes * log_points)
-    # The loss changes by at most logit_range times the radius within a cover's cell;
-    # Hoeffding's inequality and a union bound hold for the points.
+    # From a point of the cover to a choice within the radius, the mean loss and its
+    # expectation change by at most logit_range times the radius each. At the points
+    # Hoeffding's inequality and a union bound hold.
     hoeffding = loss_range * np.sqrt((log_failure + log_size) / (2.0 * n_samples))
     bounds_by_cover = 2.0 * logit_range * radius + hoeffding
     return min(loss_range, float(bounds_by_cover.min()))

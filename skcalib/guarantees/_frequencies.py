@@ -125,7 +125,7 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
     >>> well_balanced_alpha([20, 25, 30, 25])
     1.25
     """
-    _, counts = check_frequencies(0.0, counts)
+    _, counts = check_frequencies(positives=0.0, counts=counts)
     if counts.ndim != 1 or not counts.sum() > 0:
         raise ValueError(
             f"counts must be a vector with a positive sum, got shape {counts.shape},"
@@ -133,6 +133,7 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
         )
     if not counts.all():
         return float("inf")
+    # Share of each bin over the share 1 / B that it would have in equal bins.
     ratio = len(counts) * counts / counts.sum()
     return float(max(ratio.max(), 1.0 / ratio.min()))
 

@@ -265,7 +265,8 @@ def max_n_bins(
 
     # The tolerance never falls with the number of bins: see `conditional_epsilon`. A
     # bin takes two rows.
-    first_too_large = _first(is_too_large, above=0, at_most=n_samples // 2 + 1)
+    most_bins = n_samples // 2
+    first_too_large = _first(is_too_large, above=0, at_most=most_bins + 1)
     n_bins = first_too_large - 1
     if n_bins == 0:
         needed = min_n_samples(
@@ -358,11 +359,12 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
     n_samples, n_bins = check_rows_per_bin(n_samples, n_bins)
     check_option(kind, "kind", ("conditional", "marginal"))
     miscoverage = 1.0 - check_confidence_level(confidence_level)
-    n_promises = n_bins if kind == "conditional" else 1
-    rows = n_samples // n_bins
+    # Intervals that must hold together: those of all bins, or that of one bin.
+    n_intervals = n_bins if kind == "conditional" else 1
+    rows = n_samples // n_bins  # least number of rows of a bin, with its upper edge
     # Gupta and Ramdas (2021), Theorem 3 (conditional) and Theorem 4 (marginal), without
     # the tie-breaking delta
-    epsilon = sqrt(log(2.0 * n_promises / miscoverage) / (2.0 * (rows - 1)))
+    epsilon = sqrt(log(2.0 * n_intervals / miscoverage) / (2.0 * (rows - 1)))
     if keep_boundary:
         # Corollary 1: one more row moves a mean by that much
         return epsilon + 1.0 / rows

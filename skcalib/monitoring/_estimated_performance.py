@@ -311,7 +311,12 @@ def _rows_of_metric(name, metric, curve, known, outside, level):
 
 
 def _from_scores(name, metric, curve, outside, level):
-    """Return (estimate, low, high, reason) without labels of the new samples."""
+    """Return (estimate, low, high, reason) without labels of the new samples.
+
+    `metric` is a `Terms`, a mean of constant + slope * label or a ratio of two; `curve`
+    is the `ResidualCurve` and `outside` the share of new scores beyond the labelled
+    ones.
+    """
     # The metric with each unknown label replaced by its estimated probability.
     estimate = metric.value(curve.frequency)
     reason = _reason_for_ratio(metric, curve.frequency)
@@ -343,6 +348,9 @@ def _from_scores(name, metric, curve, outside, level):
 def _from_scores_and_labels(name, metric, curve, known, level):
     """Return (estimate, low, high, reason) by augmented inverse-probability weighting:
     the known labels, weighted by 1 / probability, and the curve for the rest.
+
+    `metric` is a `Terms`, a mean of constant + slope * label or a ratio of two; `curve`
+    is the `ResidualCurve` and `known` the `KnownLabels`.
     """
     # A ratio is linearised around the best guess of each label; a second step around
     # the estimate itself would change it by less than a standard error's square.
@@ -364,7 +372,7 @@ def _from_scores_and_labels(name, metric, curve, known, level):
 
 def _from_labels(metric, known):
     """Return (estimate, nan, nan, reason) of the known labels alone, each weighted by
-    1 / probability.
+    1 / probability. `metric` is a `Terms`, `known` the `KnownLabels`.
     """
     weight = known.is_known / known.probability
     # With a mean of 1 the weights turn each mean over samples, of constant + slope *
@@ -443,7 +451,7 @@ def _change(labelled, scores, known):
         return None
     clusters = None
     if labelled.cluster is not None:
-        # The new samples are taken as clusters of their own.
+        # Each new sample is taken as a cluster of its own.
         first = labelled.cluster.max() + 1
         clusters = (labelled.cluster, first + np.arange(n_known))
     weights, weight_type = _weights_of_change(labelled, known)

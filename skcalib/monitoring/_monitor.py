@@ -330,7 +330,8 @@ class CalibrationMonitor(BaseEstimator):
         self._lowest = np.zeros(_N_BETS)
         self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         # One growing column for each field of `history_`: rows seen, rows of the batch,
-        # sum of scores, number of events, e-value, alarm.
+        # sum of scores, number of events, e-value, alarm (q for integers, d for floats,
+        # b for booleans).
         self._batches = tuple(array(typecode) for typecode in "qqdqdb")
         self._times = []  # pairs of the first row of a time, and the time
         self.n_rows_ = 0
@@ -360,8 +361,9 @@ class CalibrationMonitor(BaseEstimator):
         non_events = statistics.count[filled] - events
         if_event = log_likelihood_ratios(scores, np.full(len(scores), True))
         if_none = log_likelihood_ratios(scores, np.full(len(scores), False))
+        # All rows are one step: the sum of their log ratios, (1, _N_BETS).
         log_ratio = events @ if_event + non_events @ if_none
-        self._advance(log_ratio[None], n_rows)
+        self._advance(log_ratio[None], rows_per_step=n_rows)
         self._append_to_history(
             n_rows, statistics.weighted_score.sum(), round(events.sum())
         )
@@ -390,6 +392,7 @@ class CalibrationMonitor(BaseEstimator):
             self._look_for_alarm(log_evidence, log_wealth, rows_per_step)
         self._log_wealth = log_wealth[-1]
         self.n_rows_ += rows_per_step * n_steps
+        # The mean over the bets, at most the largest float.
         self.e_value_ = exp(min(_log_mean_exp(log_evidence[-1]), _LARGEST_LOG))
 
     def _detected(self, sums, log_stakes):
