@@ -124,10 +124,10 @@ class TreatmentCells(NamedTuple):
         `score_limits` says.
 
         A cell holds the samples with one label on which the model treats more, less or
-        alike (d = 1, -1, 0). Its rows with weights w are worth n = (sum w)^2 / sum w^2 rows of weight k =
-        sum w^2 / sum w each, so that n k and n k^2 are the sums of w and w^2. An empty
-        cell takes the k of its label. The numbers of samples are divided by the design
-        effect of clusters.
+        alike (d = 1, -1, 0). Its rows with weights w are worth
+        n = (sum w)^2 / sum w^2 rows of weight k = sum w^2 / sum w each, so that n k and
+        n k^2 are the sums of w and w^2. An empty cell takes the k of its label. The
+        numbers of samples are divided by the design effect of clusters.
 
         A cell in which only light rows were seen could hold a heavy one as well. So
         each cell gets a second one beside it, without rows, whose k is that of all rows
