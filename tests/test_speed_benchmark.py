@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.speed import against
+
 ROOT = Path(__file__).parents[1]
 FIELDS = [
     "job",
@@ -185,3 +187,27 @@ def test_scores_have_the_shapes_that_they_are_named_for():
         assert table.scores.dtype == np.float32
         np.testing.assert_allclose(table.scores.sum(axis=1), 1, atol=1e-5)
         assert set(table.labels.tolist()) == {0, 1, 2, 3}
+
+
+def test_another_version_is_compared_in_turns(monkeypatch, capsys, tmp_path):
+    """The median of the ratios decides; one run at three times the time does not."""
+    turns = []
+    here = {"Platt": [1.0, 1.0, 3.0], "Beta": [1.2, 1.3, 1.2]}
+
+    def seconds(name, checkout):
+        turns.append((name, checkout == tmp_path))
+        if name == "isotonic":
+            return None
+        return 1.0 if checkout == tmp_path else here[name].pop()
+
+    monkeypatch.setattr(against, "seconds", seconds)
+    arguments = [str(tmp_path), "--rounds", "3", "--job", "Platt", "--job", "isotonic"]
+    assert against.main(arguments) == 0
+    assert turns[:4] == [("Platt", True), ("Platt", False)] * 2
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert lines == [
+        "| Platt | 1 | 1 | 1.00 |",
+        "| isotonic | | | does not run there |",
+    ]
+    assert against.main([str(tmp_path), "--rounds", "3", "--job", "Beta"]) == 1
+    assert capsys.readouterr().out.endswith("| Beta | 1 | 1.2 | 1.20 |\n")
