@@ -350,6 +350,8 @@ def test_figures_of_certificates_are_those_of_the_rows():
     )
     assert f"Platt's map of the same rows in up to {platt}" in said
     assert f"isotonic regression in up to {isotonic}" in said
+    vector = _worst("error when answered, vector scaling of the same rows")
+    assert f"vector scaling of 27 classes in up to {vector}." in said
     options = {"promise": "precision", "target": 0.8, "fitted_on": "cross-fitted"}
     said = str(certified_threshold(y, scores, **options))
     assert f"broken in at most {cross_fitted} of samples" in said

@@ -43,6 +43,7 @@ from skcalib.decisions._routing import (
     score_statistic,
     unconditional_pvalue,
 )
+from skcalib.evaluation import calibration_by_cluster
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.evaluation._paired_differences import mean_over_pairs
 from skcalib.export._json_values import Defect, check_keys
@@ -51,6 +52,7 @@ from skcalib.metrics import (
     calibration_error_interval,
     kde_calibration_error,
 )
+from skcalib.monitoring import calibration_trend
 
 
 class Told:
@@ -297,6 +299,40 @@ def test_rows_in_clusters_tell_at_most_what_independent_ones_tell():
     effect, reason = Influence(residual, weight, True, cluster).design_effect(0.9)
     assert not reason
     assert effect == pytest.approx(8.2)
+
+
+def test_clusters_with_equal_sums_have_no_interval():
+    values = np.tile([0.4, -0.1, -0.3], 4)
+    influence = Influence(values, cluster=np.repeat(np.arange(4), 3))
+    low, high, reason = influence.interval(1.0, 0.9)
+    assert np.isnan([low, high]).all()
+    assert "same sum" in reason
+
+
+def test_a_line_through_all_rows_has_no_interval():
+    found = calibration_trend([1, 0, 0], [0.99] * 3, [3, 4, 4], pos_label=1)
+    assert found.slope.estimate == pytest.approx(1)
+    assert np.isnan([found.slope.low, found.slope.high]).all()
+
+
+def test_tails_of_scores_next_to_0_and_1():
+    """Certain scores of one group, with weights that are no counts: the events are as
+    many as the scores near 1, so that the shift hardly matters.
+    """
+    scores = np.array([0.9, 1, 0, 1, 0, 0.5, 0, 1])
+    test = bias_test(scores, 5 * 0.3, 0.9, np.full(8, 0.3))
+    assert -1 <= test.low <= 0 <= test.high <= 1
+    assert 0 < test.pvalue <= 1
+
+
+def test_a_cluster_that_expects_no_event_has_no_ratio():
+    scores = np.r_[np.zeros(3), np.full(6, 0.5)]
+    labels = np.array([1, 0, 0, 1, 0, 0, 1, 1, 0])
+    with pytest.warns(UserWarning, match="exactly 0 or 1"):
+        found = calibration_by_cluster(labels, scores, np.repeat(["a", "b", "c"], 3))
+    assert np.isnan(found.observed_expected[0])
+    assert "expects no events" in found.reason[0]
+    assert found.observed_expected[1:].tolist() == [2 / 3, 4 / 3]
 
 
 def test_folds_are_the_same_whichever_label_is_the_event():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtr, ndtri
+from scipy.special import bdtr, bdtrc, betaincinv, expit, log_expit, ndtr, ndtri
 
 from skcalib._input.scalars import as_numbers
 from skcalib._intervals.influence import Influence, too_few_units
@@ -479,6 +479,8 @@ class _Tails:
         self.centre = _estimated_shift(z, weight, events)
         q = expit(z + self.centre)
         self.q = q
+        self.log_q = log_expit(z + self.centre)
+        self.log_complement = log_expit(-z - self.centre)
         self.weight = weight
         # of S at `centre`: the variance, and a sixth of the skewness times its
         # deviation
@@ -554,7 +556,11 @@ class _Tails:
         """
         with np.errstate(over="ignore"):  # a root that is infinite: a tail of 0
             # Each row's term of the sum, without cancellation, for k is the sum of q.
-            terms = np.log1p(self.q * np.expm1(-tau)) + tau * self.q
+            change = self.q * np.expm1(-tau)
+            # log(1 + change) where 1 - q may be lost to rounding, of both parts
+            far = np.logaddexp(self.log_complement, self.log_q - tau)
+            near = np.log1p(np.maximum(change, -0.5))
+            terms = np.where(change < -0.5, far, near) + tau * self.q
             half_square = self.weight @ terms
         return np.copysign(np.sqrt(2 * max(half_square, 0.0)), tau)
 

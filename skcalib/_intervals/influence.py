@@ -17,6 +17,9 @@ from skcalib._rows.blocks import weights_or_ones
 FEWEST_UNITS = 3.0
 # Influences on numbers of the order of 1 are 0 below this, but for rounding.
 _ROUNDING = 1e-13
+_EQUAL_CLUSTERS = (
+    "all clusters have the same sum, which says nothing about how far clusters differ"
+)
 _ALL_EQUAL = "all rows have the same value, which says nothing about others"
 
 
@@ -103,6 +106,8 @@ class Influence:
         variance, degrees = cluster_variance(
             sums[:, None], masses, squares, np.array([row_variance])
         )
+        if variance[0] < _ROUNDING**2 * row_variance * total**2:
+            return Spread(np.nan, np.nan, _EQUAL_CLUSTERS)
         return Spread(float(np.sqrt(variance[0]) / total), float(degrees[0]))
 
     def design_effect(self, confidence_level):
@@ -137,10 +142,12 @@ class Influence:
             return np.nan, _ALL_EQUAL
         if independent_square == 0:
             return float(weight @ weight / weight.sum()), ""
-        error, degrees, _ = self.spread()
-        upper_level = (1 + confidence_level) / 2
-        effect = (error * weight.sum()) ** 2 / independent_square
-        effect *= (stdtrit(degrees, upper_level) / ndtri(upper_level)) ** 2
+        error, degrees, reason = self.spread()
+        effect = 0.0  # of clusters with the same sum
+        if not reason:
+            upper_level = (1 + confidence_level) / 2
+            effect = (error * weight.sum()) ** 2 / independent_square
+            effect *= (stdtrit(degrees, upper_level) / ndtri(upper_level)) ** 2
         # dependent rows tell at most what independent ones tell
         least = 1.0
         if self.importance:

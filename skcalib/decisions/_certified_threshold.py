@@ -68,7 +68,7 @@ def certified_threshold(
     r"""Threshold that meets a guarantee at a given confidence level.
 
     A threshold tuned on the data often violates the limit that it was tuned for: in
-    simulations of precision, it did so in 6 to 99 % of data sets. This threshold is
+    simulations of precision, it did so in 4 to 99 % of data sets. This threshold is
     found by exact tests, so that the guarantee holds for a share of at least
     `confidence_level` of calibration sets.
 

@@ -33,8 +33,9 @@ MODEL = (
     " recalibrator that was fitted on these rows is noticed with fitted_on= only, and"
     " does harm: in simulations with 90 % confidence, a precision of 90 % was broken"
     " after Platt's map of the same rows in up to 17.8 % of samples, after"
-    " isotonic regression in up to 35.8 %. Fit the recalibrator on one half of the"
-    " rows, and find the threshold on the other."
+    " isotonic regression in up to 35.8 %, and a limit of the error when answered after"
+    " vector scaling of 27 classes in up to 29.2 %. Fit the recalibrator on one half of"
+    " the rows, and find the threshold on the other."
 )
 FIXED = (
     "The guarantee, its target and the thresholds were fixed before the labels of these"

@@ -260,6 +260,9 @@ def not_estimable(task):
     return {}
 
 
+_NO_INFORMATION = (
+    "the fitted probabilities are 0 or 1, up to rounding, so that no variance is seen"
+)
 # The two logistic regressions, by the name of their last coefficient: features (d, m)
 # of log-odds (m,), and whether the log-odds are an offset.
 _MODELS = {
@@ -308,7 +311,10 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     # Fisher's information (d, d); what a row adds to the last coefficient is its
     # direction (m,) times its residual.
     information = (design * (weight * probability * (1 - probability))) @ design.T
-    covariance = np.linalg.inv(information)
+    try:
+        covariance = np.linalg.inv(information)
+    except np.linalg.LinAlgError:
+        return IntervalEstimate(float(coef[-1]), np.nan, np.nan, reason=_NO_INFORMATION)
     direction = covariance[-1] @ design
     residual = few.labels - probability
     reason = ""

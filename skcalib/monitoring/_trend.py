@@ -18,6 +18,7 @@ from skcalib._verdicts import interval_words, level_words, pvalue_words
 
 _DAYS_PER_YEAR = 365.25
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?)?")
+_ROUNDING = 1e-12  # of residuals, which are of the order of 1
 _FEWEST_TIMES = 2  # a line needs two
 WEIGHT_TYPES = ("frequency", "importance")
 
@@ -197,6 +198,8 @@ def _slope(residual, moment, weight):
     # The floor keeps a sample that decides the slope alone from an infinite factor.
     longer = 1 / np.maximum(1 - leverage, 1e-3)
     about_line = residual - mean - slope * centred
+    # A line through all samples leaves nothing but rounding.
+    about_line[np.abs(about_line) < _ROUNDING] = 0.0
     influence = centred * about_line * longer / time_variance
     # About a constant the leverage is 1 / n.
     null_influence = centred * (residual - mean) / time_variance / (1 - one_sample)
