@@ -158,7 +158,7 @@ def _check_columns_are_classes(scores, model, X, labels):
     if not hasattr(model, "predict"):
         return
     predicted, _ = as_array(model.predict(X))
-    # Of several largest columns any may be the predicted one.
+    # The column of the predicted class; of several largest columns any may be it.
     position = np.searchsorted(labels, predicted).clip(0, len(labels) - 1)
     predicted_score = scores[np.arange(len(scores)), position]
     is_off = predicted_score < scores.max(axis=1)
@@ -187,6 +187,7 @@ def _with_absent_classes(scores, labels, classes, is_logit):
         smallest = scores.min(
             axis=1, keepdims=True, where=np.isfinite(scores), initial=np.inf
         )
+        # log(2^-52), the log-odds of a clipped probability of 0
         absent = smallest + log_odds(np.zeros(1))
     columns = np.repeat(absent.astype(scores.dtype), len(classes), axis=1)
     columns[:, known] = scores

@@ -37,7 +37,7 @@ def column_positions(X, keys, *, name):
             raise ValueError(
                 f"{name} asks for column {key}, but X has {n_columns} columns."
             )
-        positions.append(key % n_columns)
+        positions.append(key % n_columns)  # -1 is the last column
     return positions
 
 
@@ -126,6 +126,7 @@ def plain_column(column, *, name):
         values = np.asarray(column, dtype=object)
     else:
         values = np.asarray(column)
+    # Nullable integers, such as Int64 or UInt8 of pandas, that NumPy reads as floats.
     if values.dtype.kind == "f" and str(dtype).lower().lstrip("u").startswith("int"):
         # Beside missing values integers become floats, which round those above 2^53.
         values = np.array(list(column), dtype=object)
@@ -137,7 +138,7 @@ def plain_column(column, *, name):
         missing = missing_values(values)
     if values.dtype.kind == "O" and not is_category:
         values = _of_own_type(values, missing)
-    if values.dtype.kind in "bUS":
+    if values.dtype.kind in "bUS":  # booleans and texts are categories
         values = values.astype(object)
     return values, missing
 

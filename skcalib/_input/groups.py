@@ -62,10 +62,10 @@ def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True)
 
 
 def refuse_measurements(names, what):
-    """Raise for more floats than names have, unless they are whole numbers.
+    """Raise if groups are more than 30 distinct floats that are no whole numbers.
 
-    Hospitals and groups of a stream may be many, and codes become floats in a column
-    that had missing values; measurements have digits after the point.
+    Such floats are measurements, not names of groups. Whole numbers may be the codes of
+    any number of groups: they become floats in a column that had missing values.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def _crossed(columns, n_samples, options):
     names = [()]
     for column in columns.values():
         values, codes = check_named_groups(column, n_samples, **options)
-        # All combinations with this column in order, of which those that occur stay.
+        # All combinations with this column in order, of which those that occur stay:
+        # number `code * len(values) + codes` is that of a sample.
         combinations = []
         for name in names:
             combinations += [(*name, value) for value in values.tolist()]
@@ -115,7 +116,8 @@ def _crossed(columns, n_samples, options):
 
 
 def with_small_groups_pooled(names, codes, kept, min_size):
-    """Return groups of which those with fewer samples are one, the last.
+    """Return groups in which all with fewer than `min_size` samples are a single one,
+    the last.
 
     Parameters
     ----------
@@ -253,6 +255,7 @@ def _shortest_between(low, high):
     if not isinstance(low, np.floating):
         return low
     middle = low / 2 + high / 2
+    # 17 digits tell all floats apart.
     for n_digits in range(1, 18):
         for target in (low, middle):
             number = float(f"{target:.{n_digits}g}")

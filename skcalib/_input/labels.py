@@ -62,7 +62,8 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         is_number = (
             classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
         )
-        if column_numbers and 2 < n_columns > len(classes) and is_number:
+        are_some_absent = len(classes) < n_columns
+        if column_numbers and n_columns > 2 and are_some_absent and is_number:
             return np.arange(n_columns), classes[codes].astype(np.intp)
     else:
         classes = check_classes(classes, n_classes, classes_name)
@@ -109,7 +110,9 @@ def zero_one(y):
 
 
 def _as_codes(positive):
-    """Return booleans as the codes 0 and 1, a read-only view."""
+    """Return booleans as the codes 0 and 1, a view without a copy. It is read-only,
+    since the booleans may be the user's array.
+    """
     codes = positive.view(np.int8)
     codes.flags.writeable = False
     return codes
@@ -138,8 +141,9 @@ def unique_labels(y, name):
 def sorted_labels(y, name):
     """Return the sorted distinct labels, and the code (n,) of each label."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < len(y):
-        # Counting takes a fifth of the time of sorting 50,000 labels. Differences may
-        # overflow, and are right as unsigned integers.
+        # Integers within a range shorter than their number are counted, which takes a
+        # fifth of the time of sorting 50,000 labels. Differences may overflow, and are
+        # right as unsigned integers.
         offset = (y - y.min()).view(f"u{y.itemsize}").astype(np.intp)
         is_seen = np.bincount(offset) > 0
         labels = np.flatnonzero(is_seen).astype(y.dtype) + y.min()
@@ -196,6 +200,7 @@ def _lookup(y, classes, name, classes_name):
         # NumPy compares text and numbers as text: that would find labels by chance.
         if is_text[0] != is_text[1] and "O" not in kinds:
             raise TypeError
+        # Labels beyond the last class get its code; they are refused below.
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:
         raise ValueError(

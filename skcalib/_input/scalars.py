@@ -118,7 +118,9 @@ def check_confidence_level(value):
 
 
 def resolve_norm(norm):
-    """Return the number p of an l_p norm: "l1", "l2" and "max" are 1, 2 and infinity."""  # noqa: E501
+    """Return the number p of an l_p norm: "l1", "l2" and "max" are 1, 2 and
+    infinity.
+    """
     if isinstance(norm, str) and norm in _NORMS:
         return _NORMS[norm]
     if not _as_float(norm) >= 1:

@@ -72,7 +72,7 @@ class ScoredLabels(NamedTuple):
         return np.flatnonzero(self.sample_weight)
 
     def at(self, rows):
-        """Return some of the rows: those of a mask or of an array of positions."""
+        """Return the `ScoredLabels` of some rows: a mask or an array of positions."""
         chosen = {}
         for name, array in self._asdict().items():
             if name != "classes" and array is not None:
@@ -148,7 +148,8 @@ def check_scored_labels(
         codes, classes, column = _positive_class(y_true, n_columns, pos_label, labels)
         if n_columns == 2 and multiclass != "auto":
             # Both columns as they were given: 1 - s can lie in another bin, and
-            # marginal rows need not sum to 1. Codes count the columns then.
+            # marginal rows need not sum to 1. Here the codes are booleans, True for the
+            # positive class; they become the index of the label's column.
             if column == 0:
                 classes = classes[::-1]
                 codes = ~codes
@@ -250,7 +251,8 @@ def _positive_class(y_true, n_columns, pos_label, labels):
             (label,) = classes.tolist()
             if n_columns == 2 or pos_label is None or label != pos_label:
                 raise _one_label_only(label, pos_label)
-            # the other label is not known
+            # All rows have the positive label, the only code; the other label is not
+            # known.
             return codes == 0, np.array([None, pos_label], dtype=object), 0
     positive_code = 1
     if pos_label is not None:

@@ -24,7 +24,8 @@ ROUNDING = {
 # inverse, are refused: their squares and sums would leave the range of float64.
 MAX_MAGNITUDE = 1e100
 
-# With at least this many rows, logits that all lie in [0, 1] give a warning.
+# With at least this many rows, logits that all lie in [0, 1] give a warning: among
+# fewer that may be chance.
 _TELLING_ROWS = 20
 
 _LOGIT_HINT = (
@@ -58,6 +59,8 @@ def check_estimator_scores(estimator, X, *, input, reset):
     if reset and input == "logit":
         _warn_of_probabilities(scores)
     refuse_repeated_names(X)
+    # Values were checked above: scikit-learn records, or compares, only the number of
+    # columns and, of a table, their names.
     has_names = hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
     validate_data(
         estimator, X if has_names else scores, skip_check_array=True, reset=reset
@@ -246,12 +249,14 @@ def _row_summary(scores, add, predict):
 
 
 def _doubtful_in_double(total, scores, untouched):
-    """Return row sums `total` (n,) as float64. Those that are not clearly within
-    `untouched` of 1 in single precision are computed again in double precision.
+    """Return row sums `total` (n,) of scores (n, C) as float64. Those that are not
+    clearly within `untouched` of 1 in single precision are computed again in double
+    precision.
     """
     if total.dtype == np.float64:
         return total
     total = total.astype(np.float64)
+    # Half of the tolerance is left to the rounding of the sums themselves.
     doubtful = np.flatnonzero(np.abs(total - 1) > untouched / 2)
     for block in row_blocks(len(doubtful), scores.shape[1]):
         rows = doubtful[block]

@@ -36,8 +36,8 @@ def _on_processor(values):
 
 
 def as_given(array, given):
-    """Return a NumPy array as a tensor like `given`: of its namespace, on its device,
-    and of its floating type.
+    """Return a NumPy array as a tensor like `given`: of its array library (namespace),
+    on its device, and of its floating type.
 
     This is done only if scikit-learn dispatches to the array API
     (``config_context(array_api_dispatch=True)``); else the array is returned.

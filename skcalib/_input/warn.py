@@ -12,7 +12,7 @@ def warn(message, category=UserWarning):
     scikit-learn or joblib.
     """
     frame = sys._getframe(1)
-    level = 2
+    level = 2  # as `warnings` counts: 1 is this function, 2 its caller
     while (
         frame.f_back is not None
         and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN

@@ -18,7 +18,9 @@ def row_blocks(n_rows, n_columns=1, *, at_least=1):
 
 
 _FEWEST_ROWS = 1 << 15  # fewer are not condensed
-_ROWS_A_CELL = 4  # mean number of rows in a cell, at least
+# There is at least one cell for this many rows, up to `_MOST_CELLS`: with 32,768 rows
+# a cell holds two on average.
+_ROWS_A_CELL = 4
 _MOST_CELLS = 1 << 15
 # Probabilities have log-odds from -36 to 36. Wider ones would make the cells too wide
 # to be exact.
@@ -54,10 +56,12 @@ def condensed(
     high = float(log_odds.max())
     if n_rows < fewest_rows or high - low > _WIDEST:
         return log_odds, labels, sample_weight
-    # The number of cells is a power of two.
+    # The power of two next above a cell for each `_ROWS_A_CELL` rows.
     n_cells = min(most_cells, 1 << (n_rows // _ROWS_A_CELL).bit_length())
     cells_per_unit = 0.0
     if high > low:
+        # Half a cell less than there are, so that rounding cannot put the highest
+        # log-odds beyond the last cell.
         cells_per_unit = (n_cells - 0.5) / (high - low)
     # Sums by cell and label: the entry 2 k is that of cell k without the event, 2 k + 1
     # that of its events.
@@ -97,6 +101,8 @@ def row_hash(scores, codes, sample_weight=None):
     columns = scores.shape[1]
     # An odd factor for each column, so that columns are not exchangeable.
     factors = np.arange(1, columns + 1, dtype=np.uint64) * _STEP | np.uint64(1)
+    # Unsigned as the hashes, and from 1 on: a row of score 0 and code 0 would have the
+    # hash 0, which a sum does not show.
     codes = codes.view(f"u{codes.dtype.itemsize}") + np.uint8(1)
     for rows in row_blocks(*scores.shape):
         bits = np.ascontiguousarray(scores[rows], dtype=np.float64).view(np.uint64)
@@ -155,7 +161,9 @@ def inside_unit_interval(scores):
 
 
 def taken(values, rows):
-    """Return some rows of an optional array; None stays None."""
+    """Return the rows of an array that `rows` selects (a slice, a mask or positions);
+    None, which stands for an array that is not given, stays None.
+    """
     if values is None:
         return None
     return values[rows]

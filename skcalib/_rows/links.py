@@ -15,7 +15,9 @@ PROBABILITY_CLIP = 2.0**-52
 # constant, would remove a third of the entries of saturated networks.
 LARGEST_GAP = 700.0
 
-_DIGITS = 36  # binary digits of a score that is rounded
+# Binary digits of a score that is rounded, of the 53 of a float64: the others are left
+# to rounding errors.
+_DIGITS = 36
 
 
 def clip_probability(probability):
@@ -166,8 +168,9 @@ def impossible_at_clip(logits, is_impossible):
     if is_impossible is None:
         return logits
     possible_logits = np.where(is_impossible, -np.inf, logits).astype(np.float64)
-    total = logsumexp(possible_logits, axis=1, keepdims=True)
-    return np.where(is_impossible, total + np.log(PROBABILITY_CLIP), logits)
+    # A class of logit z has the probability exp(z - log_total).
+    log_total = logsumexp(possible_logits, axis=1, keepdims=True)
+    return np.where(is_impossible, log_total + np.log(PROBABILITY_CLIP), logits)
 
 
 def without_impossible(probabilities, is_impossible, *, rescale=True):
@@ -220,11 +223,15 @@ def rounded_up_to(cuts):
     # The middle between two rounded numbers is rounded to the even one.
     is_rounded_up = digits % 2 == 1
     limits = np.where(is_rounded_up, np.nextafter(middle, -np.inf), middle)
+    # Digits are counted from the first one, which 0 does not have: no other number is
+    # rounded to 0.
     return np.where(np.asarray(cuts) == 0, 0.0, limits)
 
 
 def row_shares(values, n_shares):
-    """Return rows divided by their sums; a row of zeros becomes uniform."""
+    """Return rows of nonnegative values (n, K) divided by their sums; a row of zeros
+    becomes 1 / `n_shares` in each column.
+    """
     total = row_sums(values)
     return np.divide(
         values, total, out=np.full(values.shape, 1 / n_shares), where=total > 0

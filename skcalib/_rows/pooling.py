@@ -14,7 +14,8 @@ from skcalib._rows.links import log_probability, row_softmax
 # .0021 above it, and their power mean of order 1/2 .0009. That mean to the power 1.05
 # is .0010 below it, but by single trees (.0104): forests and AdaBoost lose up to .0045.
 POOLING_EXPONENT = 1.03
-_ROUNDING = 1e-9  # of the sum of a row
+# A row whose sum is closer to 1 than this is normalised, and 1 is its sum.
+_ROUNDING = 1e-9
 
 
 def geometric_pool(forecasts, exponent=1.0):
@@ -44,6 +45,7 @@ def geometric_pool(forecasts, exponent=1.0):
     total /= n_forecasts
     is_normalised = np.abs(total - 1) < _ROUNDING
     pooled = row_softmax(exponent * mean_log)
+    # Other rows get back the sum that they had; no probability may exceed 1 by that.
     pooled = np.where(is_normalised, pooled, np.minimum(total * pooled, 1))
     pooled[sum(forecasts) == 0] = 0
     return pooled

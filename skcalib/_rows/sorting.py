@@ -186,7 +186,10 @@ def score_cells(scores):
 
 def counting_pays(scores, cuts, *, is_weighted=False):
     """Return whether `scores_near` is quicker than a sort of all rows, judged by a
-    sample of them; see there for `cuts`.
+    sample of them.
+
+    `cuts` takes increasing cumulative weights (m,) and returns the positions of the
+    cuts among them; in the sample each row counts once.
     """
     fewest_rows = FEWEST_ROWS
     if is_weighted:
@@ -229,6 +232,8 @@ def scores_near(scores, sample_weight, cuts):
     if sample_weight is not None:
         dtype = np.float64
     total = np.zeros(_N_CELLS, dtype=dtype)
+    # Large blocks, since each makes an array of all cells; cells are found in smaller
+    # ones that fit the cache.
     for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
         in_block = scores[rows]
         cells = np.concatenate(
@@ -257,6 +262,8 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
 
     `total` (_N_CELLS,) is the weight of each cell.
     """
+    # The usual score of a cell: the last one of the sample that lies in it, so that a
+    # score with many ties is likely to be it. NaN without one.
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
     usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
     usual[score_cells(sample)] = sample
@@ -304,6 +311,7 @@ def rows_by_code(codes):
         small = codes.astype(np.int16)
     order = np.argsort(small, kind="stable")
     ordered = codes[order]
+    # Where the code changes; the value put before the first makes it a change, too.
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     rows_of_codes = np.split(order, starts[1:])
     yield from zip(ordered[starts].tolist(), rows_of_codes, strict=True)

@@ -416,6 +416,7 @@ def _error(curve):
 
 def _smoothed(values):
     """Return weighted means (n,) of each value and its neighbours: weights 1, 2, 1."""
+    # The sum of the weights is 4, at both ends 3.
     weight = np.convolve(np.ones(len(values)), [1, 2, 1])[1:-1]
     return np.convolve(values, [1, 2, 1])[1:-1] / weight
 
@@ -503,6 +504,7 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
     binary problems `tasks`; `chosen` is the sharpest number of bins whose error is at
     most `max_error`.
     """
+    # Without a limit the rule only lends its scorers; 1 excludes nothing.
     limit = 1.0 if max_error is None else max_error
     rule = sharpest_within(limit, binning=UniqueScores())
     parameter = "binning__n_bins"
@@ -534,17 +536,18 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
     chosen = None
     if max_error is not None:
         upper = square.mean(axis=1) + rule.n_standard_errors * square_deviation
+        # The rule names the closest number of bins even if none is within the error.
         if (upper <= max_error**2).any():
             chosen = int(n_bins[rule(scores)])
     return BinCountCurve(
         name,
         n_bins,
-        None,
-        square.mean(axis=1),
-        square_deviation,
-        sharpness.mean(axis=1),
-        _standard_error(sharpness),
-        chosen,
+        tolerance=None,
+        squared_error=square.mean(axis=1),
+        squared_error_deviation=square_deviation,
+        sharpness=sharpness.mean(axis=1),
+        sharpness_deviation=_standard_error(sharpness),
+        chosen=chosen,
     )
 
 

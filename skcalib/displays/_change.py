@@ -325,7 +325,7 @@ class ChangeDisplay:
             f" {count_words(change.n_after)} after"
         )
         shift = interval_words(*change.shift, scale=100, unit="points", signed=True)
-        size = shift.split(" (")[0]
+        size = shift.split(" (")[0]  # without its interval
         tested = f"same curve: {pvalue_words(change.pvalue)}"
         return [
             f"{rows}\nshift {shift}, {tested}",
@@ -347,7 +347,7 @@ def _binned(samples, binning):
     """Return the `BinStatistics` of both samples in common bins, and in those of the
     histograms: two tuples, each (before, after).
     """
-    if samples[0].task is None:
+    if samples[0].task is None:  # the user gave `BinStatistics`, not rows
         statistics = tuple(sample.statistics for sample in samples)
         return statistics, statistics
     tasks = [sample.task for sample in samples]
@@ -359,6 +359,7 @@ def _binned(samples, binning):
     strategy = check_binning(binning, EqualMass(10))
     edges = strategy._edges_of(scores, labels, weight)
     histogram_edges = np.histogram_bin_edges(scores, _HISTOGRAM_BINS)
+    # NumPy widens the range of a constant score, beyond 0 or 1 if it lies there.
     histogram_edges = np.unique(np.clip(histogram_edges, 0, 1))
     return _sums_of(tasks, edges), _sums_of(tasks, histogram_edges)
 

@@ -172,7 +172,7 @@ class ComparisonDisplay:
         return draw_forest(
             self,
             ax,
-            {None: (limits, significant)},
+            {None: (limits, significant)},  # one mark in each row, without a name
             models,
             words,
             significance_level=significance_level,

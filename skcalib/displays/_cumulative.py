@@ -306,6 +306,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         # Kuiper's range is drawn at the right border, the largest distance from 0 at
         # its position.
         style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
+        # just beyond the end of the curve
         right = position[0] + 1.02 * (position[-1] - position[0])
         (kuiper,) = axes.plot(
             [right, right],
@@ -335,11 +336,11 @@ def _curve(model, cells):
     scores = cells.mean_score
     return CumulativeCurve(
         model,
-        np.append(min(0.0, scores[0]), scores),
-        np.append(0.0, np.cumsum(cells.share)),
-        np.append(0.0, differences),
-        float(deviation),
-        cells.total_weight,
+        scores=np.append(min(0.0, scores[0]), scores),
+        share=np.append(0.0, np.cumsum(cells.share)),
+        difference=np.append(0.0, differences),
+        deviation=float(deviation),
+        n_rows=cells.total_weight,
     )
 
 
@@ -347,6 +348,7 @@ def _band_quantile(confidence_level):
     """Return the quantile of the largest absolute value of Brownian motion on [0, 1]:
     the value that it stays below with this probability.
     """
+    # The root is searched where the probability of a larger value falls from 1 to 0.
     return brentq(lambda x: maximum_pvalue(x) - (1 - confidence_level), 0.05, 20)
 
 

@@ -77,6 +77,8 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
         probabilities[name] = np.empty((len(rows), len(classes)))
         for fold, model in enumerate(models[name]["estimator"]):
             in_fold = folds[name] == fold
+            # Whether rows must sum to 1 is known, and checked, only where the diagram
+            # reads them: one-vs-rest probabilities need not.
             probabilities[name][in_fold] = classifier_scores(
                 model,
                 safe_indexing(X, rows[in_fold]),

@@ -222,9 +222,11 @@ class DecisionCurveDisplay(FromEstimator):
             draw_curve(
                 self, axes, curve.thresholds[at], values, style, line_kw, band_kw
             )
-            limits = np.nan_to_num(curve.high[at])
+            limits = np.nan_to_num(curve.high[at])  # NaN has no interval
             highest = max(highest, float(limits.max(initial=0)))
         self._draw_references(axes, end, reference_kw)
+        # A little below 0 is shown: the benefit of treating all falls without bound. A
+        # wide interval is cut at 1.3 times the benefit of a perfect model.
         axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
         treat_all, treat_none = self.reference_lines_
         limits_name = "band" if first.simultaneous else "interval"
@@ -239,7 +241,7 @@ class DecisionCurveDisplay(FromEstimator):
             note = f"net benefit at {rounded(self.threshold)}"
             finding = f"{worth} at {rounded(self.threshold)}"
         caption = None
-        if len(self.curves) == 1:
+        if len(self.curves) == 1:  # `name` and `worth` are those of the only curve
             caption = captions(name, first.n_samples, finding)
             note = None
         benefit = "Standardised net benefit" if first.standardize else "Net benefit"
@@ -268,10 +270,11 @@ class DecisionCurveDisplay(FromEstimator):
         """
         first = next(iter(self.curves.values()))
         rate = first.event_frequency
-        t = np.linspace(0, min(end, 0.999), 400)
+        t = np.linspace(0, min(end, 0.999), 400)  # the odds of 1 are infinite
         # True positives less false positives at the odds of the threshold.
         treat_all = rate - (1 - rate) * t / (1 - t)
         if first.standardize and rate:
+            # in units of the benefit of a perfect model, which is the event frequency
             treat_all = treat_all * (1.0 / rate)
         treat_none = np.zeros(len(t))
         self.reference_lines_ = []

@@ -338,8 +338,8 @@ class EstimatorBiasDisplay(FromEstimator):
                 style["label"] = f"{name} bins"
             else:
                 style["label"] = matplotlib_text(name)
-            points = 100 * self.bias[row]
-            error = 200 * self.standard_error[row]  # two standard errors
+            points = 100 * self.bias[row]  # percentage points
+            error = 2 * 100 * self.standard_error[row]  # two standard errors
             values = [points, points - error, points + error]
             draw_curve(self, axes, self.n_samples, values, style, line_kw, band_kw)
         axes.axhline(0, **reference_style())
@@ -363,6 +363,7 @@ class EstimatorBiasDisplay(FromEstimator):
 
         (axes,) = frame.axes
         points = 100 * self.bias
+        # Both ends of the colours, which must differ even if all biases are 0.
         largest = max(np.abs(points).max(), 1e-9)
         self.mesh_ = axes.pcolormesh(
             points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest)

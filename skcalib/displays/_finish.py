@@ -124,6 +124,7 @@ def finish(
     keep_inside(frame)
     display.legend_ = _legend_inside(frame, curves, explained, note, options)
     for ax, finding in findings.items():
+        # The same text for a corner and, if it fits in none, above the axes.
         add_numbers(ax, [finding, finding], frame)
     if findings:
         keep_inside(frame)
@@ -259,8 +260,8 @@ def _entries(labels, most):
 
 
 def _leaves_room_for_names(labels, most):
-    """Return whether entries of `most` letters leave some for the names before the
-    findings.
+    """Return whether entries of `most` letters leave at least 8 of them for the names
+    before the findings and the colon.
     """
     findings = [label.rpartition(": ")[2] for label in labels if ": " in label]
     return max(map(len, findings), default=0) + 2 <= most - _FEWEST_LETTERS
@@ -329,6 +330,7 @@ def _legend_inside(frame, curves, keys, note, options):
     is_explained = frame.width >= _EXPLAINED and len(curves) + len(keys) <= _MOST_INSIDE
     names = _without_findings(curves)
     variants = []  # (curves, keys, title), the fullest first
+    # Entries may take three quarters of the width.
     most = _letters(frame, 0.75 * frame.width, 0.85 * frame.size)
     if not _leaves_room_for_names(curves, most):
         # The note says what the findings are.
@@ -395,10 +397,11 @@ def add_numbers(ax, texts, frame):
     """Write the first of several texts that fits into a corner of axes and covers
     nothing that is drawn there: in large text first, then in small.
 
-    If none fits, the last text is written above the axes.
+    The last text is for the case that none fits: it is written above the axes.
     """
     from matplotlib.offsetbox import AnchoredText
 
+    # Shares of the usual size of text.
     for share, text, corner in product((0.85, SMALLEST_TEXT), texts[:-1], _CORNERS):
         style = {"size": share * frame.size}
         box = ax.add_artist(AnchoredText(text, corner, frameon=False, prop=style))

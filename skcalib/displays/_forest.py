@@ -63,8 +63,10 @@ def draw_forest(
     bar_kw, legend_kw : dict or None
         The user's keywords of the intervals and of the legend.
     """
-    longest_name = max(name.count("\n") + 1 for name in names)
-    frame = _frame(ax, len(names), max(longest_name, 1 + len(models) // 2))
+    # The height of a row, in lines of text: that of its name, or of its marks.
+    lines_of_name = max(name.count("\n") + 1 for name in names)
+    lines_of_marks = 1 + len(models) // 2
+    frame = _frame(ax, len(names), max(lines_of_name, lines_of_marks))
     (axes,) = frame.axes
     display.ax_ = axes
     display.figure_ = frame.figure
@@ -78,6 +80,7 @@ def draw_forest(
             "markersize": 0.45 * frame.size,
             "elinewidth": 1.2,
         }
+        # Marks of significant rows are filled, those of the others are outlines.
         if is_single:  # the significant rows have a colour
             filled_color = colors(2)[1]
             open_color = neutral(0.6)
@@ -88,6 +91,8 @@ def draw_forest(
             open_color = filled_color
             filled_label = matplotlib_text(model)
             open_label = None if significant.any() else filled_label
+        # Which rows are drawn, the colours of their marks' edges and insides, and the
+        # entry in the legend.
         looks = (
             (significant, filled_color, filled_color, filled_label),
             (~significant, open_color, "none", open_label),
@@ -124,7 +129,8 @@ def draw_forest(
 
 def _offsets(n_models):
     """Return how far below the middle of a row each model's mark stands, in units of
-    the height of a row: .3 apart, closer for more than two models.
+    the height of a row: .3 apart, closer for more than two models, so that all stand
+    within .72 of the height.
     """
     centred = np.arange(n_models) - (n_models - 1) / 2
     return 0.3 * centred * min(1, 2.4 / n_models)
@@ -154,7 +160,7 @@ def _name_rows(frame, names, counts, words):
     heights = np.arange(len(names))
     ax.set_yticks(heights, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    if frame.width < 4:
+    if frame.width < 4:  # inches
         words = words.replace(" (percentage points)", "\n(percentage points)")
     ax.set_xlabel(words, size=frame.size)
     if counts is not None:
@@ -175,18 +181,27 @@ def _frame(ax, n_rows, lines):
     if ax is None:
         width = plt.rcParams["figure.figsize"][0]
         text_size = base * min(1, width / 4)  # in narrow figures it is smaller
+        # In inches: lines of text with a gap between rows, less for many rows.
         row_height = (0.3 + 1.4 * lines) * text_size / 72
         if n_rows > 30:
             row_height *= 0.75
-        height = 1.3 + row_height * n_rows
+        height = 1.3 + row_height * n_rows  # 1.3 for the legend and the label
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     box = ax.get_window_extent()
     width = box.width / ax.figure.dpi
     height = box.height / ax.figure.dpi
-    # The size of text, in points, that the height of a line allows.
+    # The size of text, in points, that the height of a line allows; axes narrower than
+    # 3 inches have smaller text, too.
     fitting_size = 72 * height / n_rows / (1.25 * lines)
     size = float(np.clip(min(base, fitting_size, base * width / 3), 0.4 * base, base))
-    return Frame(np.array([ax], dtype=object), [[]], False, 1, size, width)
+    return Frame(
+        axes=np.array([ax], dtype=object),
+        strips=[[]],
+        is_own=False,
+        n_columns=1,
+        size=size,
+        width=width,
+    )
 
 
 def places(shown, names):

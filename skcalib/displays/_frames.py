@@ -111,7 +111,14 @@ def frame_of_panels(
         raise ValueError(f"ax holds {len(axes)} axes but there are {n_panels} panels.")
     axes = np.array(axes[:n_panels], dtype=object)
     below = [_strips_below(each, strips) for each in axes]
-    return Frame(axes, below, is_own, n_columns, _text_size(width, height), width)
+    return Frame(
+        axes=axes,
+        strips=below,
+        is_own=is_own,
+        n_columns=n_columns,
+        size=_text_size(width, height),
+        width=width,
+    )
 
 
 def pair_frame(
@@ -134,12 +141,15 @@ def pair_frame(
     if ax is not None:
         return frame_of_panels(ax, n_panels)
     width, height = require_matplotlib().rcParams["figure.figsize"]
-    width *= 0.8 if n_panels == 1 else 1.28
+    # Two panels share a wider figure, .64 of the usual width each.
+    width *= 0.8 if n_panels == 1 else 2 * 0.64
     height *= 0.9
     # The rest is for ticks and labels: about a fifth of the width and of the height.
     side = 0.8 * width / n_panels
     size = _text_size(side, 0.78 * height)
-    return _drawn_frame(n_panels, (), (width, height), side, size)
+    return _drawn_frame(
+        n_panels, strips=(), figure_size=(width, height), side=side, size=size
+    )
 
 
 def _divided(ax, n_panels, n_rows, n_columns, panel):
@@ -174,15 +184,16 @@ def _new_frame(n_panels, strips):
         side = 0.9 * users_width
         size = _text_size(side, 0.7 * users_height)
         return _drawn_frame(n_panels, strips, figure_size, side, size)
-    # One panel and what stands around it make a figure that is higher than wide; small
-    # multiples are smaller.
+    # One panel and what stands around it make a figure that is higher than wide; each
+    # of several takes .4 of the usual width. About .1 of it is for ticks and labels.
     share = 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
     width = share * users_width
     side = (width - 0.1 * users_width) / n_columns
     size = _text_size(side, side)
     line = _line_height(size)
     n_rows = ceil(n_panels / n_columns)
-    # Each panel needs lines for its title and ticks, the figure for labels and legend.
+    # Each panel needs lines for its title and ticks (2.4), the figure for labels and
+    # legend (4.2).
     panel_height = side * (0.93 + sum(strips)) + 2.4 * line
     height = n_rows * panel_height + 4.2 * line
     return _drawn_frame(n_panels, strips, (width, height), side, size)
@@ -201,7 +212,14 @@ def _drawn_frame(n_panels, strips, figure_size, side, size):
     numbers = range(1, n_panels + 1)
     axes = [figure.add_subplot(n_rows, n_columns, number) for number in numbers]
     below = [_strips_below(ax, strips) for ax in axes]
-    return Frame(np.array(axes, dtype=object), below, True, n_columns, size, side)
+    return Frame(
+        axes=np.array(axes, dtype=object),
+        strips=below,
+        is_own=True,
+        n_columns=n_columns,
+        size=size,
+        width=side,
+    )
 
 
 def _place(ax):
@@ -295,6 +313,7 @@ def _text_size(width, height):
     """Return the size of text in points for a panel of a width and a height in inches:
     the user's, or a share of it in a small panel.
     """
+    # A panel is judged by its width, unless it is much lower than wide.
     share = min(width, 1.2 * height) / _FULL_SIZE
     users_size = require_matplotlib().rcParams["font.size"]
     return users_size * float(np.clip(share, SMALLEST_TEXT, 1))

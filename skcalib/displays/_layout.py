@@ -81,7 +81,8 @@ def keep_inside(frame: Frame) -> None:
 def drop_long_labels(frame):
     """Remove labels that are longer than their axes once the layout is made.
 
-    Of the labels below a row of panels the middle one stays unless it is much longer.
+    A tenth more is allowed. Of the labels below a row of panels the middle one stays,
+    up to 1.6 times the width: it has room at both sides once the others are gone.
     """
     frame.figure.figure.draw_without_rendering()
     named = [ax for ax in frame.lowest if ax.get_xlabel()]
@@ -105,25 +106,26 @@ def covers_a_curve(ax, box):
     for line in ax.lines:
         if line.get_gid() == CURVE:
             path = line.get_path().transformed(line.get_transform())
-            if path.intersects_bbox(box, False):
+            if path.intersects_bbox(box, filled=False):
                 return True
     return False
 
 
 def is_free(ax, box):
     """Return whether a box lies inside axes and on no line, interval or legend."""
-    if ax.get_window_extent().count_contains(box.get_points()) < 2:
+    n_corners_inside = ax.get_window_extent().count_contains(box.get_points())
+    if n_corners_inside < 2:  # of the lower left and the upper right one
         return False
     legend = ax.get_legend()
     if legend is not None and box.overlaps(legend.get_window_extent()):
         return False
     for line in ax.lines:
         path = line.get_path().transformed(line.get_transform())
-        if path.intersects_bbox(box, False):
+        if path.intersects_bbox(box, filled=False):
             return False
     for collection in ax.collections:
         for path in collection.get_paths():
             outline = path.transformed(collection.get_transform())
-            if outline.intersects_bbox(box, True):
+            if outline.intersects_bbox(box, filled=True):
                 return False
     return True

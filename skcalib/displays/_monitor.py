@@ -120,7 +120,7 @@ class MonitorDisplay:
             If there is none.
         """
         if isinstance(monitor, GroupMonitors):
-            # what counts is the evidence against the group's own threshold
+            # The e-value is compared with the threshold of its group.
             by_group = monitor.monitors_
             worst = sorted(
                 monitor.table_.group,
@@ -186,7 +186,8 @@ class MonitorDisplay:
         self.threshold_lines_ = []
         self.alarms_ = []
         self.change_lines_ = []
-        # As many ticks as have room for twice the longest number, in inches.
+        # As many ticks as have room for twice the longest number, in inches: a digit is
+        # about .6 of the size of the text wide.
         most_rows = max(
             monitor.history_.n_rows[-1] for monitor in self.monitors.values()
         )
@@ -250,12 +251,11 @@ class MonitorDisplay:
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
         rows = np.append(0, history.n_rows)
         evidence = np.append(first, history.e_value)
+        # A logarithmic axis has no 0, to which an e-value can round.
+        drawn_evidence = np.maximum(evidence, 1e-12)
         (style,) = curve_styles(1)
-        self.lines_ += ax.plot(
-            rows,
-            np.maximum(evidence, 1e-12),
-            **styled(line_kw, **style, label="e-value"),
-        )
+        keywords = styled(line_kw, **style, label="e-value")
+        self.lines_ += ax.plot(rows, drawn_evidence, **keywords)
         style = reference_style(threshold_kw, linestyle=(0, (4, 2)))
         self.threshold_lines_.append(ax.axhline(monitor.threshold_, **style))
         ax.set_yscale("log")

@@ -231,8 +231,8 @@ class MurphyDisplay(FromEstimator):
         (axes,) = frame.axes
         t = self.thresholds
         rate = self.event_frequency
-        # The smaller loss of never acting, which misses all events, and of always
-        # acting.
+        # The smaller loss of never acting, which misses all events at 2 (1 - t) each,
+        # and of always acting, which is needless without an event, at 2 t each.
         never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
         style = reference_style(reference_kw)
         (self.reference_line_,) = axes.plot(t, never_or_always, **style)
@@ -252,7 +252,7 @@ class MurphyDisplay(FromEstimator):
                 curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}"
             )
             note = None
-        # a legend inside needs room
+        # Axes are higher than the curves: by half where the legend stands inside.
         room = 1.5
         if caption is not None or frame.is_own:
             room = 1.06

@@ -178,6 +178,7 @@ def predicted_probabilities(estimator, X, name):
             raise ValueError(
                 "The estimators must have the same classes_ to be drawn together."
             )
+        # Whether rows must sum to 1 is checked where the display reads them.
         probabilities[key] = classifier_scores(
             model, X, classes, "predict_proba", rows_sum_to_one=False
         )

@@ -583,6 +583,7 @@ class ReliabilityDisplay(FromEstimator):
                 " panels."
             )
         models = list(dict.fromkeys(curve.model for curve in self.curves))
+        # The panel that each curve is drawn in.
         places = [curve.model if in_columns else curve.panel for curve in self.curves]
         panels = list(dict.fromkeys(places))
         n_shared = 1 if in_columns else len(models)  # models that share the axes
@@ -593,7 +594,7 @@ class ReliabilityDisplay(FromEstimator):
             strips = (_LOW_STRIP,) * n_shared
         frame = frame_of_panels(ax, len(panels), strips)
 
-        # Curves may be drawn into axes that hold some already.
+        # The styles of curves that an earlier display drew there are not used again.
         n_earlier = sum(line.get_gid() == CURVE for line in frame.axes[0].lines)
         is_alone = n_earlier + n_shared == 1
         styles = curve_styles(n_earlier + len(models), marked=True)[n_earlier:]
@@ -669,13 +670,14 @@ class ReliabilityDisplay(FromEstimator):
             titles=titles,
             note=panel.note(self, panels),
             with_curves=with_curves,
-            # The titles of panels name the models that stand side by side; panels in
-            # given axes speak for themselves.
+            # A legend of several panels stands below a figure of our own; in given axes
+            # there is no room for one.
             legend=legend and (is_one_diagram or frame.is_own),
             legend_kw=legend_kw,
         )
         if not is_one_diagram:
             self.ax_ = frame.axes
+        # Numbers stand in a panel only if it has one curve.
         for axes, curve in zip(frame.axes, self.curves, strict=False):
             if curve.numbers and len(panels) == len(self.curves):
                 add_numbers(axes, panel.numbers_texts(curve), frame)
@@ -737,5 +739,6 @@ class ReliabilityDisplay(FromEstimator):
         if len(self.curves) > 1 and is_band:
             keys[interval] = Patch(facecolor=neutral(0.3))
         if is_split:
+            # The first two artists are the events and the non-events of one histogram.
             keys |= zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)
         return keys

@@ -106,7 +106,8 @@ class BinLimitsMaker:
         if refits:
             cells = task.statistics(EqualMass(_COMPRESSED_BINS))
         scores = cells.mean_score[cells.weight > 0]
-        band_scores = _scores_of_bands(scores if task is None else task.scores, scores)
+        all_scores = scores if task is None else task.scores
+        band_scores = _scores_of_bands(all_scores, scores)
 
         bars = None
         bootstrap = None
@@ -121,11 +122,14 @@ class BinLimitsMaker:
             consistency = self._percentile_band(band_scores, scores, frequency)
         else:
             n_trials = statistics.weight
-            design = statistics._design
+            design = statistics._design  # of clusters; None for independent rows
             if design is not None:
                 reasons = design.reasons
+                # How many rows are worth an independent one, by bin. It depends on the
+                # level, since it makes a normal quantile Student's, by which intervals
+                # of few clusters are wider.
                 n_trials = n_trials / design.effect(self.confidence_level)
-            trials = _whole(n_trials[statistics.weight > 0])
+            trials = _whole_trials(n_trials[statistics.weight > 0])
             consistency = self._binomial_consistency(band_scores, scores, trials)
         return BinLimits(bars, bootstrap, consistency, reasons)
 
@@ -141,17 +145,18 @@ class BinLimitsMaker:
                 cells.weight[is_filled], cells.weighted_label[is_filled]
             )
         else:
+            # The number of each cell among the filled ones, and the cell of each row.
             place = np.cumsum(is_filled) - 1
             cell = place[assign_bins(task.scores, cells.edges)]
             counts = self._counts_of_clusters(task, cell, len(scores), cluster)
-        if cells is statistics:
+        if cells is statistics:  # bins that keep their edges
             observed = cells.event_frequency[is_filled]
             frequency = _frequency_of_counts(counts, observed)
         else:
             frequency = _refitted(scores, counts, self.strategy)
         if cluster is None:
             return frequency
-        # about what is drawn: the frequency of each cell's bin
+        # Deviations are those from what is drawn, the frequency of each cell's bin.
         fitted = statistics.event_frequency[assign_bins(scores, statistics.edges)]
         wider = _widening(task, fitted[cell], cluster, self.confidence_level)
         return np.clip(fitted + wider * (frequency - fitted), 0, 1)
@@ -168,27 +173,31 @@ class BinLimitsMaker:
         return counts.reshape(-1, 2, len(weight)).astype(np.float64)
 
     def _counts_of_clusters(self, task, cell, n_cells, cluster):
-        """Return the same for resamples of whole clusters; `cell` (n,) is that of each
-        row.
+        """Return the weights (n_resamples, 2, n_cells) of non-events and of events in
+        resamples of whole clusters. `cell` (n,) is the cell of each row, `cluster` (n,)
+        its cluster.
         """
         _, code = np.unique(cluster, return_inverse=True)
         n_clusters = code.max() + 1
         weight = weights_or_ones(task.sample_weight, len(cell))
+        # Row g holds the weights in cluster g: non-events by cell, then events by cell.
         kind = cell + n_cells * task.labels
-        of_each = csr_array((weight, (code, kind)), (n_clusters, 2 * n_cells))
+        weight_by_cluster = csr_array((weight, (code, kind)), (n_clusters, 2 * n_cells))
         rng = np.random.default_rng(self.seed)
         shares = np.full(n_clusters, 1 / n_clusters)
-        drawn = rng.multinomial(n_clusters, shares, size=self.n_resamples)
-        return (drawn @ of_each).reshape(-1, 2, n_cells)
+        # how often each resample holds each cluster, (n_resamples, n_clusters)
+        times_drawn = rng.multinomial(n_clusters, shares, size=self.n_resamples)
+        return (times_drawn @ weight_by_cluster).reshape(-1, 2, n_cells)
 
     def _calibrated(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_filled) of the same cells in bins
-        that the labels of a calibrated model make.
+        """Return event frequencies (n_resamples, n_filled) in the cells that hold rows,
+        of labels that are drawn from a calibrated model, in the bins that these labels
+        make.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
         if cluster is None:
-            trials = _whole(cells.weight[is_filled])
+            trials = _whole_trials(cells.weight[is_filled])
             rng = np.random.default_rng(self.seed)
             events = rng.binomial(trials, scores, size=(self.n_resamples, len(scores)))
         else:
@@ -202,6 +211,7 @@ class BinLimitsMaker:
         """Return event frequencies (n_resamples, n_cells) of a calibrated model whose
         labels depend on each other within clusters as those of the samples do.
         """
+        # Columns (n, 1), since `RowsInCells` takes one for each of several events.
         cell = assign_bins(task.scores, cells.edges)[:, None]
         # The dependence is that of residuals about the bins of the diagram.
         off = statistics.event_frequency - statistics.mean_score
@@ -217,6 +227,7 @@ class BinLimitsMaker:
             self.n_resamples,
             np.random.RandomState(self.seed),
         )
+        # Blocks of draws of labels whose probability in each cell is its mean score.
         return np.concatenate(list(draws(cells.mean_score)))
 
     @property
@@ -249,8 +260,8 @@ class BinLimitsMaker:
         return Band(band_scores, *limits)
 
 
-def _whole(weight):
-    """Return weights as numbers of trials."""
+def _whole_trials(weight):
+    """Return weights (n,) rounded to numbers of trials, whole and at least 1."""
     return np.maximum(1, np.round(weight)).astype(np.int64)
 
 
@@ -271,10 +282,11 @@ def _widening(task, fitted, cluster, confidence_level):
     if reason:
         warn(f"The bootstrap band is missing: {reason}.")
         return np.nan
-    sums = np.bincount(code, weight * residual)
+    sums = np.bincount(code, weight * residual)  # by cluster
     quantile = ndtri((1 + confidence_level) / 2)
+    # The half-width of the interval of the mean that resamples have.
     of_resamples = quantile * np.sqrt(sums @ sums) / weight.sum()
-    return max(half_width / of_resamples, 1.0)
+    return max(half_width / of_resamples, 1.0)  # bands never become narrower
 
 
 def smooth_curve(task, confidence_level, cluster=None):
@@ -289,12 +301,12 @@ def smooth_curve(task, confidence_level, cluster=None):
     if task.weight_type == "importance":
         # Scaled so that they sum to Kish's effective number of rows.
         weight = weight * (weight.sum() / (weight @ weight))
-    power = LoessError().of_task(task._replace(sample_weight=weight))
-    curve = power.curve(power.cells.event_frequency)
-    scores = power.scores
+    loess = LoessError().of_task(task._replace(sample_weight=weight))
+    curve = loess.curve(loess.cells.event_frequency)
+    scores = loess.scores
     # A value of the curve is a weighted mean of the frequencies of all cells. Its
     # variance is the sum over the cells of this factor (m, m) times p (1 - p).
-    factor = power.smoother.T**2 / power.weight
+    factor = loess.smoother.T**2 / loess.weight
     binomial_variance = curve * (1 - curve)
     variance = factor @ binomial_variance
     # p (1 - p) / variance independent samples have this variance. At curves of 0 or 1
@@ -305,15 +317,18 @@ def smooth_curve(task, confidence_level, cluster=None):
         out=1 / factor.sum(axis=1),
         where=variance * binomial_variance > 0,
     )
+    # Of a calibrated model: the frequency at a score s is s, its variance s (1 - s).
     quantile = ndtri((1 + confidence_level) / 2)
     half_width = quantile * np.sqrt(factor @ (scores * (1 - scores)))
     is_known = np.ones(len(scores), dtype=bool)
     if cluster is not None:
-        cell = power.cells.of_rows(task.scores)
+        cell = loess.cells.of_rows(task.scores)
         _, code = np.unique(cluster, return_inverse=True)
-        rows = (cell, power.smoother.T, code, weight)
+        rows = (cell, loess.smoother.T, code, weight)
         design = smooth_design(task.labels - curve[cell], *rows)
         is_known = design.is_known
+        # The effect is the number of rows worth an independent one. It depends on the
+        # level, since intervals of few clusters take Student's quantile.
         trials = trials / design.effect(confidence_level)
         # Residuals of a calibrated model are those about the scores.
         design = smooth_design(task.labels - task.scores, *rows)
@@ -337,6 +352,7 @@ def _refitted(scores, counts, strategy):
     `counts` (n_resamples, 2, n_cells) are the numbers of non-events and of events of
     each resample at each of the scores (n_cells,).
     """
+    # One row for each score and label, which a resample gives its count as a weight.
     labels = np.repeat([False, True], len(scores))
     scores_by_label = np.tile(scores, 2)
     frequency = np.empty((len(counts), len(scores)))
@@ -360,7 +376,8 @@ def _frequency_of_counts(counts, observed):
 
 def _scores_of_bands(scores, bin_means):
     """Return the increasing scores at which bands are drawn: the mean scores of the
-    bins, and the smallest and the largest score.
+    bins (n_filled,), and the smallest and the largest score. These are moved apart if
+    they are so close that the band could not be seen.
     """
     low = float(np.min(scores))
     high = float(np.max(scores))

@@ -73,6 +73,7 @@ class _SpreadBins(BaseBinning):
         """
         edges = np.linspace(0, 1, _N_BINS + 1)
         bins = assign_bins(scores, edges)
+        # the weight of each bin
         mass = np.bincount(bins, weights=sample_weight, minlength=_N_BINS)
         # A bin with k times the mean weight of a bin is cut into about k bins.
         n_cuts = np.round(_N_BINS * mass / mass.sum()).astype(int)
@@ -81,12 +82,13 @@ class _SpreadBins(BaseBinning):
             inside = bins == heavy_bin
             weight = taken(sample_weight, inside)
             finer = EqualMass(int(n_cuts[heavy_bin]))
-            edges_inside = finer._edges(scores[inside], None, weight)
+            edges_inside = finer._edges(scores[inside], y=None, sample_weight=weight)
             all_edges.append(edges_inside[1:-1])
         return np.unique(np.concatenate(all_edges))
 
 
-# None of so few rows that its interval would span the picture.
+# Bins with fewer than 10 rows are merged with the next one: their intervals would be
+# nearly as high as the picture.
 DEFAULT_BINNING = MinimumMass(_SpreadBins(), min_weight=10)
 
 
@@ -187,6 +189,7 @@ class CurveMaker:
             check_option(name, "statistics", tuple(NUMBERS))
         self.strategy = check_binning(self.binning, DEFAULT_BINNING)
         refits = self.strategy.needs_labels
+        # Binomial intervals need bins that do not depend on the labels.
         if self.interval == "auto":
             self.interval = "bootstrap" if refits else "clopper_pearson"
         check_option(
@@ -203,8 +206,9 @@ class CurveMaker:
             )
         check_int(self.n_resamples, "n_resamples")
         self.confidence_level = check_confidence_level(self.confidence_level)
-        # An error in bins that were made from the same labels would be biased. Without
-        # given bins the library's default error is used.
+        # An error in bins that were made from the same labels would be biased: it has
+        # equal-mass bins, as the library's default error that is used without given
+        # bins.
         self.error_binning = self.strategy
         if self.binning is None or refits:
             self.error_binning = EqualMass(15)
@@ -287,9 +291,9 @@ class CurveMaker:
         curves = []
         for model, statistics in models.items():
             curve = ReliabilityCurve(
-                model,
-                None,
-                statistics,
+                model=model,
+                panel=None,
+                statistics=statistics,
                 histogram=statistics,
                 error=self._error(statistics),
                 **self.bin_limits.limits(statistics)._asdict(),
@@ -424,7 +428,8 @@ class CurveMaker:
             return band.scores, smooth
         bins = task.statistics(self.strategy)
         if isinstance(self.strategy, PoolAdjacentViolators):
-            # A step function: each inner edge ends one step and begins the next.
+            # The corners of a step function: each inner edge ends one step and begins
+            # the next.
             edges = np.clip(bins.edges, np.min(task.scores), np.max(task.scores))
             step_ends = np.repeat(edges, 2)[1:-1]
             return step_ends, np.repeat(bins.event_frequency, 2)
@@ -451,7 +456,7 @@ class CurveMaker:
             "n_resamples": self.n_resamples,
         }
         if self.metric != "auto":
-            arguments.pop("binning", None)
+            arguments.pop("binning", None)  # the user's metric has bins of its own
             return calibration_error_interval(
                 *data, metric=self.metric, random_state=self.seed, **arguments
             )
@@ -506,6 +511,7 @@ def readable_limits(low, high):
 def _next_round(value):
     """Return the smallest round number that is not below a value in [0, 1]."""
     # Slightly less, so that a round number that is larger by rounding stays itself.
+    # At least 1e-6, since 0 has no power of ten.
     value = min(max(value, 1e-6), 1.0) * (1 - 1e-9)
     power_of_ten = 10.0 ** np.floor(np.log10(value))
     round_numbers = power_of_ten * np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10])

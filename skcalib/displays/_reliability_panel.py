@@ -43,8 +43,8 @@ _PANEL_NAMES = {"marginal": "class", "multilabel": "label"}
 
 
 def draw_reference(ax, limits, line_kw):
-    """Draw the diagonal unless it is there, give both axes the range `limits` (low,
-    high) and short ticks, and return the line.
+    """Draw the diagonal unless an earlier display has drawn it, give both axes the
+    range `limits` (low, high) with a small margin, and return the line.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -69,8 +69,10 @@ def draw_reference(ax, limits, line_kw):
 
 
 def draw_consistency(ax, curve, color, fill_kw):
-    """Draw the band within which a calibrated model would stay and return it: only its
-    outline under another band, grey if `color` is None.
+    """Draw the band within which a calibrated model would stay, and return it.
+
+    It is an outline if the curve has a band of its own, which would hide it; else an
+    area in a light `color`, or in grey if that is None.
     """
     if curve.band is not None:
         style = {
@@ -253,14 +255,15 @@ def name_histogram(strip, scale, frame, *, is_one, is_named):
     if scale == "log":
         names = ["Rows (log)", "Rows\n(log)", "log"]
         strip.set_yscale("symlog", linthresh=1)  # defined for empty bins, and downwards
-        powers = 10.0 ** np.arange(1, 16, 2)
+        powers = 10.0 ** np.arange(1, 16, 2)  # every second one, for few ticks
         strip.yaxis.set_major_locator(FixedLocator([0, *powers, *-powers]))
     else:
         names = ["Rows"]
         strip.yaxis.set_major_locator(MaxNLocator(2, integer=True))
     short = EngFormatter(sep="")
     strip.yaxis.set_major_formatter(lambda number, _: short(abs(number)))
-    # Numbers stand above each other: is there room for that?
+    # The lowest and the highest number stand above each other, which takes 2.2 times
+    # the size of the text.
     height = strip.get_window_extent().height / frame.figure.figure.dpi
     has_numbers = is_one and height >= 2.2 * frame.size / 72
     if not has_numbers:
@@ -274,6 +277,7 @@ def axis_labels(display, frame):
     """Return the labels of the x and the y axis, with the name of the event where it is
     known and there is room.
     """
+    # For each axis the longer text and the shorter one.
     names = [[name, name.replace(" the ", " ")] for name in _AXIS_LABELS[display.kind]]
     if display.event is not None:
         event = matplotlib_text(display.event)
@@ -320,8 +324,10 @@ def caption(curve, error_name):
 
 
 def note(display, panels):
-    """Return the title of the legend: the sample size, or how many of the panels are
-    shown; None for neither. `panels` are the names of those shown.
+    """Return the title of the legend: the sample size if several models share the only
+    panel, else how many of the panels are shown, if not all; None otherwise.
+
+    `panels` are the names of the panels shown, [None] for the only one.
     """
     if panels == [None] and len(display.curves) > 1:
         size = f"n = {count_words(display.curves[0].statistics.total_weight)}"
@@ -365,6 +371,7 @@ def _titles(display, panel):
     if display.kind in ("marginal", "multilabel"):
         name = f"{_PANEL_NAMES[display.kind]} {name}"
         long = f"{count_words(statistics.weighted_label.sum())} of {n_rows} rows"
+    # The second line, in four forms from the longest to the shortest.
     lines = [long, size, size, size]
     if errors:
         bare = f"{percentages} %"
@@ -376,7 +383,9 @@ def _titles(display, panel):
 
 
 def _digits(value):
-    """Return a number with three decimals, two from 1 on; "undefined" for NaN."""
+    """Return a number as text: three decimals below 1, else two; "undefined" for
+    NaN.
+    """
     if np.isnan(value):
         return "undefined"
     if abs(value) < 1:

@@ -37,9 +37,9 @@ class PanelTasks(NamedTuple):
 def panel_tasks(y_true, models, multiclass, groups, order, reading):
     """Return the `PanelTasks` of labels and the probabilities of models.
 
-    `models` holds probabilities by name, `groups` labels of groups (n,) or None.
-    `order` says whether groups come sorted or as they were given, `reading` holds
-    further arguments of `check_scored_labels`.
+    `models` holds probabilities by name, `groups` labels of groups (n,) or None. With
+    the `order` "given" groups come in the order of their first rows, else sorted.
+    `reading` holds further arguments of `check_scored_labels`.
     """
     by_panel = {}
     for model, y_proba in models.items():
@@ -100,7 +100,7 @@ def clusters_by_panel(clusters, groups, panels, n_rows):
     if clusters is None:
         return dict.fromkeys(panels)
     _, codes = check_groups(clusters, n_rows, name="clusters")
-    codes = cluster_codes(codes)
+    codes = cluster_codes(codes)  # raises for a single cluster
     if groups is None:
         return dict.fromkeys(panels, codes)
     names, group = check_named_groups(groups, n_rows, takes_max_bins=False)
@@ -111,6 +111,7 @@ def row_arguments(task):
     """Return the possible labels of a problem, and its weights if it has some, as
     keyword arguments of metrics.
     """
+    # Both labels are named, since the rows of a panel may all have the same one.
     arguments = {"labels": [False, True]}
     if task.sample_weight is not None:
         arguments["sample_weight"] = task.sample_weight

@@ -205,7 +205,7 @@ class RiskCoverageDisplay(FromEstimator):
         labels = options.pop("labels", None)
         for model, proba in named_models(y_proba, name).items():
             checked = scores_and_errors(y_true, proba, promise, pos_label, labels)
-            _, scores, is_error = checked
+            _, scores, is_error = checked  # both (n,)
             certified = None
             if target is not None:
                 certified = certify(
@@ -215,6 +215,7 @@ class RiskCoverageDisplay(FromEstimator):
                     confidence_level,
                     **options,
                 )
+            # For each distinct score as the threshold, the rows that are answered.
             sets = AcceptedSets.from_rows(scores, is_error, np.unique(scores))
             low, high = binomial_interval(
                 sets.n_wrong, sets.n_rows, confidence_level=confidence_level
@@ -293,7 +294,11 @@ class RiskCoverageDisplay(FromEstimator):
             keys[f"target {rounded(self.target)}"] = self.target_line_
         if self.points_:
             keys["certified"] = self.points_[0]
-        axes.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
+        # A quarter above the curves is for the legend; without any error .1 is shown.
+        top = 0.1
+        if highest > 0:
+            top = min(1.25 * highest, 1)
+        axes.set(xlim=(0, 1), ylim=(0, top))
         caption = None
         if len(self.curves) == 1:
             caption = captions(name, self.n_rows, finding)

@@ -293,6 +293,7 @@ class SegmentDisplay:
         n = table.n[at]
         score = table.mean_score[at]
         frequency = table.event_frequency[at]
+        # Each bar covers by itself: only p-values are adjusted for many segments.
         options = {"confidence_level": self.confidence_level, "simultaneous": False}
         n_events = np.clip(frequency, 0, 1) * n
         low, high = event_frequency_interval(n_events, n, **options)

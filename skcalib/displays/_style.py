@@ -151,7 +151,7 @@ def reference_style(
         "color": neutral(0.75),
         "linewidth": 1,
         "linestyle": (0, (1, 1.5)),
-        "zorder": 1.5,
+        "zorder": 1.5,  # below the curves (3) and their bands (2)
     }
     return styled(users, **{**dotted, **ours})
 

@@ -273,7 +273,9 @@ class ValidityDisplay(FromEstimator):
             if n_samples is not None:
                 # the tolerance that is guaranteed with each probability
                 tolerances = [
-                    uniform_mass_epsilon(n_samples, n_bins, level, panel_kind, False)
+                    uniform_mass_epsilon(
+                        n_samples, n_bins, level, kind=panel_kind, keep_boundary=False
+                    )
                     for level in _LEVELS
                 ]
                 guarantees[panel_kind] = (np.array(tolerances), _LEVELS)
@@ -411,6 +413,7 @@ def _label(curve, epsilon):
     if curve.n_repeats > 1:
         words += f", {curve.n_repeats} repeats"
     if epsilon is not None:
+        # The last tolerance up to `epsilon`; below the first one no row is within.
         step = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
         within = 0.0
         if step >= 0:

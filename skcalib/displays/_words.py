@@ -58,7 +58,7 @@ def captions(name, n_rows, *findings):
         long = f"{short}, {size}"
     texts = []
     for number, finding in enumerate(findings, start=1):
-        is_last_of_several = number == len(findings) > 1
+        is_last_of_several = len(findings) > 1 and number == len(findings)
         first_line = short if is_last_of_several else long
         texts.append(f"{first_line}\n{finding}" if finding else first_line)
     return texts
