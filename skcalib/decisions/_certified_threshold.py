@@ -270,6 +270,7 @@ def certify(
     )
     rows = DecidedRows.checked(scores, is_error, clusters)
     if is_alone:
+        # A list of one guarantee has a list of one target.
         promise = promises[0]
         shown_target = float(np.ravel(target)[0])
     else:
@@ -473,6 +474,7 @@ def _hint_at_correctness(data, promise):
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return
+    # A score below 1/2 predicts the other class, which is right without the event.
     other_is_right = (data.scores < 0.5) & ~data.labels
     if other_is_right.any():
         warn(

@@ -171,7 +171,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         check_option(self.promise, "promise", OF_ONE_MODEL)
         fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
-            self._abstain_label()
+            self._abstain_label()  # raises if no label is left for abstaining
         if isinstance(self.estimator, FrozenEstimator):
             model = self.estimator
             X_test = fits.X

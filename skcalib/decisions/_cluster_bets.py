@@ -24,7 +24,7 @@ class Clusters:
 
     def __init__(self, code):
         self.code = code
-        self.sizes = np.bincount(code)
+        self.sizes = np.bincount(code)  # rows of each cluster, (n_clusters,)
 
     @property
     def rows_per_unit(self):

@@ -444,6 +444,7 @@ def _reasons(cells, weight, is_importance, cluster, is_against_model):
     )
     if cluster is None:
         return reasons
+    # The same with the effective number of clusters in place of that of rows.
     cluster_reasons = reasons_for_no_limits(
         cells,
         weight[has_weight],

@@ -141,6 +141,8 @@ def certified_routing(
     small = _answers(correct_small, "correct_small", len(scores))
     large = _answers(correct_large, "correct_large", len(scores))
     grid = check_thresholds(thresholds)
+    # If the small model answers a row, the answer is lost where only the large one is
+    # right, and gained where only the small one is.
     rows = DecidedRows.checked(scores, large & ~small, clusters)
     lost = rows.sets(grid)
     gained = AcceptedSets.from_rows(scores, small & ~large, grid)
@@ -149,6 +151,7 @@ def certified_routing(
     if rows.clusters is None:
         pvalue = _pvalues(lost.n_wrong, gained.n_wrong, len(scores), max_loss, level)
     else:
+        # 1 for a lost answer, -1 for one that is gained, else 0.
         loss = rows.is_error.astype(np.int64) - (small & ~large)
         pvalue = _cluster_pvalues(rows, lost, loss, max_loss)
         independent = CLUSTERED.format(most=rows.clusters.sizes.max())
@@ -280,6 +283,8 @@ def _pvalues(lost, gained, n, max_loss, level):
         else:
             high = middle
     if low < len(candidates):
+        # These sets do not pass; how far their p-values are above the level does not
+        # matter.
         pvalue[statistic >= candidates[low]] = 1.0
     # The last set before the first failure is the result: its p-value, which is
     # printed, must be exact.

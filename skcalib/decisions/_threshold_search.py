@@ -183,6 +183,7 @@ def threshold_by_search(
         from_strictest = True
     strict_guarantees, recall_guarantees = _by_direction(guarantees)
     if strict_guarantees and recall_guarantees:
+        # Recall is tested in the opposite order: both sequences share the level.
         level /= 2
     tests = SetTests(rows, rows.sets(grid))
     # Pairs of a position among the sets where a sequence of tests starts, and its

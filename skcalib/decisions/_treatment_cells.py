@@ -61,7 +61,9 @@ class TreatmentCells(NamedTuple):
 
     @property
     def estimate(self):
-        """The net benefit, (m,)."""
+        """The net benefit, (m,): what the differences d add to it, `factor` each,
+        divided by the rows' part of the denominator, `base` each.
+        """
         if self.is_stratified:
             return np.sum(self.factor * self.mean_difference, axis=1)
         gained = np.sum(self.factor * (self.weight @ _DIFFERENCE), axis=1)
@@ -75,8 +77,8 @@ class TreatmentCells(NamedTuple):
 
     @property
     def offset(self):
-        """What is subtracted from the terms of the rows of each label so that the terms
-        sum to 0, (m, 2).
+        """What is subtracted, for each label, from what a row adds to the net benefit
+        so that the differences sum to 0, (m, 2).
         """
         if self.is_stratified:
             return self.factor * self.mean_difference

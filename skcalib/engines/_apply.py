@@ -141,7 +141,9 @@ class _SegmentMaps(NamedTuple):
 
 
 def _segment_maps(columns, recalibrator, default):
-    """Return the `_SegmentMaps`; None where one map is for all rows."""
+    """Return the `_SegmentMaps`, which say what map each segment has; None where one
+    map is for all rows. `recalibrator` and `default` are what the user gave.
+    """
     if isinstance(recalibrator, dict):
         return _maps_of_dict(columns, recalibrator, default)
     _check(recalibrator)
@@ -238,7 +240,8 @@ def _check(recalibrator):
 
 
 def _with_case(columns, frame, keys, maps, name):
-    """Return a lazy frame with the number of each row's case as the column `name`.
+    """Return a lazy frame with the number of each row's case, which is the position of
+    the map for its segment among `maps.cases`, as the column `name`.
 
     `frame` has the key columns, `keys` holds them as expressions by name, and `maps`
     are the `_SegmentMaps`.
@@ -286,6 +289,7 @@ def _forecast(recalibrator, rows):
     """Return the forecasts (n, 1) of a recalibrator for `Rows` of score and case."""
     (inputs, *_) = rows.inputs
     scores = inputs[:, 0]  # the other column is the case
+    # A recalibrator that was fitted to the scores of both classes takes both.
     if getattr(recalibrator, "n_features_in_", 1) == 2:
         scores = np.column_stack((1 - scores, scores))
     return recalibrator.predict_proba(scores)[:, [1]]

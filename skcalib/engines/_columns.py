@@ -60,10 +60,12 @@ class PredictionColumns:
         self.frame = frame
         self.score = score
         self.label = label
-        self.by = by
+        self.by = by  # names of the columns that define segments
         self.on_invalid = on_invalid
+        # A column that was added to those of the user, or None.
         self.helper = helper
         self.weight = None if weight is None else nw.col(weight).cast(nw.Float64)
+        # The column of the labels and the label of the event, or None.
         self.event = event
         # By the reason that a row is invalid: the condition under which it is not.
         self.valid = {
@@ -292,8 +294,8 @@ class Segments:
         """Return a lazy frame with the number of each row's segment as the column
         `name`, in place of the keys.
 
-        Other frames than that which the segments are of may have other values: their
-        number is negative.
+        A frame with other rows than those that the segments were made of may have other
+        values: the number is then negative.
 
         The numbers are those of `np.ravel_multi_index`: the place of the first key's
         value times the number of values of the second, plus the place of the second

@@ -77,7 +77,7 @@ def fitted_groupwise(columns, recalibrator):
     model._group_column = columns.by[0]
 
     # Without merging, each part of the rows is one group.
-    part_of_group = model._parts(None, None, None)
+    part_of_group = model._parts(group=None, residuals=None, weight=None)
 
     def data_of(part):
         """Return key, rows and statistics of the group of a part."""
@@ -108,8 +108,9 @@ def _fit_data(columns, recalibrator):
             "recalibrator must be a recalibrator such as PlattScaling(), found"
             f" {recalibrator!r}."
         )
-    rows = _ROWS.get(type(recalibrator))
-    if rows is None:
+    # The function that makes the weighted rows for recalibrators of this class.
+    rows_for = _ROWS.get(type(recalibrator))
+    if rows_for is None:
         raise ValueError(
             f"{type(recalibrator).__name__} cannot be fitted to a table. What can:"
             f" {', '.join(kind.__name__ for kind in _ROWS)}. Others take the rows of"
@@ -120,10 +121,10 @@ def _fit_data(columns, recalibrator):
             f"the scores of a table are probabilities: {type(recalibrator).__name__}"
             f" needs input='probability', found {recalibrator.input!r}."
         )
-    if rows is _histogram:
-        return _histogram(columns, recalibrator)
-    rows_by_segment = rows(columns, recalibrator)
-    return {key: (part, None) for key, part in rows_by_segment.items()}
+    if rows_for is _histogram:
+        return _histogram(columns, recalibrator)  # with the statistics
+    rows_by_segment = rows_for(columns, recalibrator)
+    return {key: (rows, None) for key, rows in rows_by_segment.items()}
 
 
 # Each of the next functions returns the weighted rows of each segment for one kind of
@@ -138,6 +139,7 @@ def _isotonic(columns, recalibrator):
     if recalibrator.centered:
         score_sums = ("weighted_score",)
     histogram = ScoreHistogram(columns, score_sums)
+    # Cells in which the map may jump become distinct scores, the others are merged.
     histogram.refine(_may_hold_jump, pool=True)
     data = {}
     for key, cells in histogram.by_segment().items():

@@ -238,12 +238,16 @@ class ScoreHistogram:
         if cell is None:
             cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         rows = rows.with_columns(cell.alias("cell"))
+        # By depth: the rows whose cells have this depth, and the columns that identify
+        # their cells.
         cell_columns = ["segment", "cell"] if keys else ["cell"]
         self.frames = [(segments.attached(rows), cell_columns)]
         sums = self._sums(rows, [*keys, "cell"], segments)
         columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
         self.n_rows = int(sums["count"].sum())
+        # The keys of the segments that occur, the position of each cell's segment among
+        # them, and the numbers of the segments in the engine.
         self.segments, codes = segments.found(sums)
         self.segment_numbers = np.unique(sums["segment"]) if keys else None
         self.cells = self._cells(sums, codes, depth=0)
@@ -270,7 +274,8 @@ class ScoreHistogram:
             # 1. The cells of all segments that are still needed.
             masks = [is_needed(cells) for cells in self.by_segment().values()]
             cells = self.cells
-            needed = np.concatenate([np.zeros(0, dtype=bool), *masks])
+            no_cells = np.zeros(0, dtype=bool)  # for a table without segments
+            needed = np.concatenate([no_cells, *masks])
             needed &= cells.depth != _SETTLED
             cells.depth[~needed] = _SETTLED
 
@@ -292,6 +297,8 @@ class ScoreHistogram:
             others = cells.at(~split)
             self.cells = None  # frees the memory of millions of cells
             if pool:
+                # A run that is merged begins after a needed cell. Needed cells are runs
+                # of their own.
                 starts = needed | np.append(True, needed[:-1])
                 others = others.pooled(starts[~split])
             self.cells = others.joined(self._split(parents))
@@ -346,6 +353,7 @@ class ScoreHistogram:
             # Deeper frames of earlier parents are not needed any more.
             self.frames[depth + 1 :] = [(frame, ["cell"])]
             columns = self._sums(frame, ["cell"])
+        # The parent of a part is the last one whose first number is not above its own.
         parent = np.searchsorted(first, columns["cell"], side="right") - 1
         # The parts must add up to their parents. Counts are exact; so are sums of
         # labels without weights.

@@ -43,9 +43,9 @@ def binned(columns, strategy):
     cell = None
     if type(strategy) is EqualWidth and isinstance(strategy.n_bins, Integral):
         # The bins themselves, so that one pass is enough: cells are split only where a
-        # score lies next to an edge. A number of bins needs no number of rows, for
-        # which any will do.
-        cell = width_bin(resolve_n_bins(strategy.n_bins, 1))
+        # score lies next to an edge. The number of rows does not matter for a fixed
+        # number of bins, which is only checked here.
+        cell = width_bin(resolve_n_bins(strategy.n_bins, n_rows=1))
     histogram = ScoreHistogram(columns, cell=cell)
     if type(strategy) is UniqueScores:
         _check_few_scores(histogram)

@@ -302,8 +302,10 @@ class _ClusterFit:
         self.n = weight.sum()
         self.n_events = weight @ labels
         self.log_odds = log_odds(scores)
+        # By quantity: (estimate, low, high), and (estimate, variance) for the pooling.
         self.intervals = {}
         self.pooling = {}
+        # Each method adds its quantity to both dicts, or returns why it cannot.
         reasons = [
             self._set_observed_expected(level),
             self._set_intercept(),
@@ -382,6 +384,7 @@ class _ClusterFit:
         if events.min() >= non_events.max() or events.max() <= non_events.min():
             return "the scores separate the classes"
         features = np.stack((np.ones(len(self.log_odds)), self.log_odds))  # (2, n)
+        # The fit asks for the features of some rows at a time.
         coef = fit_logistic(lambda rows: features[:, rows], self.labels, self.weight)
         frequency = expit(coef @ features)
         # The covariance of the coefficients is the inverse of Fisher's information.

@@ -557,11 +557,11 @@ class _Comparison(NamedTuple):
         if function in (log_loss, brier_score):
             intervals, means = self._of_losses(function is brier_score)
             return intervals, paired
-        row = metric_of(function)
-        if row is None:
-            # No error of the library.
+        # What the library knows of its errors: None for any other function.
+        known_metric = metric_of(function)
+        if known_metric is None:
             return self._bootstrapped(partial(function, **params))
-        error = row.error_of(params)
+        error = known_metric.error_of(params)
         options = {"metric": metric, **self.reading, **self.options}
         intervals = {}
         for name, y_proba in self.models.items():
@@ -666,15 +666,16 @@ class _Comparison(NamedTuple):
             unit = np.arange(len(data.scores))
         mass = np.bincount(unit, data.sample_weight)
         names, unit = np.unique(unit, return_inverse=True)
-        # The parts of three lists, one for each binary problem: a class of a marginal
-        # error, else the only one.
+        # Three lists with an entry for each binary problem: each class of a marginal
+        # error, or the only problem there is.
         means = []
         influences = []
         sums = []
         for task in binary_tasks(data, error.multiclass, pooled=True):
-            unit_of_pair = np.repeat(unit, task.n_columns)
+            # In a pooled problem a sample has a row for each class.
+            unit_of_row = np.repeat(unit, task.n_columns)
             mean, influence, sums_of_task = mean_over_pairs(
-                task, unit_of_pair, len(names), error
+                task, unit_of_row, len(names), error
             )
             means.append(mean)
             influences.append(influence)

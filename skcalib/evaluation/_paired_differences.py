@@ -198,7 +198,8 @@ def mean_over_pairs(task, unit, n_units, error):
     total = np.bincount(cell_of_row, weight * residual)
     moments = np.stack((mass, total, mass**2, total**2))
 
-    # 2. The term of each bin, from the sums of these moments over its units.
+    # 2. The term of each bin, its weight times the mean product of the residuals of two
+    # units, from the sums of these moments over its units.
     unit_of_cell, bin_of_cell = np.divmod(cells, n_bins)
     bin_moments = np.stack(
         [np.bincount(bin_of_cell, moment, n_bins) for moment in moments]

@@ -380,31 +380,34 @@ def calibration_summary(
         counts = np.ones(len(rows.weight))
     is_extreme = (rows.scores == 0) | (rows.scores == 1)
     n_extreme = float(counts @ is_extreme)
-    joint, inner_slope = _inner_rows(task, rows, is_extreme, numbers, reasons)
-    # In the order of the fields of the summary.
-    estimates = (numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy"))
+    (unreliability, joint_pvalue, r2), inner_slope = _inner_rows(
+        task, rows, is_extreme, numbers, reasons
+    )
+    estimates = {name: numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy")}
     n_clusters = None
     if cluster is not None:
         n_clusters = int(cluster.max()) + 1
     return CalibrationSummary(
-        float(counts.sum()),
-        float(counts @ rows.labels),
-        float(np.average(rows.scores, weights=rows.weight)),
-        float(np.average(rows.labels, weights=rows.weight)),
-        *estimates,
-        *joint,
-        eci,
-        n_extreme,
-        inner_slope,
-        level,
-        n_clusters,
-        reasons,
+        n=float(counts.sum()),
+        n_events=float(counts @ rows.labels),
+        mean_score=float(np.average(rows.scores, weights=rows.weight)),
+        event_frequency=float(np.average(rows.labels, weights=rows.weight)),
+        **estimates,
+        unreliability=unreliability,
+        joint_pvalue=joint_pvalue,
+        nagelkerke_r2=r2,
+        eci=eci,
+        n_extreme=n_extreme,
+        inner_slope=inner_slope,
+        confidence_level=level,
+        n_clusters=n_clusters,
+        reasons=reasons,
     )
 
 
 def _inner_rows(task, rows, is_extreme, numbers, reasons):
-    """Return the triple of `_joint` and the slope, of the samples whose scores are
-    neither 0 nor 1; warn if there are others.
+    """Return (unreliability, joint p-value, Nagelkerke's R^2) and the slope, of the
+    samples whose scores are neither 0 nor 1; warn if there are others.
 
     Parameters
     ----------
@@ -662,6 +665,7 @@ def _observed_expected(rows):
         reason = ONE_CLASS_IN_CLUSTERS
     if reason:
         return IntervalEstimate(ratio, np.nan, np.nan, reason=reason)
+    # The limits are those for as many independent rows as these are worth.
     weight = rows.weight / effect
     limits = event_ratio_limits(
         rows.scores,
@@ -721,6 +725,7 @@ def _auc(rows):
     if rows.is_plain:
         n_events = rows.weight @ rows.labels
         n_non_events = rows.weight.sum() - n_events
+        # Newcombe's interval becomes wider where DeLong's variance is larger than his.
         variance = 0.0 if reason else error**2
         limits = area_limits(area, n_events, n_non_events, rows.level, variance)
         return IntervalEstimate(area, *limits)

@@ -153,7 +153,8 @@ class ResidualLines(NamedTuple):
         weight = np.where(weight > rounding, weight, 0.0)
         # what the residuals of the second sample sum to beyond the common line
         excess = residual[1] - n[1] * mean - slope * moved
-        return cls(mean, slope, centre, weight, np.where(weight > 0, excess, 0), tilt)
+        excess = np.where(weight > 0, excess, 0)
+        return cls(mean, slope, centre, weight, excess, tilt)
 
 
 class _PooledRows(NamedTuple):
@@ -346,8 +347,9 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
     )
     # The explained part: the second sample's events beyond their expected number.
     drawn = slope * (n_events - n[1] * events / size)
-    # The rest: the regression's residual sum of squares, and from it the variance of a
-    # sum of n[1] rows that are drawn without replacement from the cell.
+    # The rest: the regression's residual sum of squares S, and from it the variance of
+    # a sum of n1 rows that are drawn without replacement from N = n0 + n1 rows,
+    # n0 n1 / (N (N - 1)) S.
     unexplained = np.maximum(squared_residuals - slope * covariance, 0)
     one_less = np.maximum(size - 1, _NO_SPREAD)
     variance = n.prod(axis=0) / size / one_less * unexplained
@@ -388,7 +390,9 @@ def _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng):
     count = n.ravel()
     total = np.bincount(sample_cell, rows.weight * fitted, n.size)
     mean_score = total / np.maximum(count, _NO_SPREAD)
-    cells = Cells.of_scores(mean_score, count, np.zeros(n.size))
+    # The sums of labels are not needed: labels are drawn.
+    no_labels = np.zeros(n.size)
+    cells = Cells.of_scores(mean_score, count, no_labels)
     # Draws of the cells' event frequencies, for given expected ones.
     draws = ClusterDraws(cells, in_cells, deviation, cluster, n_resamples, legacy_rng)
     frequency = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)

@@ -277,8 +277,9 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             level = self.confidence_level
         check_confidence_level(level)
         self._error_probability = 1 - level
-        # labels are made events before the rows are split, so that the monitors of
-        # groups see events only
+        # Labels are made events before the rows are split, so that the monitors of
+        # groups see events only: the classes are kept here, and the monitor that is
+        # cloned for each group has none.
         self._classes = template.classes
         self._template = template.set_params(classes=None)
         self.monitors_ = {}

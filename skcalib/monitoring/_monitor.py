@@ -301,7 +301,12 @@ class CalibrationMonitor(BaseEstimator):
         columns = map(np.array, self._batches)
         n_rows, n, sum_of_scores, n_events, e_value, alarm = columns
         return MonitorHistory(
-            n_rows, n, sum_of_scores / n, n_events / n, e_value, alarm.astype(bool)
+            n_rows=n_rows,
+            n=n,
+            mean_score=sum_of_scores / n,
+            event_frequency=n_events / n,
+            e_value=e_value,
+            alarm=alarm.astype(bool),
         )
 
     def _reset(self):

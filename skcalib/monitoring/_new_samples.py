@@ -56,12 +56,14 @@ class LabelledSamples:
             self.scores = data.scores
             self.events = data.labels
         else:
+            # The event is "the predicted class is right".
             self.scores = data.confidence
             self.events = data.predicted == data.labels
         self.weight = data.sample_weight
         self.weight_type = weight_type
         self.cluster = None
         if clusters is not None:
+            # Positions of the samples among those that the user gave.
             rows = data.kept
             if sample_weight is not None:
                 # Samples of weight zero are gone already.
@@ -145,6 +147,7 @@ class ResidualCurve:
         mean_residual = np.divide(
             residual, total, out=np.zeros(n_bins), where=total > 0
         )
+        # Bin and event frequency of each new sample, (n_new,).
         self.new_bins = np.searchsorted(cuts, new_scores)
         self.frequency = np.clip(new_scores + mean_residual[self.new_bins], 0, 1)
         self.n_bins = n_bins
@@ -160,7 +163,8 @@ class ResidualCurve:
         share = np.divide(events, total, out=np.full(n_bins, 0.5), where=total > 0)
         # Half an event and half a non-event are added (one pseudo-observation).
         smoothed = (share * n_effective + 0.5) / (n_effective + 1)
-        # One less, since the mean residual of the bin is estimated.
+        # Of the mean residual of each bin, for independent samples, (n_bins,). One
+        # degree of freedom less, since the mean itself is estimated.
         degrees = np.maximum(n_effective - 1, 1)
         self.variance_of_bin = smoothed * (1 - smoothed) / degrees
         self.smoothed = smoothed
@@ -261,6 +265,8 @@ class KnownLabels:
         n_new = len(scores)
         self.missing = missing
         self.sampled = sampling_probability is not None
+        # Of each new sample, (n_new,): whether its label is known, the label (1 for an
+        # event, else 0), and the probability with which it became known.
         self.is_known = np.zeros(n_new, dtype=bool)
         self.label = np.zeros(n_new)
         self.probability = np.ones(n_new)
@@ -324,6 +330,7 @@ class KnownLabels:
         n_known = self.is_known.sum()
         events = self.label[self.is_known].sum()
         rarer = min(events, n_known - events)
+        # If all are known, nothing is left for the scores to say.
         all_known = n_known == len(self.is_known)
         return n_known >= _FEWEST_KNOWN and (rarer >= _FEWEST_OF_A_KIND or all_known)
 

@@ -196,11 +196,11 @@ def _slope(residual, moment, weight):
     one_sample = np.minimum(1.0, weight) / weight.sum()
     leverage = one_sample * (1 + centred**2 / time_variance)
     # The floor keeps a sample that decides the slope alone from an infinite factor.
-    longer = 1 / np.maximum(1 - leverage, 1e-3)
+    scale_up = 1 / np.maximum(1 - leverage, 1e-3)
     about_line = residual - mean - slope * centred
     # A line through all samples leaves nothing but rounding.
     about_line[np.abs(about_line) < _ROUNDING] = 0.0
-    influence = centred * about_line * longer / time_variance
+    influence = centred * about_line * scale_up / time_variance
     # About a constant the leverage is 1 / n.
     null_influence = centred * (residual - mean) / time_variance / (1 - one_sample)
     return slope, influence, null_influence
