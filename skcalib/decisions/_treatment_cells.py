@@ -61,9 +61,9 @@ class TreatmentCells(NamedTuple):
 
     @property
     def estimate(self):
-        """The net benefit, (m,): what the differences d add to it, `factor` each,
-        divided by the rows' part of the denominator, `base` each.
-        """
+        """The net benefit, (m,)."""
+        # By label, `factor` is what a difference of treatments of 1 adds, and `base` is
+        # what a row adds to the denominator.
         if self.is_stratified:
             return np.sum(self.factor * self.mean_difference, axis=1)
         gained = np.sum(self.factor * (self.weight @ _DIFFERENCE), axis=1)

@@ -264,7 +264,9 @@ def _with_case(columns, frame, keys, maps, name):
 
 
 def _cases_in_memory(columns, maps):
-    """Return the number of the case of each row (n,) of an eager frame."""
+    """Return the case of each row (n,) of an eager frame: the position of the map for
+    its segment among `maps.cases`, -1 without a map.
+    """
     keys = columns.keys(prefix="")
     # Only the keys are joined: Arrow joins no table that has columns of lists.
     frame = columns.frame.select(**keys).with_row_index("row").lazy()
@@ -286,7 +288,9 @@ def _choice(cases):
 
 
 def _forecast(recalibrator, rows):
-    """Return the forecasts (n, 1) of a recalibrator for `Rows` of score and case."""
+    """Return the forecasts (n, 1) of a recalibrator for `Rows` with two columns: the
+    score, and the case (which of several maps applies), which is not used here.
+    """
     (inputs, *_) = rows.inputs
     scores = inputs[:, 0]  # the other column is the case
     # A recalibrator that was fitted to the scores of both classes takes both.
@@ -296,8 +300,11 @@ def _forecast(recalibrator, rows):
 
 
 def _forecasts(scores, case_of_row, predict):
-    """Return the forecasts (n,) of `predict`, a function of `Rows`, NaN where the score
-    is not valid or the case is negative. `scores` and `case_of_row` are (n,).
+    """Return the forecasts (n,) of `predict`, a function of `Rows` of score and case,
+    NaN where the score is not valid or the case is negative.
+
+    `scores` and `case_of_row` are (n,); the case is the number of the map that applies
+    to the row, negative for none.
     """
     scores = scores.astype(np.float64)
     is_valid = (scores >= 0) & (scores <= 1) & (case_of_row >= 0)
@@ -310,12 +317,12 @@ def _forecasts(scores, case_of_row, predict):
 
 def _by_batch(frame, score, number, output, predict):
     """Return a lazy Polars frame with the forecasts as the column `output`, computed
-    batch by batch from the columns `score` and `number` (of the case).
+    batch by batch from the columns `score` and `number` (of the map that applies).
     """
     polars = import_module("polars")
 
     def forecasts(rows):
-        """Return the forecasts of a batch of (score, case)."""
+        """Return the forecasts of a batch of pairs (score, number of the map)."""
         scores = rows.struct.field(score).to_numpy()
         numbers = rows.struct.field(number).to_numpy()
         return polars.Series(_forecasts(scores, numbers, predict))
@@ -327,7 +334,7 @@ def _by_batch(frame, score, number, output, predict):
 
 def _by_partition(frame, score, number, output, predict):
     """Return a Dask frame with the forecasts as the column `output`, computed partition
-    by partition from the columns `score` and `number` (of the case).
+    by partition from the columns `score` and `number` (of the map that applies).
     """
 
     def with_forecasts(part):
@@ -354,7 +361,7 @@ def _written(frame, cases, score, number, output):
     `output`, in SQL.
 
     `cases` are the maps; `score` and `number` name the columns of the score and of the
-    number of the case.
+    number of the map that applies to a row.
     """
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     score_text = dialect.as_double(dialect.identifier(score))
@@ -428,8 +435,9 @@ def _as_pieces(node):
 
 
 def _joined(frame, name, maps, group=None):
-    """Return a lazy frame of the rows joined to the pieces that hold their values, and
-    the names of the columns of a piece's origin and coefficients.
+    """Return a lazy frame of the rows joined to the pieces of a piecewise polynomial
+    map that hold their values, and the names of the columns of a piece's origin and
+    coefficients.
 
     Parameters
     ----------

@@ -94,6 +94,7 @@ class CalibrationByCluster(ResultTable):
         return f"CalibrationByCluster ({len(self)} clusters)"
 
     def __str__(self):
+        """Say what was pooled, with a sentence on each quantity."""
         lines = [
             f"{len(self)} clusters with {count_words(self.n.sum())} samples and"
             f" {count_words(self.n_events.sum())} events,"

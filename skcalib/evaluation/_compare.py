@@ -182,6 +182,7 @@ class ModelComparison(ResultTable):
         return [header, *lines]
 
     def __str__(self):
+        """Say for each metric and model whether it differs from the reference."""
         level = f"{level_words(self.confidence_level)} interval"
         sentences = []
         rows = zip(*self.columns().values(), strict=True)
@@ -605,9 +606,9 @@ class _Comparison(NamedTuple):
         return intervals, means
 
     def _bootstrapped(self, metric):
-        """Return the `IntervalEstimate` of the metric by model and a function for the
-        differences, as `_method` does: by a basic bootstrap, for any function of labels
-        and probabilities.
+        """Return the `IntervalEstimate` of the metric by model, and a function that
+        returns that of a model's difference from the reference with the p-value: by a
+        basic bootstrap, for any function of labels and probabilities.
         """
         metric_of = {}
         for name, y_proba in self.models.items():

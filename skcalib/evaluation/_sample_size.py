@@ -63,6 +63,7 @@ class ValidationSampleSize(ResultTable):
         return f"ValidationSampleSize (n={self.n:,}, n_events={self.n_events:,})"
 
     def __str__(self):
+        """Say how many samples are needed, and what each criterion needs."""
         needed = {}
         for name in _WORDS:
             if not isnan(getattr(self, name)):

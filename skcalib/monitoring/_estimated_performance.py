@@ -89,6 +89,7 @@ class EstimatedPerformance(ResultTable):
         )
 
     def __str__(self):
+        """Say the estimate of each metric, and what it assumes."""
         lines = [
             f"Estimated for {self.n_new:,} new samples, of which {self.n_known:,} have"
             f" a label, from {self.n_labelled:,} labelled samples"
