@@ -811,7 +811,7 @@ def _verdicts_of_periods(table, name, baseline, seed, tolerance):
         return []
     present = set(table.periods.tolist())
     rows = [{"period": name} for name in table.period_order if name in present]
-    judge_groups(rows, "period", table.task(name), table.periods, tolerance)
+    judge_groups(rows, "period", table.event_rows(name), table.periods, tolerance)
     return rows
 
 

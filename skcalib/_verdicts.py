@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
 _MOST_DECIMALS = 10
-# The last digit that is printed is worth between a thirtieth and a third of half the
-# width of the interval: finer digits are noise. So a half-width is at least so many
-# units of the last decimal.
+# Half of the width of an interval is between 3 and 30 units of the last decimal that is
+# printed: finer digits are noise.
 _UNITS_IN_HALF_WIDTH = 3
 # A limit in "fine to within x" needs no digits finer than this part of the tolerance.
 _UNITS_IN_TOLERANCE = 20
@@ -107,6 +106,7 @@ class Verdict:
             limit = self._limit_words(scale, digits)
             return f"fine to within {limit}{_after(limit, unit)}"
         side = high if self.estimate > 0 else low
+        # "2 to 5 points too low": both limits are on one side, and have no sign.
         near, far = sorted((abs(self.low), abs(self.high)))
         between = f"{fixed(scale * near, digits)} to {fixed(scale * far, digits)}"
         if self.kind == "off":
@@ -121,9 +121,10 @@ class Verdict:
         beyond the tolerance; `scale` multiplies the quantity, as 100 does for percent.
         """
         tolerance = scale * self.tolerance
+        # The fewest decimals d for which 10^-d is at most a twentieth of the tolerance.
+        # Here and below 1e-9 allows for rounding: 14.000000000000002 is 14.
         finest = max(0, ceil(-log10(tolerance / _UNITS_IN_TOLERANCE) - 1e-9))
         digits = min(digits, finest)
-        # 1e-9: 14.000000000000002 is 14
         limit = ceil(scale * self.limit * 10**digits - 1e-9) / 10**digits
         if limit > tolerance:
             return rounded(tolerance)
@@ -214,9 +215,10 @@ def overall_verdict(verdicts):
         return max(unclear, key=lambda verdict: verdict.n_needed or float("inf"))
     if not off:
         return max(verdicts, key=lambda verdict: verdict.limit)
+    # The one that is off by the most for certain: by the limit that is nearer to 0.
     worst = max(off, key=lambda verdict: min(abs(verdict.low), abs(verdict.high)))
-    is_too_high = {verdict.estimate > 0 for verdict in off}
-    if fine or len(is_too_high) == 2:
+    sides = {verdict.estimate > 0 for verdict in off}  # True is too high
+    if fine or len(sides) == 2:
         return Verdict(
             "mixed", worst.estimate, worst.low, worst.high, worst.n, worst.tolerance
         )
@@ -314,13 +316,16 @@ def percent_words(share, n=None):
 
 
 def percent_decimals(share, n):
-    """Return how many decimals of a share as a percentage n samples support: those of
-    half a 95 % interval; a share of 0 or 1 is known to about 3 in n.
+    """Return how many decimals of a share as a percentage n samples support: as many as
+    its 95 % interval does.
     """
+    # The variance of a single sample, p (1 - p). A share of 0 or 1 is not exact either:
+    # with the variance 1 / n its interval reaches as far as 2 events in n samples.
     least_variance = 1.0
     if n > 0:
         least_variance = 1 / n
     variance = max(share * (1 - share), least_variance)
+    # 1.96 standard errors, in percent
     half_width = 196 * (variance / max(n, 1)) ** 0.5
     return decimals(-half_width, half_width)
 
@@ -378,9 +383,11 @@ def interval_words(
         if signed and value > 0:
             text = f"+{text}"
         shown.append(text)
-    unit = _after(shown[0], unit)
-    level = level and f"{level}: "
-    return f"{shown[0]}{unit} ({level}{shown[1]} to {shown[2]})"
+    unit = _after(shown[0], unit)  # with a space before it
+    if level:
+        level = f"{level}: "
+    shown_estimate, shown_low, shown_high = shown
+    return f"{shown_estimate}{unit} ({level}{shown_low} to {shown_high})"
 
 
 def count_words(number):
@@ -405,8 +412,9 @@ def rounded_up(number):
     ('1,900', '7')
     """
     number = ceil(number)
-    unit = 10 ** max(len(str(number)) - 2, 0)
-    return f"{-(-number // unit) * unit:,}"
+    unit = 10 ** max(len(str(number)) - 2, 0)  # value of the second digit
+    n_units = -(-number // unit)  # rounded up
+    return f"{n_units * unit:,}"
 
 
 def pvalue_words(pvalue, smallest=0.0):
@@ -431,12 +439,12 @@ def pvalue_words(pvalue, smallest=0.0):
     """
     if pvalue < 0.001:
         return "p < .001"
-    if pvalue > 0.995:
+    if pvalue > 0.995:  # two decimals would make it 1
         return "p > .99"
     digits = 2
-    if pvalue < 0.0095:
+    if pvalue < 0.0095:  # two decimals would make it .00 or .01
         digits = 3
-    # On which side of the level it lies must be seen.
+    # Digits are added until it does not look like the usual level .05 unless it is .05.
     while abs(pvalue - 0.05) < 0.5 * 10**-digits and pvalue != 0.05 and digits < 6:
         digits += 1
     relation = "≤" if pvalue <= smallest else "="
@@ -469,6 +477,7 @@ def _samples_that_tell(estimate, low, high, n, tolerance):
     needed = ceil(n * (half_width / tolerance) ** 2)
     if needed > n:
         return needed
+    # The interval must exclude 0 or lie within the tolerance.
     farther = max(abs(estimate), tolerance - abs(estimate))
     if farther <= 0:
         return None

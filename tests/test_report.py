@@ -647,7 +647,7 @@ def test_limits_of_segments_hold_together(file):
     """The limits of a segment are those of its table at 1 - .05 / 3."""
     table = read_table(file, label="y", scores=["p"], segment="s")
     (model,) = _numbers(table)["models"]
-    task = table.task("p")
+    task = table.event_rows("p")
     expected = calibration_by_group(
         task.labels,
         task.scores,
@@ -1076,8 +1076,8 @@ def test_booleans_are_named_in_any_case(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p"], rows)
     for positive, events in (("true", 10), ("TRUE", 10), ("False", 10)):
         table = read_table(path, label="y", scores=["p"], positive=positive)
-        assert table.task("p").labels.sum() == events
-        assert table.task("p").labels[0] == (positive.lower() == "true")
+        assert table.event_rows("p").labels.sum() == events
+        assert table.event_rows("p").labels[0] == (positive.lower() == "true")
 
 
 def test_a_pipe_and_a_folder(tmp_path):
@@ -1372,7 +1372,7 @@ def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
     assert [
         row["bias_low"] for row in numbers["models"][0]["periods"]
     ] == pytest.approx(whole.bias_low)
-    samples = [table.task("p").at(table.periods == period) for period in "01"]
+    samples = [table.event_rows("p").at(table.periods == period) for period in "01"]
     change = calibration_change(
         samples[0].labels, samples[0].scores, samples[1].labels, samples[1].scores, binning=MEAN_ABSOLUTE["binning"],  # noqa: E501
         sample_weight=[rows.sample_weight for rows in samples], clusters=[rows.clusters for rows in samples],  # noqa: E501

@@ -46,7 +46,7 @@ def _table(n=1200, seed=0, drift=0.0, memory=0.0, segment_off=0.0, step=0.0, **o
 
 def test_the_trend_is_that_of_the_library_over_all_periods():
     table = _table(drift=1.0)
-    task = table.task("p")
+    task = table.event_rows("p")
     found = trend_numbers(table, task)
     place = np.array([MONTHS.index(name) for name in table.periods])
     expected = calibration_trend(task.labels, task.scores, place, confidence_level=0.95)
@@ -54,14 +54,14 @@ def test_the_trend_is_that_of_the_library_over_all_periods():
     assert found["moved_low"] == pytest.approx(11 * expected.slope.low)
     assert found["pvalue"] == expected.pvalue < 0.05
     few = _table().at(np.isin(_table().periods, MONTHS[:3]))
-    assert trend_numbers(few, few.task("p")) is None
+    assert trend_numbers(few, few.event_rows("p")) is None
 
 
 def test_a_step_is_told_from_a_line_by_what_they_leave():
     """Twin: least squares with weights on the biases of the months, by NumPy."""
     for options, expected in (({"step": 2.0}, True), ({"drift": 3.0}, False)):
         table = _table(3000, **options)
-        task = table.task("p")
+        task = table.event_rows("p")
         assert trend_numbers(table, task)["is_step"] is expected
         place = np.array([MONTHS.index(name) for name in table.periods])
         size = np.bincount(place)
@@ -77,17 +77,19 @@ def test_a_step_is_told_from_a_line_by_what_they_leave():
 
 def test_clusters_and_few_rows_have_no_autocorrelation():
     table = _table(clusters=np.arange(1200) // 4)
-    assert autocorrelation(table, table.task("p")) is None
+    assert autocorrelation(table, table.event_rows("p")) is None
     few = _table(60)
-    assert autocorrelation(few, few.task("p")) is None
+    assert autocorrelation(few, few.event_rows("p")) is None
     whole = _table(200)
     constant = ReportTable("x", "y", "1", whole.labels, whole.scores)
-    assert autocorrelation(constant, constant.task("p")) is None
+    assert autocorrelation(constant, constant.event_rows("p")) is None
 
 
 def _share(n_tables, **options):
     found = [_table(seed=seed, **options) for seed in range(n_tables)]
-    pvalues = [autocorrelation(table, table.task("p"))["pvalue"] for table in found]
+    pvalues = [
+        autocorrelation(table, table.event_rows("p"))["pvalue"] for table in found
+    ]
     return np.mean(np.array(pvalues) < 0.05)
 
 

@@ -136,8 +136,12 @@ def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
     exact = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
     monkeypatch.setattr("skcalib._report._reader._LARGE_CSV", 100)
     scanned = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
-    np.testing.assert_array_equal(scanned.task("p").labels, exact.task("p").labels)
-    np.testing.assert_array_equal(scanned.task("p").scores, exact.task("p").scores)
+    np.testing.assert_array_equal(
+        scanned.event_rows("p").labels, exact.event_rows("p").labels
+    )
+    np.testing.assert_array_equal(
+        scanned.event_rows("p").scores, exact.event_rows("p").scores
+    )
     assert set(scanned.segments) == {"NA"}
 
 

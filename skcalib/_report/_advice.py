@@ -43,7 +43,8 @@ _RIDGE = 1e-9
 _FEWEST_ROWS = 50  # fewest rows that a fit is said to need
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
 _WIDEST_RANGE = 4  # ratio of the numbers of a range that is printed: 400 to 1,600
-_NONE = {
+# The advice to do nothing, with all keys that an advice has.
+_NO_ADVICE = {
     "kind": "none",
     "recalibrator": None,
     "column": None,
@@ -63,9 +64,19 @@ _NONE = {
 
 
 class Considered(NamedTuple):
-    """The advice for a model, its candidates as rows of a table, the best first, and
-    the changes over time; and what was advised as a trial on rows, None where the
-    advice is about later rows only, or asks for clusters.
+    """The advice for a model, and what it rests on.
+
+    Attributes
+    ----------
+    advice : dict
+        What to do; the keys are those of `_NO_ADVICE`.
+    candidates, changes : list of dict
+        Rows of tables: the recalibrators that were tried, the best first, and the
+        changes over time, the clearest first.
+    rows : TrialRows
+        The rows that recalibrators were tried on.
+    chosen : Trial or None
+        What is advised; None where it is about later rows only, or asks for clusters.
     """
 
     advice: dict
@@ -88,7 +99,8 @@ def advised(table, name, seed, step=None, tolerance=0.02):
     """Return the advice for a model (a dict), the candidates and the changes over time
     (lists of dicts, the rows of tables), the best and the clearest first.
     """
-    return considered(table, name, seed, step, tolerance)[:3]
+    found = considered(table, name, seed, step, tolerance)
+    return found.advice, found.candidates, found.changes
 
 
 def brier_difference_as_advised(first, other):
@@ -98,11 +110,13 @@ def brier_difference_as_advised(first, other):
 
     None if nothing is advised for either, or if the advice was not tried out-of-fold.
     """
-    names = [first.advice["recalibrator"], other.advice["recalibrator"]]
-    losses = [first.brier, other.brier]
-    if names == [None, None] or losses[0] is None or losses[1] is None:
+    advised_first = first.advice["recalibrator"]
+    advised_other = other.advice["recalibrator"]
+    if advised_first is None and advised_other is None:
         return None
-    return first.rows.tested.interval(losses[1] - losses[0])
+    if first.brier is None or other.brier is None:
+        return None
+    return first.rows.tested.interval(other.brier - first.brier)
 
 
 def considered(table, name, seed, step=None, tolerance=0.02):
@@ -126,17 +140,18 @@ def considered(table, name, seed, step=None, tolerance=0.02):
     """
     rows = TrialRows.of(table, name, seed)
     if rows.folds is None:
-        return Considered({**_NONE}, [], [], rows)
+        return Considered({**_NO_ADVICE}, [], [], rows)
     trials = rows.maps(step)
-    path, tried = _path(rows, trials)
-    candidates = [rows.row(trial, trials[0]) for trial in (*trials, *tried)]
+    # The path leads from the unchanged scores, trials[0], to what is advised, path[-1].
+    path, by_segment = _path(rows, trials)
+    candidates = [rows.row(trial, trials[0]) for trial in (*trials, *by_segment)]
     candidates.sort(key=lambda row: row["log_loss"])
     changes = []
     if table.periods is not None:
         changes = _changes(rows, path[-1], table.period_order, tolerance)
     if table.repeated_keys:
         # Folds that share a key judge a map by what it has learned about that key.
-        advice = {**_NONE, "needs_cluster": table.repeated_keys[0]}
+        advice = {**_NO_ADVICE, "needs_cluster": table.repeated_keys[0]}
         return Considered(advice, candidates, changes, rows)
     advice = _since(rows, path[-1], changes, table.period_order, tolerance)
     if advice is not None:
@@ -158,6 +173,7 @@ def _since(rows, chosen, changes, order, tolerance):
     later = rows.at(is_later)
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
+    # From the unchanged scores to the best advice for the later rows, path[-1].
     path, _ = _path(later, later.maps())
     pvalue = _pvalue_since(rows, chosen, later, path[-1], is_later)
     if _CLOSE[0] < pvalue < _CLOSE[1]:
@@ -166,7 +182,9 @@ def _since(rows, chosen, changes, order, tolerance):
         pvalue = _pvalue_since(rows, of_all, later, of_later, is_later)
     if pvalue >= SIGNIFICANCE_LEVEL:
         return None
-    kind = "none" if len(path) == 1 else "map_since"
+    kind = "map_since"
+    if len(path) == 1:
+        kind = "none"  # no map beats the unchanged scores on the later rows
     return {**_described(later, path, tolerance), "kind": kind, "since": since}
 
 
@@ -186,7 +204,7 @@ def _described(rows, path, tolerance):
     before = path[0]
     chosen = path[-1]
     if chosen is before:
-        return {**_NONE}
+        return {**_NO_ADVICE}
     gain, low, high, _ = rows.gain(before, chosen)
     if chosen.groups:
         kind = "map_by_segment"
@@ -195,10 +213,10 @@ def _described(rows, path, tolerance):
     else:
         kind = "map"
     fewest, most = _rows_needed(rows, path[-2], chosen)
-    task = rows.predicted(chosen)
-    left = judged_error(task, mean_error(task, rows.seed), tolerance)
+    event_rows = rows.predicted(chosen)
+    left = judged_error(event_rows, mean_error(event_rows, rows.seed), tolerance)
     return {
-        **_NONE,
+        **_NO_ADVICE,
         "kind": kind,
         "recalibrator": chosen.name,
         "column": chosen.column,
@@ -220,8 +238,10 @@ def _rows_needed(rows, simpler, chosen):
     fit keeps nine tenths of its gain over the next simpler trial; (None, None) if the
     folds do not determine it.
 
-    The cost of a fit's noise falls as 1 / n. On the rows left out a fit loses twice
-    that cost compared with the fits that have seen them.
+    The noise of a fit to n rows costs c in mean loss, and falls as 1 / n: with m rows
+    it costs n c / m. Of the gain without noise, g + c for a gain of g, a tenth may be
+    lost, so m = n c / (.1 (g + c)). On the rows of a fold, the fit without them loses
+    2 c compared with the fits that have seen them.
     """
     n_needed = []  # by fold
     losses = chosen.losses["log"][:N_FOLDS]
@@ -232,7 +252,7 @@ def _rows_needed(rows, simpler, chosen):
         cost = mean(excess[fold.test], fold.test_weight) / 2
         gain_by_row = before[k] - losses[k]
         gain = mean(gain_by_row[fold.test], fold.test_weight)
-        # Without noise the gain would be larger by its cost.
+        # The formula holds for a positive cost and a positive gain without noise.
         if cost <= 0 or gain + cost <= 0:
             return None, None
         n_needed.append(len(rows.codes) * cost / (_LOST * (gain + cost)))
@@ -287,13 +307,17 @@ def _path(rows, trials):
     begins with the unchanged scores.
     """
     path = _stepwise(rows, trials)
-    tried = []
+    one_map = path[-1]
     # Other segments keep their scores or share a map. The latter is tried only if a map
     # for all rows was chosen.
-    for others in ("unchanged", "shared")[: len(path)]:
-        for kind, column, segments in _maps_by_segment(rows, trials[0], path[-1]):
-            tried.append(rows.trial(kind(), column, segments, others))
-    return path[:-1] + _stepwise(rows, [path[-1], *tried]), tried
+    treatments = ["unchanged"]
+    if len(path) > 1:
+        treatments.append("shared")
+    by_segment = []
+    for others in treatments:
+        for kind, column, segments in _maps_by_segment(rows, trials[0], one_map):
+            by_segment.append(rows.trial(kind(), column, segments, others))
+    return path[:-1] + _stepwise(rows, [one_map, *by_segment]), by_segment
 
 
 def _maps_by_segment(rows, before, one_map):
@@ -326,13 +350,16 @@ def _maps_by_segment(rows, before, one_map):
 
 
 def _sets_of_segments(rows, column, before, one_map):
-    """Return a list of tuples of segments of a column that may need a map each, the
-    smallest first; see `_maps_by_segment` for the trials `before` and `one_map`.
+    """Return the sets of segments of a column that may need a map each, as a list of
+    tuples, the smallest first.
+
+    Segments are candidates if their probabilities are off, either unchanged (by the
+    trial `before`) or by the best map for all rows (`one_map`).
     """
-    after = _off(rows, one_map, column)
+    after = _segments_off(rows, one_map, column)
     if not (after.beyond_doubt or after.off or after.together):
         return []
-    unchanged = _off(rows, before, column)
+    unchanged = _segments_off(rows, before, column)
     if not after.together:
         sets = [unchanged.beyond_doubt, unchanged.off]
         sets += [after.beyond_doubt, after.off]
@@ -343,7 +370,7 @@ def _sets_of_segments(rows, column, before, one_map):
         if not unchanged.together:
             # One map for all may have moved segments that were right.
             sets += [unchanged.beyond_doubt, unchanged.off]
-    sets = sorted(filter(None, sets), key=len)
+    sets = sorted(filter(None, sets), key=len)  # without empty ones
     # If all segments but one have a map each, the shared map is that of the last one:
     # the same as a map for each.
     n_others = len(np.unique(rows.segmentations[column])) - 1
@@ -356,7 +383,7 @@ def _sets_of_segments(rows, column, before, one_map):
     return list(distinct.values())
 
 
-class _Off(NamedTuple):
+class _SegmentsOff(NamedTuple):
     """Segments of a column in which the probabilities of a trial are off by more than
     noise, the clearest first.
 
@@ -374,9 +401,12 @@ class _Off(NamedTuple):
     together: tuple
 
 
-def _off(rows, trial, column):
+def _segments_off(rows, trial, column):
     """Return the segments of a column in which a trial's probabilities are off, as
-    `_Off`, by score tests of intercept 0 and slope 1 with Holm's adjustment.
+    `_SegmentsOff`.
+
+    The test in each segment is a score test that the log-odds need no intercept and a
+    slope of 1, with 2 degrees of freedom; p-values are adjusted by Holm's method.
     """
     names, segment = np.unique(rows.tested_segments(column), return_inverse=True)
     score, information = _score(rows, trial)
@@ -397,10 +427,10 @@ def _off(rows, trial, column):
         chosen = clearest_first[is_chosen[clearest_first]]
         return tuple(names[chosen].tolist())
 
-    return _Off(
-        clearest(adjusted < _BEYOND_DOUBT),
-        clearest(is_off),
-        clearest(np.full(len(names), are_off_together)),
+    return _SegmentsOff(
+        beyond_doubt=clearest(adjusted < _BEYOND_DOUBT),
+        off=clearest(is_off),
+        together=clearest(np.full(len(names), are_off_together)),
     )
 
 
@@ -408,28 +438,36 @@ def _score(rows, trial):
     """Return each row's score (gradient of the log-likelihood) for an intercept and a
     slope on the log-odds, (n, 2), and its information matrix, (n, 2, 2).
 
-    With several classes the event is that the predicted class is right. Clusters
-    multiply the information of all rows by one design effect.
+    With several classes the event is that the predicted class is right. With clusters
+    the score varies more than that of independent rows: the information is multiplied
+    by the design effect, the ratio of both variances, at least 1.
     """
-    task = rows.predicted(trial)
-    odds = log_odds(task.scores)
+    event_rows = rows.predicted(trial)
+    odds = log_odds(event_rows.scores)
+    # The statistic does not depend on the scale, but the matrix is better conditioned.
     standardised = (odds - odds.mean()) / (odds.std() or 1.0)
     features = np.column_stack((np.ones(len(odds)), standardised))
-    weight = weights_or_ones(task.sample_weight, len(odds))
-    score = features * (weight * (task.labels - task.scores))[:, None]
+    weight = weights_or_ones(event_rows.sample_weight, len(odds))
+    score = features * (weight * (event_rows.labels - event_rows.scores))[:, None]
     effect = 1.0
-    if task.clusters is not None:
-        _, cluster = np.unique(task.clusters, return_inverse=True)
-        cluster_sums = _sums(score, cluster)
+    if event_rows.clusters is not None:
+        _, cluster = np.unique(event_rows.clusters, return_inverse=True)
+        # Of the intercept's score: squared sums of clusters, and squares of rows, which
+        # are kept above 0 for the division.
+        cluster_squares = np.sum(_sums(score, cluster)[:, 0] ** 2)
         row_squares = max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny)
-        effect = max(np.sum(cluster_sums[:, 0] ** 2) / row_squares, 1.0)
-    variance = effect * weight * task.scores * (1 - task.scores)
+        effect = max(cluster_squares / row_squares, 1.0)
+    variance = effect * weight * event_rows.scores * (1 - event_rows.scores)
     products = features[:, :, None] * features[:, None, :]  # (n, 2, 2)
     return score, products * variance[:, None, None]
 
 
 def _sums(values, codes, n_codes=0):
-    """Return the sums by code, (n_codes, ...), of the rows of an array (n, ...)."""
+    """Return the sums by code, (n_codes, ...), of the rows of an array (n, ...).
+
+    `codes` (n,) are integers from 0 on; there are at least `n_codes` sums, also of
+    codes without a row.
+    """
     flat = values.reshape(len(values), -1)
     columns = [np.bincount(codes, column, minlength=n_codes) for column in flat.T]
     return np.stack(columns, axis=-1).reshape(-1, *values.shape[1:])
@@ -440,6 +478,7 @@ def _sums_from(values, period, n_periods):
     period and all later ones.
     """
     by_period = _sums(values, period, n_periods)
+    # Reversed before and after: a cumulative sum from the last period back.
     return by_period[::-1].cumsum(axis=0)[::-1]
 
 
@@ -447,6 +486,8 @@ def _score_statistics(score, information):
     """Return the score statistics u' I^-1 u, chi-square with 2 degrees of freedom, of
     scores u (..., 2) with information matrices I (..., 2, 2).
     """
+    # A matrix is singular where all scores are equal: a little is added to its diagonal
+    # so that it can be inverted.
     size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
     invertible = information + (_TINY + _RIDGE * size) * np.eye(2)
     solved = np.linalg.solve(invertible, score[..., None])[..., 0]
@@ -482,9 +523,9 @@ def _changes(rows, chosen, order, tolerance):
             continue
         row = {"group": name, "since": order[at]}
         for side, is_side in (("before", period < at), ("after", period >= at)):
-            task = tested.task.at(in_group & is_side)
+            event_rows = tested.event_rows.at(in_group & is_side)
             # Any group and any period might have been chosen, on two sides.
-            judged = judged_rows(task, tolerance, 2 * n_tests)
+            judged = judged_rows(event_rows, tolerance, 2 * n_tests)
             row[f"bias_{side}"] = judged["estimate"]
             row[f"verdict_{side}"] = judged
         row["adjusted_pvalue"] = float(adjusted)
@@ -493,14 +534,16 @@ def _changes(rows, chosen, order, tolerance):
 
 
 def _clearest_change(score, information, period, n_periods):
-    """Return the number of the period since when the scores differ most clearly from
-    those before, and the p-value, 1 if all periods have few rows or events on a side.
+    """Return the number of the period since when calibration differs most clearly from
+    that before, and the p-value of this difference. The p-value is 1 if each period
+    leaves too few rows or events before or after it.
 
     `score` (n, 2) and `information` (n, 2, 2) are those of `_score`, `period` (n,) is
     the number of each row's period, 0 for the earliest.
     """
-    # Sums of the rows from each period on, (n_periods, ...).
-    number = _sums_from(np.ones((len(period), 1)), period, n_periods)[:, 0]
+    # Numbers of rows, and sums over the rows, from each period on, (n_periods, ...);
+    # entry 0 is about all rows.
+    n_after = _sums_from(np.ones((len(period), 1)), period, n_periods)[:, 0]
     score_after = _sums_from(score, period, n_periods)
     information_after = _sums_from(information, period, n_periods)
     # If the rows before and after were off by the same amount, the later ones would
@@ -510,9 +553,11 @@ def _clearest_change(score, information, period, n_periods):
     left = score_after - share @ score_after[0]
     covariance = information_after - share @ information_after
     pvalues = chdtrc(2, _score_statistics(left, covariance))
-    smaller_side = np.minimum(number, number[0] - number)
+    smaller_side = np.minimum(n_after, n_after[0] - n_after)
     pvalues[smaller_side < _FEWEST_SIDE] = 1.0
     # With a few rare events on a side the statistic has no chi-square distribution.
+    # The information on the intercept is the sum of p (1 - p), the expected number of
+    # events where these are rare.
     events = information_after[:, 0, 0]
     smaller_events = np.minimum(events, events[0] - events)
     pvalues[smaller_events < _FEWEST_EVENTS_OF_SIDE] = 1.0

@@ -16,7 +16,8 @@ def advice_code(table, model):
 
     None if nothing is advised, if the names of the columns do not contain those of the
     classes, or if a class has no row. `table` is the `ReportTable`, `model` the numbers
-    about the model; in the code of the helpers below, `df` and `new` are data frames.
+    about the model. In the code that is returned, `df` is the data frame of the file
+    and `new` that of the new scores.
     """
     advice = model["advice"]
     if advice["recalibrator"] is None:
@@ -25,6 +26,7 @@ def advice_code(table, model):
     by_class = _columns_by_class(table, columns)
     if table.classes is not None and by_class is None:
         return None
+    # One segment is recalibrated, and all others keep their scores.
     is_one_segment = advice["others"] == "unchanged" and len(advice["segments"]) == 1
     names, recalibrator = _recalibrator_of(advice, is_one_segment)
     source, imports = _read(table)
@@ -41,7 +43,7 @@ def advice_code(table, model):
     if table.classes is None:
         scores = _quoted(columns[0])
         calibrated = '"calibrated"'
-        result = "[:, 1]"
+        result = "[:, 1]"  # the probability of the event
     else:
         lines += [
             f"classes = sorted(df[{_quoted(table.label)}].unique())",
@@ -51,7 +53,9 @@ def advice_code(table, model):
         scores = "scores"
         calibrated = "calibrated"
         result = ""
-    applied = f"new[{calibrated}]"
+    # Expressions: where results go, the new rows that the map is applied to, and what
+    # follows the labels in `fit` and the scores in `predict_proba`.
+    target = f"new[{calibrated}]"
     rows = "new"
     options = ""
     groups = ""
@@ -68,14 +72,16 @@ def advice_code(table, model):
                 f"new[{calibrated}] = new[{scores}]",
             ]
             rows = "new[rows]"
-            applied = f"new.loc[rows, {calibrated}]"
+            target = f"new.loc[rows, {calibrated}]"
             options = ", groups=df_groups[df.index]"
             groups = ", groups=new_groups[rows]"
             if is_one_segment:
-                options = groups = ""
+                # A single map takes no groups.
+                options = ""
+                groups = ""
     if table.is_weighted:
         options = f", sample_weight=df[{_quoted(table.weight_name)}]{options}"
-    apply = f"{applied} = fitted.predict_proba({rows}[{scores}]{groups}){result}"
+    apply = f"{target} = fitted.predict_proba({rows}[{scores}]{groups}){result}"
     if rows != "new":
         # New rows may have none of these segments.
         apply = f"if rows.any():\n    {apply}"
@@ -128,8 +134,8 @@ def _read(table):
 
 
 def _read_new(table):
-    """Return the expression that reads the new scores, from a CSV file of the form of
-    the report's file.
+    """Return the expression that reads the new scores from a CSV file, with the
+    separator of the report's file.
     """
     return f'pd.read_csv("new_scores.csv"{_csv_options(table)})'
 
@@ -147,8 +153,11 @@ def _csv_options(table):
 
 
 def _columns_by_class(table, columns):
-    """Return the name of a class's column as a pattern, with ``{k}`` for the class;
-    None if the names have no common pattern, or if a class has no row.
+    """Return the name of the score column of a class as a pattern, such as "p_{k}",
+    where ``{k}`` stands for the class.
+
+    None for one event, if the `columns` (in the order of the classes) have no common
+    pattern, or if a class has no row.
     """
     if table.classes is None:
         return None
@@ -161,11 +170,13 @@ def _columns_by_class(table, columns):
 
 
 def _labels(table):
-    """Return the expression for the labels; with one event for whether it happened."""
+    """Return the expression for the labels of `df`; with one event, for whether it
+    happened.
+    """
     label = f"df[{_quoted(table.label)}]"
     event = table.event
     if event is None or event.lower() == "true":
-        return label
+        return label  # classes, or a column that is boolean already
     if _NUMBER.fullmatch(event):
         return f"{label} == {float(event):.15g}"
     return f"{label} == {_quoted(event)}"
@@ -181,11 +192,13 @@ def _segments(table, column, frame):
     crossed = list(table.partitions)[:-1]  # the last partition is the crossing
     if column == " × ".join(crossed):
         names = crossed
-    terms = []
+    # One expression for "sex = f", one for ", site = 2", and so on, to be added up.
+    named_values = []
     for name in names:
-        separator = ", " if terms else ""
-        terms.append(f"{_quoted(f'{separator}{name} = ')} + {_as_text(frame, name)}")
-    return f"({' + '.join(terms)})"
+        separator = ", " if named_values else ""
+        prefix = _quoted(f"{separator}{name} = ")
+        named_values.append(f"{prefix} + {_as_text(frame, name)}")
+    return f"({' + '.join(named_values)})"
 
 
 def _as_text(frame, column):
@@ -203,9 +216,10 @@ def _groups(table, model, frame):
     advice = model["advice"]
     column = advice["column"]
     segments = _segments(table, column, frame)
-    n_segments = 0
+    n_segments = 0  # of this column
     for row in model["segments"]:
         n_segments += row.get("column", column) == column
+    # Where at most one segment is left, to share a map and to have one are the same.
     if advice["others"] == "unchanged" or len(advice["segments"]) >= n_segments - 1:
         return segments
     mapped = _quoted(advice["segments"])
@@ -213,7 +227,9 @@ def _groups(table, model, frame):
 
 
 def _rows_since(table, since):
-    """Return the condition that a row is of this period or a later one."""
+    """Return the condition on the rows of `df` to be of the period `since` or a later
+    one: by the order of dates or numbers, else by a list of the periods.
+    """
     period = f"df[{_quoted(table.time_name)}]"
     order = table.period_order
     if all(map(_DATE.fullmatch, order)) and order == sorted(order):

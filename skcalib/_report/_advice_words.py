@@ -54,8 +54,9 @@ def _nothing_to_do(words, since, is_usable):
     """
     before, best = best_of(words.model["recalibrators"])
     _, _, high = gains(best, before["log_loss"])
-    most = max(high, 0.0)
+    most = max(high, 0.0)  # percent of the log-loss
     words_of_most = ""
+    # That at most 100 % can be saved is always true, and not worth saying.
     if not since and most < 100:
         words_of_most = (
             f" (the best, {best['name']}, may save at most {rounded(most, 2)} % of the"
@@ -104,8 +105,13 @@ def _error_left(words, found):
 
 
 def _what_to_do(words, found, since, is_usable):
-    """Return the claim on the advised step, as an option if the scores are usable."""
+    """Return the claim on the advised step, as an option if the scores are usable.
+
+    `found` is the advice, a dict; `since` is empty, or names the samples since a change
+    as in " on the samples from May on".
+    """
     name = found["recalibrator"]
+    # Words that all these sentences have: a date, and the verb that they begin with.
     named = {"since": since, "Shift": "Shift", "Recalibrate": "Recalibrate"}
     if is_usable:
         named["Shift"] = "Optional: shift"
@@ -121,6 +127,7 @@ def _what_to_do(words, found, since, is_usable):
     )
     has_others = len(found["segments"]) < n_segments
     if found["others"] == "unchanged" and has_others:
+        # "PlattScaling", of "GroupwiseRecalibrator(PlattScaling())".
         inner = name.split("(")[1]
         each = "each with its own fit"
         if len(found["segments"]) == 1:

@@ -86,7 +86,7 @@ def _are_two_numbers(labels):
         return False
     numbers = {float(label) for label in labels}
     if len(numbers) < len(labels):
-        return False
+        return False  # one number is written in two ways
     return numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}
 
 
@@ -110,8 +110,11 @@ def class_codes(column, name, classes):
 
 
 def rescaled(scores, columns):
-    """Return scores (n, K) with rows that sum to 1, and how far the sum of the worst
-    row was off, which may be the rounding of the numbers in a file.
+    """Return scores (n, K) divided by the sums of their rows, and how far the worst of
+    these sums is off 1.
+
+    Numbers that were rounded for a file need not sum to 1. Raise if a sum is off by
+    more than that; `columns` are the names of the columns, for the message.
     """
     total = scores.sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
@@ -121,7 +124,7 @@ def rescaled(scores, columns):
             f"columns {shown(columns)}: row {row} sums to {total[row]:.6g}, but the"
             f" probabilities of a row must sum to 1. {COUNTING}"
         )
-    total[off <= _EXACT] = 1
+    total[off <= _EXACT] = 1  # off by the rounding of sums only: keep these scores
     return scores / total[:, None], float(off[row])
 
 
@@ -188,6 +191,9 @@ def identifiers(header, used):
 def repeats(column):
     """Return whether a column of ids has values that many rows share: it may hold
     clusters.
+
+    With fewer than 20 values it holds categories rather than ids; with more than .9
+    values per row nearly each row has its own.
     """
     values, _ = distinct(column)
     return _FEW_CLUSTERS <= len(values) <= 0.9 * len(column)
@@ -230,5 +236,6 @@ def cluster_column(column, name, notes):
         )
     if column.dtype.kind != "O":
         return column
+    # Objects of several types have no order: as text they have.
     texts = np.array([str(value) for value in values])
     return texts[places]

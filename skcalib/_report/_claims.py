@@ -219,7 +219,9 @@ class Claim(str):
 def claim(name, /, **words):
     """Return the `Claim` with a name of `CLAIMS`, its gaps filled with these words."""
     text = CLAIMS[name].format(**words)
-    if not CLAIMS[name].startswith("{name}"):  # which is spelled as the user does
+    # A sentence begins with a capital, but the name of a model stays as the user spells
+    # it.
+    if not CLAIMS[name].startswith("{name}"):
         text = text[0].upper() + text[1:]
     sentence = Claim(_ONE_POINT.sub("1 point", text))
     sentence.name = name

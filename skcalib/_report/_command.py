@@ -36,7 +36,10 @@ _OF_BOTH = (
 
 
 def add_report_command(commands):
-    """Add the parser of ``report`` to the subparsers of the command line."""
+    """Add ``report`` with its options to the commands of ``python -m skcalib``.
+
+    `commands` are the subparsers of its `argparse.ArgumentParser`.
+    """
     parser = commands.add_parser(
         "report",
         help=(
@@ -45,7 +48,7 @@ def add_report_command(commands):
         ),
     )
     add = parser.add_argument
-    column = partial(parser.add_argument, metavar="COLUMN")
+    column = partial(parser.add_argument, metavar="COLUMN")  # takes a column's name
     add(
         "file",
         metavar="FILE",
@@ -367,8 +370,8 @@ def _progress():
     """
     begun = monotonic()
     written = begun  # time of the last line
-    steps = []
-    done = Event()
+    steps = []  # texts of all steps so far
+    done = Event()  # set at the end, which stops the thread
 
     def write():
         """Write a line with the last step and the time since the start."""
@@ -388,11 +391,11 @@ def _progress():
 
     def remind():
         """Write a line whenever none was written for 5 s, in a thread."""
-        while not done.wait(_QUIET_SECONDS / 5):
+        while not done.wait(_QUIET_SECONDS / 5):  # looks once a second
             if steps and monotonic() - written >= _QUIET_SECONDS:
                 write()
 
-    if _QUIET_SECONDS > 0:
+    if _QUIET_SECONDS > 0:  # with 0 each step is written at once, and none repeated
         Thread(target=remind, daemon=True).start()
     try:
         yield step

@@ -15,20 +15,20 @@ def decision_rows(table, name, thresholds, seed):
     with a spline (out-of-fold). It is None if a class has fewer rows than there are
     folds.
     """
-    task = table.task(name)
-    against_none = _benefits(task, thresholds, "none")
-    against_all = _benefits(task, thresholds, "all")
+    event_rows = table.event_rows(name)
+    against_none = _benefits(event_rows, thresholds, "none")
+    against_all = _benefits(event_rows, thresholds, "all")
     costs = _costs(TrialRows.of(table, name, seed), thresholds)
     rows = []
     for number, threshold in enumerate(thresholds):
-        is_treated = task.scores >= threshold
-        false_alarms = is_treated & ~task.labels
-        misses = ~is_treated & task.labels
+        is_treated = event_rows.scores >= threshold
+        false_alarms = is_treated & ~event_rows.labels
+        misses = ~is_treated & event_rows.labels
         row = {
             "threshold": threshold,
-            "treated": task.interval(is_treated.astype(float)),
-            "false_alarms": task.interval(false_alarms.astype(float)),
-            "misses": task.interval(misses.astype(float)),
+            "treated": event_rows.interval(is_treated.astype(float)),
+            "false_alarms": event_rows.interval(false_alarms.astype(float)),
+            "misses": event_rows.interval(misses.astype(float)),
             "net_benefit": against_none[number],
             "against_treating_all": against_all[number],
             "cost_of_miscalibration": costs[number],
@@ -47,21 +47,21 @@ def _costs(rows, thresholds):
     return _benefits(recalibrated, thresholds, rows.tested.scores)
 
 
-def _benefits(task, thresholds, reference):
+def _benefits(event_rows, thresholds, reference):
     """Return the difference in net benefit from a reference at each threshold, a list
     of dicts with an estimate and its limits.
 
     The reference is "none", "all", or the scores (n,) of another model.
     """
     result = net_benefit(
-        task.labels,
-        task.scores,
+        event_rows.labels,
+        event_rows.scores,
         thresholds=thresholds,
         reference=reference,
         confidence_level=CONFIDENCE_LEVEL,
-        sample_weight=task.sample_weight,
-        weight_type=task.weight_type,
-        clusters=task.clusters,
+        sample_weight=event_rows.sample_weight,
+        weight_type=event_rows.weight_type,
+        clusters=event_rows.clusters,
         pos_label=True,
     )
     return records(

@@ -93,7 +93,8 @@ def _means(words, first):
 
 def classes_off(rows):
     """Return the claim on the class with the largest error, and on the number of
-    classes with an error beyond chance. `rows` are those of the table of classes.
+    classes with an error beyond chance. `rows` are those of the table of classes, in
+    which these classes come first, the largest error at the top.
     """
     off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
@@ -142,6 +143,7 @@ def segments_off(words):
         if not off:
             continue
         verdicts_off += [read_verdict(row["verdict"]) for row in off]
+        # First those that are off by the most for certain.
         off.sort(key=lambda row: -least(read_verdict(row["verdict"])))
         worst = [
             f"{row['segment']} {bias_words(row['verdict'])}" for row in off[:MOST_WORST]
@@ -204,10 +206,12 @@ def over_time(model):
     claims = []
     trend = model.get("trend")
     # A line through a step rises by more than the step: one of the two is said.
-    is_told = any(row["group"] is None for row in clearest_changes(model))
-    if trend is not None and trend["is_step"] and is_told:
+    is_step_told = any(row["group"] is None for row in clearest_changes(model))
+    if trend is not None and trend["is_step"] and is_step_told:
         trend = None
     if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
+        # "falls by 1 to 3 points": sizes without a sign, which both limits share since
+        # the trend is significant.
         limits = (trend["moved_low"], trend["moved_high"])
         low, high = sorted(map(abs, limits))
         size = interval_words(

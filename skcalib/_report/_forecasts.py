@@ -31,7 +31,7 @@ class ReportTable:
     event : str or None
         The label that is the event; None for classes.
     labels : ndarray of shape (n,)
-        Booleans, or positions among the classes.
+        Whether the event happened, or positions among the classes.
     scores : dict of ndarray of shape (n,) or (n, K)
         By model.
     weight : ndarray of shape (n,) or None
@@ -48,7 +48,8 @@ class ReportTable:
     period_order : list of str or None
         The periods in the order of time.
     moments : ndarray of shape (n,) or None
-        Times that are finer than the periods.
+        Numbers that increase with time and are finer than the periods, such as the
+        ranks of days.
     classes : tuple of str or None
         The classes, in the order of the scores' columns.
     columns : dict of tuple of str
@@ -60,8 +61,8 @@ class ReportTable:
     separator : str
         What separates the values of a CSV file.
     repeated_keys : tuple of str
-        Columns that name whom a row belongs to, and whose values repeat, although
-        there are no clusters.
+        Columns of ids whose values repeat, such as "patient_id", where the user names
+        no column of clusters.
     """
 
     source: str
@@ -118,7 +119,9 @@ class ReportTable:
         return {self.segment_name: self.segments}
 
     def at(self, rows):
-        """Return the table of some of the rows."""
+        """Return the table of some of the rows: those of a mask or of an array of
+        positions. Periods without a row are dropped from the order.
+        """
         order = self.period_order
         periods = taken(self.periods, rows)
         if order is not None:
@@ -147,11 +150,11 @@ class ReportTable:
             weight_type=self.weight_type,
         )
 
-    def task(self, name):
+    def event_rows(self, name):
         """Return the `Rows` of a model for one event: the event itself, or "the
         predicted class is right".
         """
-        return self.forecasts(name).task
+        return self.forecasts(name).event_rows
 
     def by_class(self, name, seed):
         """Return the rows of each class against the rest, class by class, as one

@@ -73,7 +73,9 @@ def is_off(row):
 
 
 def largest_bias(rows):
-    """Return the end of the axis of the small pictures of several rows."""
+    """Return the largest absolute value among the biases of several rows and their
+    limits, at which the axis of their small pictures ends; 1 if all are 0.
+    """
     largest = 0.0
     for row in rows:
         for value in (row["bias"], row["verdict"]["low"], row["verdict"]["high"]):
@@ -83,11 +85,12 @@ def largest_bias(rows):
 
 
 def saved(row, before, key, score):
-    """Return a gain and its interval as shares of the score before recalibration; None
-    for that row itself, and for a score of 0.
+    """Return the gain of a candidate and its interval as shares of a mean loss before
+    recalibration; None for the unchanged scores themselves, and for a loss of 0.
 
-    `row` and `before` are dicts, `key` is that of the gain and `score` that of the
-    score.
+    `row` and `before` are the dicts of the candidate and of the unchanged scores;
+    `key` is the key of the gain ("gain" or "brier_gain"), `score` that of the loss
+    ("log_loss" or "brier").
     """
     if row is before or not before[score]:
         return None

@@ -12,13 +12,13 @@ SMALL_SEGMENT = 100
 SMALL_CLASS = 30
 
 
-def segment_rows(task, groups, seed, kind="segment"):
+def segment_rows(event_rows, groups, seed, kind="segment"):
     """Return a list with a dict for each segment or class, in the order of the p-values
     of their biases. `groups` (n,) are the names by row, or None.
     """
     if groups is None:
         return []
-    rows = group_records(task, groups, kind, seed)
+    rows = group_records(event_rows, groups, kind, seed)
     for row in rows:
         row["n_events"] = row["n_rows"] * row["event_frequency"]
         row["reason"] = reason_outside(row["estimate"], row["low"], row["high"])
@@ -29,7 +29,7 @@ def segment_rows(task, groups, seed, kind="segment"):
     return sorted(rows, key=_least_likely_first)
 
 
-def rows_by_column(task, segmentations, seed, tolerance):
+def rows_by_column(event_rows, segmentations, seed, tolerance):
     """Return a list with a dict for each segment of all columns, with p-values and
     verdicts adjusted for their number.
 
@@ -38,8 +38,8 @@ def rows_by_column(task, segmentations, seed, tolerance):
     rows = []
     n_segments = sum(len(np.unique(groups)) for groups in segmentations.values())
     for column, groups in segmentations.items():
-        column_rows = segment_rows(task, groups, seed)
-        judge_groups(column_rows, "segment", task, groups, tolerance, n_segments)
+        column_rows = segment_rows(event_rows, groups, seed)
+        judge_groups(column_rows, "segment", event_rows, groups, tolerance, n_segments)
         rows += [{**row, "column": column} for row in column_rows]
     if len(segmentations) > 1:
         adjust(rows, "pvalue", "adjusted_pvalue")
@@ -52,33 +52,33 @@ def _least_likely_first(row):
     return row["pvalue"], -abs(row["bias"])
 
 
-def class_rows(task, names, seed, tolerance):
+def class_rows(event_rows, names, seed, tolerance):
     """Return a list with a dict for each class against the rest: first those with a
     significant error, the largest first, then the others by their p-values.
 
     The test is Kuiper's, which sees deviations that cancel in the bias. With clusters,
     whose draws take long for each class, it is the test of the bias.
 
-    `task` holds the rows of all classes, `names` (n,) the class of each row.
+    `event_rows` holds the rows of all classes, `names` (n,) the class of each row.
     """
-    rows = segment_rows(task, names, seed, kind="class")
-    judge_groups(rows, "class", task, names, tolerance)
+    rows = segment_rows(event_rows, names, seed, kind="class")
+    judge_groups(rows, "class", event_rows, names, tolerance)
     for row in rows:
         row["error_pvalue"] = row["pvalue"]
-        if task.clusters is None:
-            class_task = task.at(names == row["class"])
+        if event_rows.clusters is None:
+            rows_of_class = event_rows.at(names == row["class"])
             tested = calibration_test(
-                class_task.labels,
-                class_task.scores,
+                rows_of_class.labels,
+                rows_of_class.scores,
                 method="kuiper",
-                weight_type=class_task.weight_type,
-                **class_task.given,
+                weight_type=rows_of_class.weight_type,
+                **rows_of_class.metric_options,
             )
             row["error_pvalue"] = tested.pvalue
     adjust(rows, "error_pvalue", "adjusted_error_pvalue")
 
     def key(row):
-        """Return what rows are sorted by."""
+        """Return (0, minus the error) for a significant error, else (1, p-value)."""
         if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
             return 0, -np.nan_to_num(row["estimate"])
         return 1, row["error_pvalue"]

@@ -30,17 +30,27 @@ _RARE = 5
 
 
 class ModelWords:
-    """The words and verdicts of one model that several sentences need."""
+    """The words and verdicts of one model that several sentences need.
+
+    Parameters
+    ----------
+    model : dict
+        The numbers of the model.
+    table : dict
+        The `tolerance` (a probability) and `n_samples`, of all models.
+    """
 
     def __init__(self, model, table):
         self.model = model
         self.tolerance = table["tolerance"]
-        self.tolerance_words = rounded(100 * table["tolerance"])
-        self.n = count_words(table["n_samples"])
+        self.tolerance_words = rounded(100 * table["tolerance"])  # in points
+        self.n = count_words(table["n_samples"])  # as text
         self.is_of_classes = "classes" in model
+        # What sentences are about.
         self.subject = "scores"
         if self.is_of_classes:
             self.subject = "probabilities of the predicted classes"
+        # A `Verdict` each, on all samples.
         verdicts = model["verdicts"]
         self.bias = read_verdict(verdicts["bias"])
         self.over_confidence = read_verdict(verdicts["over_confidence"])
@@ -111,9 +121,9 @@ def _worst(words):
         is_beyond = overall.kind != "off" or least(worst) > overall.limit
         is_worse_in_segments = worst.kind == "off" and is_beyond
     # Whether single scores are off by more than their average can be.
-    is_worse_alone = words.error.kind == "off" and words.error.low > overall.limit
+    is_error_worse = words.error.kind == "off" and words.error.low > overall.limit
     if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
-        if is_worse_alone and since is None:
+        if is_error_worse and since is None:
             return [_error_off(words)]
         return _all_off(words, overall, since)
     if off:
@@ -144,7 +154,9 @@ def _segments_off(words):
             off.append((name, verdict, since))
 
     def key(segment):
-        """Return whether the size is unclear, and minus the least size."""
+        """Return whether the size is unclear (False sorts first), and minus the least
+        size within the interval.
+        """
         _, verdict, _ = segment
         return verdict.kind != "off", -least(verdict)
 
@@ -203,7 +215,7 @@ def _segments_worst(words, off):
         size = f"{verdict_words(verdict)}{from_words(since)}"
         if verdict.kind != "off":
             unclear.append(f"{name}, {size}")
-        elif not _is_within(name, off):
+        elif not _is_within(name, off):  # else the larger segment says it
             also_off.append(f"{name}, {size}")
     if also_off and worst.kind == "off":
         names = series(also_off[:MOST_WORST], len(also_off), "; ")
@@ -270,6 +282,7 @@ def _nothing_found(words):
     error = words.error
     if bias.kind != "fine":
         digits = points_digits(bias)
+        # "more samples are needed", or "at least 900 samples are needed, if ...".
         number = "more"
         condition = ""
         if bias.n_needed is not None:
@@ -280,9 +293,10 @@ def _nothing_found(words):
             f" {number} are needed to tell{condition}"
         )
         if words.model["advice"].get("recalibrator") is not None:
-            # The advice is to recalibrate now.
+            # The advice is to recalibrate now. This clause begins a sentence.
+            capitalised = f"{number[0].upper()}{number[1:]}"
             then = (
-                f"{number[0].upper()}{number[1:]} samples are needed to"
+                f"{capitalised} samples are needed to"
                 f" tell{condition}; the recalibration below helps already"
             )
         return [
@@ -299,6 +313,8 @@ def _nothing_found(words):
         ]
     frequency = words.model["event_frequency"]
     rarer = min(frequency, 1 - frequency)
+    # With rare events, scores of 0 for all samples would be within a large tolerance. A
+    # tolerance is small enough up to rarer / _RARE; half of that is proposed.
     if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
         claims = [
             claim(

@@ -15,57 +15,61 @@ from skcalib.metrics import calibration_by_group
 VERDICT_LEVEL = 0.95
 
 
-def judged_model(task, model, tolerance, is_binary):
+def judged_model(event_rows, model, tolerance, is_binary):
     """Return the verdicts on all rows of a model, dicts by name: "bias",
     "over_confidence" (the bias for the more probable outcome) and "error".
     """
-    one_group = np.zeros(len(task.labels), int)
-    bias = _bias_verdicts(task, one_group, tolerance)
+    one_group = np.zeros(len(event_rows.labels), int)  # whose name is then "0"
+    bias = _bias_verdicts(event_rows, one_group, tolerance)
     over_confidence = bias
     if is_binary:
-        more_probable = task._replace(
-            scores=np.maximum(task.scores, 1 - task.scores),
-            labels=(task.scores > 0.5) == task.labels,
+        more_probable = event_rows._replace(
+            scores=np.maximum(event_rows.scores, 1 - event_rows.scores),
+            labels=(event_rows.scores > 0.5) == event_rows.labels,
         )
         over_confidence = _bias_verdicts(more_probable, one_group, tolerance)
     return {
         "bias": _record(bias["0"]),
         "over_confidence": _record(over_confidence["0"]),
-        "error": judged_error(task, model["errors"][0], tolerance),
+        # The first error is the mean absolute one.
+        "error": judged_error(event_rows, model["errors"][0], tolerance),
     }
 
 
-def judged_error(task, error, tolerance):
+def judged_error(event_rows, error, tolerance):
     """Return the verdict on a calibration error, a dict with its 90 % interval.
 
     An error is never below 0: each limit of its 90 % interval is one at 95 %.
     """
     limits = (error["low"], error["high"])
-    return _record(verdict(error["estimate"], limits, n_samples(task), tolerance))
+    return _record(verdict(error["estimate"], limits, n_samples(event_rows), tolerance))
 
 
-def judge_groups(rows, kind, task, groups, tolerance, n_intervals=None):
-    """Add verdicts on the bias to dicts of groups, with limits for all groups together.
-    `kind` is the key of the group's name.
+def judge_groups(rows, kind, event_rows, groups, tolerance, n_intervals=None):
+    """Add a "verdict" on the bias to each of several dicts, one for each group.
+
+    The limits of the verdicts hold for `n_intervals` intervals together, by default one
+    for each group. `kind` is the key of the group's name in a dict, such as "segment";
+    `groups` (n,) are the names by row.
     """
-    verdicts = _bias_verdicts(task, groups, tolerance, n_intervals)
+    verdicts = _bias_verdicts(event_rows, groups, tolerance, n_intervals)
     for row in rows:
         row["verdict"] = _record(verdicts[row[kind]])
 
 
-def judged_rows(task, tolerance, n_intervals):
+def judged_rows(event_rows, tolerance, n_intervals):
     """Return the verdict on the bias of all rows as a dict, with limits that hold
     together with those of other intervals, `n_intervals` in all.
     """
-    groups = np.zeros(len(task.labels), int)
-    return _record(_bias_verdicts(task, groups, tolerance, n_intervals)["0"])
+    groups = np.zeros(len(event_rows.labels), int)  # one group, called "0"
+    return _record(_bias_verdicts(event_rows, groups, tolerance, n_intervals)["0"])
 
 
-def n_samples(task):
+def n_samples(event_rows):
     """Return the number of samples, with frequency weights their sum."""
-    if task.sample_weight is None or task.weight_type == "importance":
-        return len(task.labels)
-    return float(task.sample_weight.sum())
+    if event_rows.sample_weight is None or event_rows.weight_type == "importance":
+        return len(event_rows.labels)
+    return float(event_rows.sample_weight.sum())
 
 
 def read_verdict(record):
@@ -73,7 +77,7 @@ def read_verdict(record):
     return Verdict(**record)
 
 
-def _bias_verdicts(task, groups, tolerance, n_intervals=None):
+def _bias_verdicts(event_rows, groups, tolerance, n_intervals=None):
     """Return the `Verdict` on the bias of each group by its name as text; limits hold
     for `n_intervals` together, by default for the groups.
     """
@@ -81,8 +85,8 @@ def _bias_verdicts(task, groups, tolerance, n_intervals=None):
         n_intervals = len(np.unique(groups))
     # One bin and one draw: the error of the table, which takes long, is not used.
     found = calibration_by_group(
-        task.labels,
-        task.scores,
+        event_rows.labels,
+        event_rows.scores,
         groups,
         norm=1,
         binning=EqualMass(1),
@@ -90,7 +94,7 @@ def _bias_verdicts(task, groups, tolerance, n_intervals=None):
         n_resamples=1,
         confidence_level=simultaneous_level(VERDICT_LEVEL, n_intervals),
         random_state=0,
-        **task.dependence,
+        **event_rows.inference_options,
     )
     rows = zip(
         found.group.astype(str).tolist(),

@@ -33,42 +33,46 @@ _N_CLUSTER_DRAWS = 199
 _FEWEST_IN_BIN = 50  # fewest rows of a bin of the maximum calibration error
 
 
-def bias_numbers(task, classes):
+def bias_numbers(event_rows, classes):
     """Return a dict of means: score, event frequency, their difference, and the
     overconfidence, which is that difference for the more probable outcome.
     """
-    bias = task.interval(task.scores - task.labels)
+    bias = event_rows.interval(event_rows.scores - event_rows.labels)
     over_confidence = bias
     if classes is None:
-        is_right = (task.scores > 0.5) == task.labels
-        confidence = np.maximum(task.scores, 1 - task.scores)
-        over_confidence = task.interval(confidence - is_right)
+        is_right = (event_rows.scores > 0.5) == event_rows.labels
+        confidence = np.maximum(event_rows.scores, 1 - event_rows.scores)
+        over_confidence = event_rows.interval(confidence - is_right)
     return {
-        "mean_score": mean(task.scores, task.sample_weight),
-        "event_frequency": mean(task.labels, task.sample_weight),
+        "mean_score": mean(event_rows.scores, event_rows.sample_weight),
+        "event_frequency": mean(event_rows.labels, event_rows.sample_weight),
         "score_minus_frequency": bias,
         "over_confidence": over_confidence,
     }
 
 
-def error_rows(task, seed, classes):
+def error_rows(event_rows, seed, classes):
     """Return calibration errors with their intervals as a list of dicts; the first is
     the error of the summary. With one event slope and intercept are added.
     """
-    level_and_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
-    options = _interval_options(task, seed)
-    # One cell with a few rows would decide the largest gap: bins are merged until each
-    # holds enough of the weight.
+    slope_options = {
+        "confidence_level": CONFIDENCE_LEVEL,
+        **event_rows.inference_options,
+    }
+    interval_options = _interval_options(event_rows, seed)
+    # One bin with a few rows would decide the maximum error: bins are merged until each
+    # holds the weight of 50 rows. Importance weights may have any scale, so there that
+    # is 50 mean weights.
     enough = _FEWEST_IN_BIN
-    if task.weight_type == "importance":
-        enough = _FEWEST_IN_BIN * task.sample_weight.mean()
-    total = total_weight(task.sample_weight, len(task.labels))
+    if event_rows.weight_type == "importance":
+        enough = _FEWEST_IN_BIN * event_rows.sample_weight.mean()
+    total = total_weight(event_rows.sample_weight, len(event_rows.labels))
     kinds = {
         "mean absolute calibration error": MEAN_ABSOLUTE,
         "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
         "expected calibration error": {"metric": expected_calibration_error},
     }
-    if total >= 2 * enough:
+    if total >= 2 * enough:  # else there would be one bin only
         metric = partial(
             maximum_calibration_error,
             binning=MinimumMass(EqualWidth(15), min_weight=enough),
@@ -77,15 +81,11 @@ def error_rows(task, seed, classes):
     errors = []
     for name, kind in kinds.items():
         interval = calibration_error_interval(
-            task.labels, task.scores, **kind, **options
+            event_rows.labels, event_rows.scores, **kind, **interval_options
         )
-        errors.append(
-            {
-                "name": name,
-                **interval._asdict(),
-                "reason": reason_outside(*interval, interval.reason),
-            }
-        )
+        estimate, low, high = interval
+        reason = reason_outside(estimate, low, high, known=interval.reason)
+        errors.append({"name": name, **interval._asdict(), "reason": reason})
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
@@ -93,7 +93,7 @@ def error_rows(task, seed, classes):
             # of scores of exactly 0 and 1: the paragraph to cite says it
             warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
             fit = calibration_slope_intercept(
-                task.labels, task.scores, **level_and_rows
+                event_rows.labels, event_rows.scores, **slope_options
             )
     except ValueError:
         # One class only, separated classes, or equal scores: there is no slope of
@@ -104,22 +104,24 @@ def error_rows(task, seed, classes):
     return errors
 
 
-def mean_error(task, seed):
+def mean_error(event_rows, seed):
     """Return the mean absolute calibration error with its interval."""
-    options = _interval_options(task, seed)
+    options = _interval_options(event_rows, seed)
     interval = calibration_error_interval(
-        task.labels, task.scores, **MEAN_ABSOLUTE, **options
+        event_rows.labels, event_rows.scores, **MEAN_ABSOLUTE, **options
     )
     return interval._asdict()
 
 
-def _interval_options(task, seed):
-    """Return what an interval of an error is told besides the error."""
+def _interval_options(event_rows, seed):
+    """Return the arguments of `calibration_error_interval` besides the rows and the
+    choice of an error, as a dict.
+    """
     return {
         "random_state": seed,
-        "n_resamples": _N_DRAWS if task.clusters is None else _N_CLUSTER_DRAWS,
+        "n_resamples": _N_DRAWS if event_rows.clusters is None else _N_CLUSTER_DRAWS,
         "confidence_level": CONFIDENCE_LEVEL,
-        **task.dependence,
+        **event_rows.inference_options,
     }
 
 
@@ -134,19 +136,19 @@ def reason_outside(estimate, low, high, known=""):
     return None
 
 
-def tested_calibration(task, seed):
+def tested_calibration(event_rows, seed):
     """Return a dict on the test of the first error of `error_rows`, which rejects
     exactly if the interval of that error excludes 0.
     """
-    n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
+    n_resamples = _N_RESAMPLES if event_rows.clusters is None else _N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
     options = {
         "metric": metric,
         "n_resamples": n_resamples,
         "random_state": seed,
-        **task.dependence,
+        **event_rows.inference_options,
     }
-    result = calibration_test(task.labels, task.scores, **options)
+    result = calibration_test(event_rows.labels, event_rows.scores, **options)
     return {
         "name": "resampling test of the calibration error",
         **result._asdict(),
@@ -155,10 +157,13 @@ def tested_calibration(task, seed):
     }
 
 
-def bin_rows(task):
+def bin_rows(event_rows):
     """Return the bins of the reliability diagram as a list of dicts."""
     bins = reliability_curve(
-        task.labels, task.scores, binning=REPORT_BINNING, **task.given
+        event_rows.labels,
+        event_rows.scores,
+        binning=REPORT_BINNING,
+        **event_rows.metric_options,
     )
     low, high = bins.interval(CONFIDENCE_LEVEL)
     means = {

@@ -76,7 +76,7 @@ def report_numbers(
         Plain values; None where a number is not defined.
     """
     models = []
-    tried = []
+    considered_by_model = []  # the `Considered` of each, in the order of `models`
     with warnings.catch_warnings():
         # A note of the report replaces the warning about clusters. A segment that is
         # missing in a fold has the fit of all rows there, which is no news for a
@@ -88,11 +88,11 @@ def report_numbers(
             model, found = _model_numbers(
                 table, name, baseline, thresholds, seed, step, tolerance
             )
-            tried.append(found)
-            if len(tried) > 1:
+            considered_by_model.append(found)
+            if len(considered_by_model) > 1:
                 model["brier_difference"] = table.brier_difference(name)
                 model["brier_difference_as_advised"] = brier_difference_as_advised(
-                    tried[0], found
+                    considered_by_model[0], found
                 )
             if new_scores is not None:
                 step(f"performance of {name} on the new scores")
@@ -139,30 +139,30 @@ def report_numbers(
 
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     """Return all numbers about one model of a table as a dict, with the sentences of
-    its summary, and the results of the recalibrators that were tried.
+    its summary; and its advice with all that was tried, as `Considered`.
     """
     step(f"errors of {name}")
-    task = table.task(name)
+    event_rows = table.event_rows(name)
     losses = table.losses(name)
     model = {
         "name": name,
-        **bias_numbers(task, table.classes),
-        "errors": error_rows(task, seed, table.classes),
+        **bias_numbers(event_rows, table.classes),
+        "errors": error_rows(event_rows, seed, table.classes),
     }
     model["proper_scores"] = [
         {"name": "Brier score", **losses["brier"]},
         {"name": "log-loss", **losses["log"]},
     ]
     is_binary = table.classes is None
-    model["verdicts"] = judged_model(task, model, tolerance, is_binary)
+    model["verdicts"] = judged_model(event_rows, model, tolerance, is_binary)
     step(f"test of {name}")
-    model["test"] = tested_calibration(task, seed)
-    model["bins"] = bin_rows(task)
+    model["test"] = tested_calibration(event_rows, seed)
+    model["bins"] = bin_rows(event_rows)
     step(f"segments and periods of {name}")
-    model["segments"] = rows_by_column(task, table.segmentations, seed, tolerance)
+    model["segments"] = rows_by_column(event_rows, table.segmentations, seed, tolerance)
     model["periods"] = period_rows(table, name, baseline, seed, tolerance)
-    model["trend"] = trend_numbers(table, task)
-    model["autocorrelation"] = autocorrelation(table, task)
+    model["trend"] = trend_numbers(table, event_rows)
+    model["autocorrelation"] = autocorrelation(table, event_rows)
     model["monitors"] = monitor_rows(table, name)
     if table.classes is not None:
         step(f"classes of {name}")
@@ -180,7 +180,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         step(f"decisions of {name}")
         model["decisions"] = decision_rows(table, name, thresholds, seed)
     step(f"numbers for a paper of {name}")
-    model["paper"] = _paper(table, task, model, seed)
+    model["paper"] = _paper(table, event_rows, model, seed)
     paragraphs = summary(
         model, {"n_samples": table.total_weight, "tolerance": tolerance}
     )
@@ -197,9 +197,10 @@ def _few_events(table):
     """Return a note, in a list, that replaces the library's warning about clusters with
     few events; an empty list without it.
     """
+    # The smaller of the expected numbers of events and of non-events, of any model.
     expected = np.inf
     for name in table.names:
-        scores = table.task(name).scores
+        scores = table.event_rows(name).scores
         expected = min(expected, scores.sum(), (1 - scores).sum())
     if table.clusters is None or expected >= FEW_EVENTS:
         return []
@@ -209,16 +210,22 @@ def _few_events(table):
     ]
 
 
-def _paper(table, task, model, seed):
+def _paper(table, event_rows, model, seed):
     """Return a paragraph that can be cited in a paper; None if it is not defined."""
     if table.classes is None:
-        options = {**task.dependence, "pos_label": True, "random_state": seed}
-        del options["labels"]
+        options = {
+            **event_rows.inference_options,
+            "pos_label": True,
+            "random_state": seed,
+        }
+        del options["labels"]  # `pos_label` names the event already
         try:
             with warnings.catch_warnings():
                 # of scores of exactly 0 and 1: the paragraph itself says it
                 warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
-                return str(calibration_summary(task.labels, task.scores, **options))
+                return str(
+                    calibration_summary(event_rows.labels, event_rows.scores, **options)
+                )
         except ValueError:  # one class only
             return None
     error = model["errors"][0]
@@ -226,7 +233,7 @@ def _paper(table, task, model, seed):
     test = model["test"]
 
     def shown(interval):
-        """Return a dict with an estimate and its limits as text."""
+        """Return an interval as text; it is a dict of "estimate", "low" and "high"."""
         return interval_words(interval["estimate"], interval["low"], interval["high"])
 
     pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])

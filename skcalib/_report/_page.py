@@ -75,6 +75,7 @@ def report_page(numbers, pictures):
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # The page embeds its numbers as JSON, which has no NaN.
     pages.policies["json.dumps_kwargs"] = {"allow_nan": False}
     pages.filters["base64"] = lambda data: b64encode(data).decode("ascii")
     names = ", ".join(model["name"] for model in numbers["models"])

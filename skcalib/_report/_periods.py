@@ -32,7 +32,7 @@ def period_rows(table, name, baseline, seed, tolerance=0.02):
     seed : int
         Seed of the resamples.
     tolerance : float, default=0.02
-        How far off does not matter.
+        Bias that does not matter, as a probability.
 
     Returns
     -------
@@ -42,27 +42,27 @@ def period_rows(table, name, baseline, seed, tolerance=0.02):
     """
     if table.periods is None and baseline is None:
         return []
-    task = table.task(name)
+    event_rows = table.event_rows(name)
     periods = table.periods
     order = table.period_order
     if periods is None:
-        periods = np.full(len(task.scores), "all rows")
+        periods = np.full(len(event_rows.scores), "all rows")
         order = ["all rows"]
-    rows = group_records(task, periods, "period", seed)
+    rows = group_records(event_rows, periods, "period", seed)
     rows.sort(key=lambda row: order.index(row["period"]))
     # Without a baseline the first period is one.
     if baseline is None:
-        before = task.at(periods == order[0])
+        before = event_rows.at(periods == order[0])
     else:
-        before = baseline.task(name)
+        before = baseline.event_rows(name)
     for row in rows:
         row["change_pvalue"] = None
         row["change_adjusted_pvalue"] = None
         if baseline is not None or row is not rows[0]:
-            after = task.at(periods == row["period"])
+            after = event_rows.at(periods == row["period"])
             row["change_pvalue"] = _change_pvalue(before, after, seed)
     adjust(rows, "change_pvalue", "change_adjusted_pvalue")
-    judge_groups(rows, "period", task, periods, tolerance)
+    judge_groups(rows, "period", event_rows, periods, tolerance)
     return rows
 
 
@@ -75,6 +75,7 @@ def _change_pvalue(before, after, seed):
         "random_state": seed,
         "weight_type": after.weight_type,
     }
+    # Weights and clusters are passed as pairs: those before and those after.
     for key in ("sample_weight", "clusters"):
         if getattr(after, key) is not None:
             options[key] = (getattr(before, key), getattr(after, key))
@@ -96,31 +97,34 @@ def monitor_rows(table, name):
     """
     if table.periods is None or table.is_weighted or table.clusters is not None:
         return []
-    task = table.task(name)
+    event_rows = table.event_rows(name)
     monitors = GroupMonitors()
     # The number of each row's period in the order of time, (n_rows,).
     period_names, code = np.unique(table.periods, return_inverse=True)
     number_of_period = [table.period_order.index(name) for name in period_names]
     period = np.array(number_of_period)[code]
 
-    def see(group, order):
-        """Update the monitors of groups (n_rows,) with the rows in an order."""
-        scores = task.scores[order].astype(np.float64)
+    def update(group, order):
+        """Update the monitors with all rows: `group` (n_rows,) is the group of each,
+        and `order` (n_rows,) the positions of the rows in the order to be seen.
+        """
+        scores = event_rows.scores[order].astype(np.float64)
         monitors.partial_fit(
-            scores, task.labels[order], group[order], time=period[order]
+            scores, event_rows.labels[order], group[order], time=period[order]
         )
 
-    # Groups are numbers, positions in this list.
+    # Groups are numbers, positions in this list: 0 for all rows, then the segments.
     names = ["all rows"]
     all_rows = np.zeros(len(period), dtype=np.intp)
-    see(all_rows, np.argsort(period, kind="stable"))
+    update(all_rows, np.argsort(period, kind="stable"))
     for segmentation in table.segmentations.values():
         segments, group, size = np.unique(
             segmentation, return_inverse=True, return_counts=True
         )
-        # The largest segments first, each in the order of time.
+        # The largest segments first, each in the order of time: `lexsort` sorts by its
+        # last key first.
         order = np.lexsort((period, group, -size[group]))
-        see(len(names) + group, order)
+        update(len(names) + group, order)
         names += segments.tolist()
     rows = records(monitors.table_.columns())
     for row in rows:

@@ -13,7 +13,7 @@ OF_ESTIMATES = level_words(CONFIDENCE_LEVEL)
 
 
 def share_of(some, rows):
-    """Return how many of the rows some are, as in "all 3" or "2 of 3"."""
+    """Return how many of the `rows` are among `some`, as in "all 3" or "2 of 3"."""
     if len(some) == len(rows) > 1:
         return f"all {len(rows)}"
     return f"{len(some)} of {len(rows)}"
@@ -25,18 +25,24 @@ def listed(names, most=_MOST_NAMED):
 
 
 def best_of(rows):
-    """Return the candidate that changes nothing, and the best of the others."""
+    """Return the candidate that changes nothing, and the best of the others. `rows` are
+    those of the table of candidates, the best first.
+    """
     before = next(row for row in rows if row["name"] == "as it is")
     return before, next(row for row in rows if row is not before)
 
 
 def gains(row, before):
-    """Return a gain and its interval in percent of the log-loss before."""
+    """Return a gain and the limits of its interval, as percentages of the log-loss
+    `before`.
+    """
     return [100 * row[key] / (before or 1) for key in ("gain", "gain_low", "gain_high")]
 
 
 def series(names, n_all, separator=", "):
-    """Return names as text, and how many more there are if they are not `n_all`."""
+    """Return names as text, with "and 2 more" if there are `n_all` names in all and
+    these are two fewer.
+    """
     shown = separator.join(names)
     if n_all > len(names):
         shown += f" and {n_all - len(names)} more"
@@ -104,6 +110,7 @@ def bias_words(record):
     found = read_verdict(record)
     if found.is_off or found.kind == "fine":
         return verdict_words(found)
+    # The samples cannot tell: the interval reaches from below 0 to above it.
     digits = points_digits(found)
     low, high = (fixed(abs(100 * limit), digits) for limit in (found.low, found.high))
     return f"between {low} points too low and {high} too high ({OF_VERDICTS})"

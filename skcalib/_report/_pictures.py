@@ -41,7 +41,7 @@ def reliability_picture(table, seed):
     if table.classes is not None:
         labels = range(len(table.classes))
     display, svg = _drawn(
-        (5.2, 7.0),
+        (5.2, 7.0),  # inches
         table.labels,
         table.scores,
         metric=metric,
@@ -52,10 +52,11 @@ def reliability_picture(table, seed):
     )
     gaps_of_curves = []
     for curve in display.curves:
-        seen = curve.statistics.weight > 0
-        gaps = (curve.statistics.mean_score - curve.statistics.event_frequency)[seen]
+        has_rows = curve.statistics.weight > 0  # (n_bins,)
+        gaps = curve.statistics.mean_score - curve.statistics.event_frequency
+        gaps = gaps[has_rows]
         gaps_of_curves.append(
-            f"{curve.model} in {seen.sum()} bins, mean score minus event frequency from"
+            f"{curve.model} in {len(gaps)} bins, mean score minus event frequency from"
             f" {percent(gaps.min())} to {percent(gaps.max())} points"
         )
     alt = (
@@ -87,18 +88,18 @@ def class_pictures(table, name, rows, seed):
     """Return a small diagram of each class of a model, in the order of the rows of its
     table.
     """
-    task, groups = table.by_class(name, seed)
+    event_rows, groups = table.by_class(name, seed)
     pictures = []
     for row in rows[: n_shown(rows)]:
-        class_task = task.at(groups == row["class"])
-        models = {row["class"]: class_task.scores}
+        rows_of_class = event_rows.at(groups == row["class"])
+        models = {row["class"]: rows_of_class.scores}
         _, svg = _drawn(
-            (3.0, 3.3),
-            class_task.labels,
+            (3.0, 3.3),  # inches
+            rows_of_class.labels,
             models,
-            **class_task.given,
-            clusters=class_task.clusters,
-            metric=None,
+            **rows_of_class.metric_options,
+            clusters=rows_of_class.clusters,
+            metric=None,  # the table has the error
             random_state=seed,
             legend=False,
         )

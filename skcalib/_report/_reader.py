@@ -59,10 +59,12 @@ def opened(path):
     path = Path(path)
     try:
         scanned = _scanned(path)
+        # What DuckDB scans is not opened here. `table` reads some columns of the file.
         with nullcontext() if scanned else _binary(path) as file:
             header, table = scanned or _parquet(path, file) or _csv(path, file)
 
             def read(names, words=(), most=_MOST_ROWS, seed=0):
+                """Return columns by name and the number of all rows; see `opened`."""
                 names = list(dict.fromkeys(names))
                 _check_names(path, names, header)
                 columns, n_rows = table(names, words, min(most, _MOST_ROWS), seed)
@@ -200,8 +202,9 @@ def _scanned(path):
         wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
         if n_rows <= most:
             return relation.project(wanted).df(), n_rows
-        # A row is drawn by the hash of its number, which gives the same sample for any
-        # number of threads.
+        # A row is drawn if the hash of its number, modulo 2^32, is below the wanted
+        # share of 2^32. So the sample is the same for any number of threads. The seed
+        # is added above the digits of the number, so that seeds do not share hashes.
         rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
         chosen = (
             f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} <"

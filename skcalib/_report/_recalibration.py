@@ -55,7 +55,11 @@ _NO_CURVE = 0.2
 
 
 def most_rows(classes):
-    """Return how many rows the recalibrators are tried on."""
+    """Return how many rows the recalibrators are tried on at most.
+
+    `classes` are the names of the classes, None for one event. With many classes the
+    rows are fewer, since each has a score for every class.
+    """
     if classes is None:
         return _MOST_ROWS
     return min(_MOST_ROWS, max(_MOST_SCORES // len(classes), _FEWEST_ROWS))
@@ -122,9 +126,9 @@ class TrialRows:
     def of(cls, table, name, seed, n_divisions=None):
         """Return a sample of the rows of a model, with scores in double precision.
 
-        By default they are divided into folds once, or up to three times if they are
-        few and have no weights, with which the copies of a row may lie in several
-        folds.
+        By default few rows are divided into folds up to three times, many once. Rows
+        of several classes are divided once, and so are weighted rows: their copies may
+        lie in several folds, so that divisions could not be averaged by row.
         """
         sample = table.sample(most_rows(table.classes), seed)
         rows = table.forecasts(name)._replace(periods=table.periods)
@@ -136,6 +140,7 @@ class TrialRows:
         if n_divisions is None:
             n_divisions = 1
             if table.classes is None and rows.sample_weight is None:
+                # As many as keep the rows of all divisions together few enough.
                 n_divisions = _MOST_ROWS_DIVIDED // max(len(rows.labels), 1)
                 n_divisions = min(max(n_divisions, 1), _MOST_DIVISIONS)
         return cls(rows, segmentations, seed, n_divisions)
@@ -173,8 +178,9 @@ class TrialRows:
         two classes have as many rows as there are folds, or if there are fewer
         clusters.
         """
-        counts = np.sort(np.bincount(self.codes, minlength=2))
-        if counts[-2] < N_FOLDS:
+        class_counts = np.sort(np.bincount(self.codes, minlength=2))
+        second_largest = class_counts[-2]
+        if second_largest < N_FOLDS:
             return None
         if self.rows.clusters is not None:
             n_clusters = self.units.max() + 1
@@ -184,18 +190,23 @@ class TrialRows:
 
     @cached_property
     def _known_divisions(self):
-        """The divisions that were made, by their number."""
+        """A dict of the divisions made so far, from their number to a list of `Fold`.
+
+        It is filled by `_division`.
+        """
         return {}
 
     def _division(self, k):
-        """Return the list of `Fold` of division k, which is made once."""
+        """Return the list of `Fold` of division k; it is kept, for later calls."""
         if k not in self._known_divisions:
             self._known_divisions[k] = self._new_division(k)
         return self._known_divisions[k]
 
     def _new_division(self, k):
-        """Return a list of `Fold` that keep clusters together; division 0 has the seed
-        of the report.
+        """Divide the rows into folds for division k, and return the list of `Fold`.
+
+        All rows of a cluster lie in one fold. Each division has a seed of its own:
+        division 0 that of the report, the others one that is drawn from it and k.
         """
         seed = self.seed
         if k > 0:
@@ -203,12 +214,15 @@ class TrialRows:
         cv = N_FOLDS
         if self.rows.clusters is not None:
             n_clusters = self.units.max() + 1
-            shuffled = np.random.default_rng(seed).permutation(n_clusters)
-            fold_of_row = shuffled[self.units] % N_FOLDS
+            # Clusters in random order are dealt to the folds in turn.
+            place_of_cluster = np.random.default_rng(seed).permutation(n_clusters)
+            fold_of_row = place_of_cluster[self.units] % N_FOLDS
             cv = []
             for fold in range(N_FOLDS):
                 is_test = fold_of_row == fold
                 cv.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
+        # Folds with the class frequencies of the other rows would reward a fit to the
+        # noise of these frequencies.
         return cross_validation_folds(
             cv,
             self.columns,
@@ -230,7 +244,7 @@ class TrialRows:
 
     @cached_property
     def columns(self):
-        """Scores (n, C)."""
+        """Scores (n_rows, n_columns): one column for an event, else one per class."""
         return self.rows.scores.reshape(len(self.codes), -1)
 
     @cached_property
@@ -242,7 +256,11 @@ class TrialRows:
 
     @cached_property
     def tested(self):
-        """The rows in the order of `tested_rows`, with their weights there."""
+        """The rows in the order of `tested_rows`.
+
+        A weighted row may be in several folds, in each with a part of its weight: these
+        parts are the weights here.
+        """
         rows = self.rows.at(self.tested_rows)
         if rows.sample_weight is None:
             return rows
@@ -258,9 +276,12 @@ class TrialRows:
         return self._trial("as it is", [self.rows.scores] * len(self.all_folds))
 
     def trial(self, recalibrator, column=None, segments=(), others="shared"):
-        """Return the `Trial` of a recalibrator; with a `column`, of a map for each of
-        some of its segments. `others` is "shared" (one map for the other segments) or
-        "unchanged".
+        """Return the `Trial` of a recalibrator.
+
+        Without a `column` one map is fitted to all rows. With one, each of these
+        `segments` of the column has a map of its own, and `others` says what is done in
+        all other segments: "shared" fits one map to them, "unchanged" keeps their
+        scores.
         """
         name = type(recalibrator).__name__
         segments = tuple(segments)
@@ -283,7 +304,7 @@ class TrialRows:
             return trial
         divisions = range(trial.n_divisions, _CLOSE_DIVISIONS)
         folds = list(chain.from_iterable(self._division(k) for k in divisions))
-        predicted = [self.rows.scores] * len(folds)
+        predicted = [self.rows.scores] * len(folds)  # unless there is something to fit
         if trial.recalibrator is not None:
             predicted = self._predictions(
                 trial.recalibrator, folds, trial.column, trial.groups, trial.others
@@ -301,6 +322,7 @@ class TrialRows:
             return [self._predicted(recalibrator, fold) for fold in folds]
         segment_of_row = self.segmentations[column]
         is_mapped = np.isin(segment_of_row, segments)
+        # The segments without a map of their own are one group, called "".
         groups = np.where(is_mapped, segment_of_row, "")
         if others == "shared":
             return [self._predicted(recalibrator, fold, groups) for fold in folds]
@@ -381,15 +403,20 @@ class TrialRows:
         return np.mean(by_division, axis=0)
 
     def gain(self, before, after, loss="log"):
-        """Return (gain, low, high, p-value) of one trial over another: how much lower
-        its mean out-of-fold loss is.
+        """Return (gain, low, high, p-value) of the trial `after` over `before`: how
+        much lower its mean out-of-fold loss is, with an interval, and the p-value of
+        "there is no gain".
+
+        The variance of the gain is that of the mean over the rows, plus that of the
+        fits, which depend on the rows they had.
         """
         # A trial on more divisions than the other is compared on those of both.
         n_folds = N_FOLDS * min(before.n_divisions, after.n_divisions)
         gains = before.losses[loss][:n_folds] - after.losses[loss][:n_folds]
         weight = self.rows.sample_weight
         total = total_weight(weight, len(self.codes))
-        # Gains by fold and independent unit, a row or a cluster.
+        # The gain of each fold's fit on each independent unit (a row or a cluster), a
+        # sum over its rows: (n_folds, n_units).
         by_unit = gains
         if weight is not None and self.units is None:
             # A row of weight w is w rows, whose variances add up: w times its square.
@@ -398,19 +425,24 @@ class TrialRows:
             by_unit = gains * weight
         if self.units is not None:
             by_unit = np.array([np.bincount(self.units, fold) for fold in by_unit])
-        # The variance due to the fits, by the jackknife over the fits without one fold
-        # each: see `gain_interval`.
+        # The variance due to the fits, by the jackknife over K fits without one fold
+        # each: K - 1 times the variance of a unit's gain over the fits, summed over the
+        # units.
         fit_variance = (N_FOLDS - 1) * by_unit.var(axis=0).sum() / total**2
-        surprise = 0.0
+        expected_variance = 0.0
         if loss == "log":
-            surprise = self._surprise(before, after)
-        return self.tested.mean(self.out_of_fold(gains), fit_variance, surprise)
+            expected_variance = self._expected_variance(before, after)
+        return self.tested.mean(
+            self.out_of_fold(gains),
+            more_variance=fit_variance,
+            expected_variance=expected_variance,
+        )
 
-    def _surprise(self, before, after):
-        """Return the variance of the mean gain in log-loss if labels were drawn with
-        the probabilities of the trial `before`.
+    def _expected_variance(self, before, after):
+        """Return the variance that the mean gain in log-loss of the trial `after` over
+        `before` would have if labels were drawn with the probabilities of `before`.
 
-        It takes account of rare rows that the sample happens not to have: scores of
+        It takes account of rare labels that the sample happens not to have: scores of
         .999 that were all right so far do not prove that 1 is better.
         """
         labels = self.tested.labels
@@ -436,13 +468,19 @@ class TrialRows:
         weight = self.tested.sample_weight
         if weight is None:
             return variance.sum() / len(variance) ** 2
-        squares = weight
+        # A frequency weight w is w independent rows, whose variances add up. An
+        # importance weight w multiplies one row, and its variance by the square.
+        factor = weight
         if self.rows.weight_type == "importance":
-            squares = weight**2
-        return squares @ variance / weight.sum() ** 2
+            factor = weight**2
+        return factor @ variance / weight.sum() ** 2
 
     def by_row(self, trial):
-        """Return the out-of-fold log-loss of each row, in the order of the rows."""
+        """Return the out-of-fold log-loss of each row, in the order of the rows.
+
+        Where the copies of a weighted row are tested in several folds, it is the
+        weighted mean over these.
+        """
         weight = self.tested.sample_weight
         if weight is None:
             weight = np.ones(len(self.tested_rows))
@@ -460,9 +498,12 @@ class TrialRows:
         """
         gain, gain_low, gain_high, _ = self.gain(before, trial)
         brier_gain, brier_low, brier_high, _ = self.gain(before, trial, "brier")
-        task = self.predicted(trial)
+        event_rows = self.predicted(trial)
         error = calibration_error(
-            task.labels, task.scores, **MEAN_ABSOLUTE, **task.given
+            event_rows.labels,
+            event_rows.scores,
+            **MEAN_ABSOLUTE,
+            **event_rows.metric_options,
         )
         return {
             "name": trial.name,
@@ -483,7 +524,7 @@ class TrialRows:
         """Return the out-of-fold probabilities of a trial as `Rows` of one event, in
         the order of `tested_rows`.
         """
-        return self.tested._replace(scores=trial.probabilities).task
+        return self.tested._replace(scores=trial.probabilities).event_rows
 
     def maps(self, step=None):
         """Return the trials of the unchanged scores and of the library's recalibrators,
@@ -506,7 +547,11 @@ class TrialRows:
         return trials
 
     def _is_worth_a_stack(self, trials):
-        """Return whether a stack is tried after these trials."""
+        """Return whether a stack is tried after these trials, the curves the last two.
+
+        With several classes it is if the scores are few enough to be fitted in time;
+        with one event, if the better curve may beat the best simpler map.
+        """
         if self.columns.shape[1] > 1:
             return self.columns.size <= _MOST_SCORES_OF_STACK
         simple = trials[:-_N_CURVES]

@@ -32,11 +32,14 @@ def comparisons(models):
     first = models[0]["name"]
     lines = []
     for model in models[1:]:
-        differences = [(model["brier_difference"], "")]
+        # Pairs of a difference and the words that say which one it is.
+        difference = model["brier_difference"]
+        differences = [(difference, "")]
         advised = model["brier_difference_as_advised"]
         if advised is not None:
             differences.append((advised, " after the recalibration advised below"))
-        side = _side(differences[-1][0])
+            difference = advised
+        side = _side(difference)  # the difference as advised decides
         sizes = []
         for difference, which in differences:
             if _side(difference) == side:
@@ -147,7 +150,7 @@ def decision_sentence(row):
     from_none = row["net_benefit"]
     from_all = row["against_treating_all"]
     cost = row["cost_of_miscalibration"]
-    other = "all samples"
+    other = "all samples"  # the better way of treating all samples alike
     if from_none["estimate"] < from_all["estimate"]:
         other = "none"
     name = "not better than one"
@@ -187,6 +190,7 @@ def cluster_first(advice):
 def nothing_to_gain(rows):
     """Return the claim that no recalibrator helps, with the gain of the best one."""
     before, best = best_of(rows)
+    # The log-loss changes by minus what is saved, so that the limits change places.
     saved, low, high = gains(best, before["log_loss"])
     changed = interval_words(
         -saved, -high, -low, unit="%", level=OF_ESTIMATES, signed=True

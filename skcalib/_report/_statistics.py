@@ -25,7 +25,7 @@ MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
-    """Rows of one problem.
+    """Forecasts with their labels, weights, clusters and periods.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
     weight_type: str = "frequency"
 
     @property
-    def task(self):
+    def event_rows(self):
         """The rows of the event itself; with many classes those of the event "the
         predicted class is right".
         """
@@ -57,22 +57,26 @@ class Rows(NamedTuple):
         return self._replace(scores=confidence, labels=predicted == self.labels)
 
     @property
-    def given(self):
-        """Arguments of a metric of an event besides labels and scores."""
+    def metric_options(self):
+        """Keyword arguments of a metric of an event: the labels that there are, and the
+        weights of the rows.
+        """
         return {"labels": LABELS, "sample_weight": self.sample_weight}
 
     @property
-    def dependence(self):
-        """Arguments of an interval or a test of an event besides labels and scores."""
+    def inference_options(self):
+        """Keyword arguments of an interval or a test of an event: those of a metric,
+        the type of the weights and the clusters.
+        """
         return {
-            **self.given,
+            **self.metric_options,
             "weight_type": self.weight_type,
             "clusters": self.clusters,
         }
 
     def at(self, rows):
         """Return some of the rows: those of a mask, slice or array of positions."""
-        *columns, weight_type = self
+        *columns, weight_type = self  # all fields but the last one are arrays or None
         return Rows(*(taken(column, rows) for column in columns), weight_type)
 
     def interval(self, values):
@@ -89,8 +93,8 @@ class Rows(NamedTuple):
         The standard error is computed from the sums of clusters, if there are any.
         Importance weights make each row a cluster, since a row of a large weight is one
         row nevertheless. `more_variance` is added to the variance of the mean.
-        `expected_variance` replaces it if it is several times as large: rare values
-        that are to be expected are then missing among the rows.
+        `expected_variance` replaces that variance if it is more than 4 times as large:
+        rare values that are to be expected are then missing among the rows.
         """
         n_rows = len(values)
         centre = mean(values, self.sample_weight)
@@ -106,10 +110,12 @@ class Rows(NamedTuple):
                 cluster = np.unique(self.clusters, return_inverse=True)[1]
             sums = np.bincount(cluster, weight * residual)
             degrees = max(len(sums) - 1, 1)
+            # With m clusters, m / (m - 1) corrects for the estimated mean.
             variance = sums @ sums / total**2 * len(sums) / degrees
         if expected_variance > _UNSEEN * variance:
             variance = expected_variance
         error = np.sqrt(variance + more_variance)
+        # Student's t with one degree of freedom less than clusters; normal without.
         half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
         pvalue = 1.0
         if error > 0:
@@ -126,7 +132,7 @@ def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def group_records(task, groups, kind, seed):
+def group_records(event_rows, groups, kind, seed):
     """Return a list with a dict of numbers for each group, sorted by name. `kind` is
     the key of the name: "segment", "class" or "period".
     """
@@ -134,9 +140,11 @@ def group_records(task, groups, kind, seed):
         **MEAN_ABSOLUTE,
         "confidence_level": CONFIDENCE_LEVEL,
         "random_state": seed,
-        **task.dependence,
+        **event_rows.inference_options,
     }
-    table = calibration_by_group(task.labels, task.scores, groups, **options)
+    table = calibration_by_group(
+        event_rows.labels, event_rows.scores, groups, **options
+    )
     columns = {
         kind: table.group.astype(str),
         "n_rows": table.n.astype(float),

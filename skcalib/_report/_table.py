@@ -39,7 +39,9 @@ _WORTH_A_NOTE = 1e-5
 
 
 class _Roles(NamedTuple):
-    """The names of the columns that are not scores, by their role."""
+    """The names of the columns that are not scores: those of labels, segments, weights,
+    times and clusters. A role without a column is None.
+    """
 
     label: str
     segments: list
@@ -55,7 +57,7 @@ class _Roles(NamedTuple):
 
     @property
     def words(self):
-        """The names of the columns that may hold text."""
+        """The names of the columns that may hold text: all but the weights."""
         return [name for name in self.names if name != self.weight]
 
 
@@ -138,12 +140,18 @@ def read_table(
         score_columns = list(chain.from_iterable(models.values()))
         _check_roles(roles, score_columns)
         used = [*roles.names, *score_columns]
-        # Without a column of clusters, those that look like one.
+        # Without a column of clusters, read also those that look like ids: a note warns
+        # if their values repeat.
         keys = []
         if cluster is None:
             keys = identifiers(header, used)
-        most = _MOST_SCORES // len(classes or [label])
-        columns, n_rows = read([*used, *keys], [*roles.words, *keys], most, seed)
+        n_scores_of_row = 1 if classes is None else len(classes)
+        columns, n_rows = read(
+            [*used, *keys],
+            words=[*roles.words, *keys],
+            most=_MOST_SCORES // n_scores_of_row,
+            seed=seed,
+        )
     notes = []
     is_sampled = len(columns[label]) < n_rows
     if is_sampled:
@@ -196,10 +204,10 @@ def read_new_scores(path, table):
     # models may share a column
     names = list(dict.fromkeys(chain.from_iterable(table.columns.values())))
     with opened(path) as (_, read):
-        columns, _ = read(names, [])
+        columns, _ = read(names, words=[])
     if len(next(iter(columns.values()))) == 0:
         raise ReportError(f"{path} has no rows.")
-    return _scores_by_model(columns, table.columns, table.classes, [])
+    return _scores_by_model(columns, table.columns, table.classes, notes=[])
 
 
 def _check_roles(roles, score_columns):
@@ -322,7 +330,7 @@ def _scores_by_model(columns, models, classes, notes):
         because the file holds rounded numbers are divided by their sum.
     """
     scores = {}
-    off = 0.0  # how far the worst row's sum is off 1
+    off = 0.0  # how far the sum of any row's probabilities is off 1 at most
     for model, names in models.items():
         checked = []
         for name in names:

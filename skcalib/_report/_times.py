@@ -107,7 +107,7 @@ def named_periods(column, name, time_order=None):
         column = np.where(np.isnat(column), None, days)
     values, places = distinct(column, name, "time")
     names = list(map(str, values))
-    moments = None
+    moments = None  # times of the rows that are finer than periods, (n,)
     if time_order is None and all(map(_DATE.match, names)):
         # ISO dates have the order of their texts.
         _, rank = np.unique(np.array(names), return_inverse=True)
@@ -180,6 +180,8 @@ def _refuse_unclear(periods, name):
     """
     dates = []
     for text in periods:
+        # "3 May 2024" has a month and a number, but is not the name of a month, which
+        # "May 2024" is.
         has_other_months = _WITH_MONTH.fullmatch(text) and not _calendar(text)
         if _DAY_FIRST.match(text) or has_other_months:
             dates.append(text)
@@ -206,6 +208,7 @@ def _order_of_names(periods, name):
     """
     # What is sorted by: (kind, position in time).
     keys = [_time_key(period) for period in periods]
+    # Each kind with a period as an example.
     kinds = {kind: period for period, (kind, _) in zip(periods, keys, strict=True)}
     if set(kinds) == {"word"}:
         keys = _keys_of_numbered(periods)
@@ -266,6 +269,7 @@ def _keys_of_numbered(periods):
     # (n_periods, n_numbers), as Python's integers, which may be long
     rows = [list(map(int, re.findall(r"\d+", period))) for period in periods]
     numbers = np.array(rows, dtype=object)
+    # By the first number, then the second: `lexsort` sorts by its last key first.
     order = np.lexsort(numbers.T[::-1].astype(float))
     steps = np.diff(numbers[order], axis=0)
     if (steps < 0).any():

@@ -58,7 +58,8 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     needs_unit_interval = True
     needs_labels = False
-    # Up to so many rows are sorted before they are binned: runs are summed faster.
+    # Up to this number of rows, metrics sort them before they are binned: rows of a bin
+    # that stand together are summed faster.
     _sorts_up_to = 0
 
     def bin_edges(
@@ -105,7 +106,8 @@ class BaseBinning(DefaultObjects, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} places its edges by the labels: pass y."
             )
-        edges = np.array(self._edges(scores, y, sample_weight), dtype=np.float64)
+        edges = self._edges(scores, y, sample_weight)  # by the subclass
+        edges = np.array(edges, dtype=np.float64)
         if edges.ndim != 1 or len(edges) < 2:
             raise ValueError(
                 f"{type(self).__name__}._edges must return at least two edges, found"
@@ -205,7 +207,7 @@ def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
         if n_bins not in rules:
             raise invalid("n_bins", "an int, 'sqrt', 'cube_root' or a callable", n_bins)
         root = rules[n_bins](n_rows)
-        return math.ceil(root - 1e-9)
+        return math.ceil(root - 1e-9)  # a root that is an int up to rounding stays one
     if callable(n_bins):
         n_bins = n_bins(n_rows)
     return check_int(n_bins, "n_bins", maximum=max(maximum, n_rows))
@@ -217,9 +219,10 @@ def edges_above(ordered, positions):
 
     Equal scores are not cut apart, and no edge stands above the highest score.
     """
-    lower = ordered[:0]
+    lower = ordered[:0]  # no cuts, in the dtype of the scores
     if len(positions):
         lower = np.unique(ordered[positions])
+    # The number of scores up to each of these is the position of the next distinct one.
     n_up_to = np.searchsorted(ordered, lower, side="right")
     has_next = n_up_to < len(ordered)
     return edges_between(lower[has_next], ordered[n_up_to[has_next]])
@@ -263,11 +266,13 @@ class BinLookup:
     """
 
     def __init__(self, edges: np.ndarray, scores: np.ndarray):
-        self.cuts = np.asarray(edges[1:-1], dtype=np.float64)
+        self.cuts = np.asarray(edges[1:-1], dtype=np.float64)  # (n_bins - 1,)
+        # A `_CellTable`; None means that all scores are searched for.
         self.table = None
+        # Whether scores may lie outside [0, 1], so that their cells are clipped.
         self.clips = False
         if 2 * len(scores) < _LEAST_CELLS or edges[0] != 0 or edges[-1] != 1:
-            return
+            return  # few scores do not pay for a table; cells are those of [0, 1]
         self.clips = not inside_unit_interval(scores)
         # Powers of two: 32 cells for each bin or more, and at most two for each score.
         for_bins = 1 << (_CELLS_PER_BIN * len(self.cuts)).bit_length()
@@ -279,12 +284,13 @@ class BinLookup:
         # Beta(.05, .05) lies in even cells with several equal-mass cuts.
         if len(scores) < _MOST_CELLS // 4:
             return
-        step = -(-len(scores) // _SAMPLE)
+        step = -(-len(scores) // _SAMPLE)  # rounded up
         sample = scores[::step]
         unsure = self._unsure(sample)
         if unsure > _MOST_UNSURE:
             even = self.table
-            self.table = _cell_table(self.cuts.tobytes(), None)
+            # n_cells=None stands for cells that narrow towards 0 and 1.
+            self.table = _cell_table(self.cuts.tobytes(), n_cells=None)
             if self._unsure(sample) > unsure:
                 self.table = even
 
@@ -294,6 +300,7 @@ class BinLookup:
             return np.searchsorted(self.cuts, scores)
         bins = self._bins(scores)
         if self.table.has_several:
+            # A negative bin marks a score whose cell holds several cuts.
             unsure = np.flatnonzero(bins < 0)
             bins[unsure] = np.searchsorted(self.cuts, scores[unsure])
         return bins
@@ -304,7 +311,8 @@ class BinLookup:
         cell with several cuts.
         """
         cells = _cells(scores, self.table.n_cells, self.clips)
-        # no cell is out of range, and this is quicker than "raise"
+        # "clip" is quicker than the default "raise", and changes nothing: no cell is
+        # out of range.
         bins = self.table.n_below.take(cells, mode="clip")
         next_cut = self.table.next_cut.take(cells, mode="clip")
         return np.add(bins, scores > next_cut, out=bins, dtype=np.intp)
@@ -360,7 +368,7 @@ def _cell_table(cuts, n_cells):
     length = _MOST_CELLS
     if n_cells is not None:
         length = n_cells + 1
-    n_cuts = np.bincount(_cells(cuts, n_cells), minlength=length)
+    n_cuts = np.bincount(_cells(cuts, n_cells), minlength=length)  # in each cell
     n_below = np.cumsum(n_cuts) - n_cuts
     next_cut = np.append(cuts, np.inf)[n_below]
     n_below[n_cuts > 1] = -2  # below 0 also where a score is above the next cut

@@ -68,7 +68,8 @@ class EqualMass(BaseBinning):
         """Return the edges of bins of equal weight, without a full sort where counting
         is quicker; see `BaseBinning._edges`.
         """
-        # More bins than rows are one per row, however many are asked for.
+        # More bins than rows are one per row, so that without weights any number is
+        # accepted.
         options = {}
         if sample_weight is None:
             options["maximum"] = 2**53
@@ -81,8 +82,9 @@ class EqualMass(BaseBinning):
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
             return edges_above(ordered, cuts(cumulative))
         if not is_weighted:
-            return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
-        order = slice(None)
+            last_of_bin = _ranks(len(scores), n_bins) - 1
+            return edges_above(sorted_scores(scores), last_of_bin)
+        order = slice(None)  # all rows, as they are
         if not is_ordered:
             order = np.argsort(scores)
         cumulative = np.cumsum(sample_weight[order])
@@ -91,8 +93,11 @@ class EqualMass(BaseBinning):
 
 def equal_mass_cuts(cumulative, n_bins):
     """Return the positions of the cuts of bins of equal weight: for each bin but the
-    last, the index of the row that reaches its share, in increasing cumulative weights
-    (n,). Those of integer type are numbers of rows, and compared exactly.
+    last, the index of its last row.
+
+    `cumulative` (n,) are the cumulative weights of the sorted rows; integers are
+    numbers of rows, which are compared exactly. The last row of bin k is the first one
+    up to which the rows have k / n_bins of the total weight.
     """
     if cumulative.dtype.kind == "i":
         reached = _ranks(int(cumulative[-1]), n_bins)
@@ -107,7 +112,7 @@ def _ranks(n_rows, n_bins):
     last.
     """
     n_bins = min(n_bins, n_rows)
-    # k n_rows / n_bins, rounded up
+    # k * n_rows / n_bins for bin k, rounded up: minus the floor of minus it
     return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 

@@ -89,11 +89,12 @@ def _default_n_bins(n_rows):
     """Return the number of bins for a number of samples where the user gives neither it
     nor a loss: 4 times its cube root, rounded up.
     """
+    # 1e-9: a number that is an int up to rounding stays one
     return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
 
 
-# Neighbouring scores are first joined into about this many cells, or this many times
-# the number of bins if that is more.
+# Neighbouring distinct scores are first joined into *cells*, of which bins are made:
+# about this many cells, or this many times the number of bins if that is more.
 _N_CELLS = 1000
 _CELLS_PER_BIN = 4
 # Cells lose at most this share of what the bins may lose.
@@ -106,7 +107,9 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
     Replacing a probability by the mean of its bin costs, in expected log-loss, its
     divergence from this mean. The total cost is the entropy of the means minus the
-    entropy of the scores. Exact for the cells by dynamic programming over the bins.
+    entropy of the scores. If there are many, neighbouring scores are first joined into
+    cells, which bins do not divide. For these cells the solution is exact, by dynamic
+    programming over the number of bins.
 
     Parameters
     ----------
@@ -147,21 +150,26 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
         least, last_cut = _with_one_bin_more(least, cells, sums)
         last_cuts.append(last_cut)
-    # 3. The cuts as numbers of cells, from the last one back.
-    cuts = [len(cells) - 1]
+    # 3. The cuts as numbers of cells, from the last one back: where the last of the
+    # bins for the cells below a cut begins, there is the cut before it.
+    cut = len(cells) - 1
+    cuts = [cut]
     for last_cut in reversed(last_cuts):
-        cuts.append(last_cut[cuts[-1]])
+        cut = last_cut[cut]
+        cuts.append(cut)
     return cells[np.unique([0, *cuts])]
 
 
 def _entropy(sums, start, end):
-    """Return the entropy of bins with the distinct scores from `start` up to `end` (of
-    one bin, or arrays): W h(S / W) for their weight W and their sum S of w s, with the
-    binary entropy h, written as a sum of terms -x log x.
+    """Return the entropy of bins of distinct scores, each from the position `start` up
+    to but without `end`, which are ints, slices or arrays of ints.
 
-    `sums` (2, n_scores + 1) are those of w s and of w (1 - s) over the first k scores.
+    `sums` (2, n_scores + 1) are those of w s and of w (1 - s) over the first k scores,
+    with weights w. A bin of weight W whose sum of w s is S has the entropy W h(S / W),
+    where h is the binary entropy. With e(x) = -x log x that is e(S) + e(W - S) - e(W).
     """
     by_class = sums[:, end] - sums[:, start].reshape(2, -1)
+    # Differences of sums may be negative by rounding.
     events, non_events = np.maximum(by_class, 0)
     return entr(events) + entr(non_events) - entr(events + non_events)
 
@@ -173,7 +181,7 @@ def _cells(table, n_cells):
     In that coordinate bins of equal width lose the same everywhere, so that rare scores
     near 0 and 1 are kept apart.
     """
-    n_half = max(n_cells // 2, 1)
+    n_half = max(n_cells // 2, 1)  # cells of either kind
     if len(table.scores) <= n_cells:
         return np.arange(len(table.scores) + 1)
     equal_mass = equal_mass_below(table, n_half, np.arange(n_half + 1))
@@ -211,16 +219,19 @@ def _with_one_bin_more(least, cells, sums):
     n_cells = len(cells) - 1
     minimum = np.zeros(n_cells + 1)
     last_cut = np.zeros(n_cells + 1, dtype=np.intp)
+    # A level has all odd multiples of its step, a power of 2 that is halved each time.
     step = 1 << n_cells.bit_length()
     while step > 1:
         step //= 2
-        # The i of a level, and between which j each is sought.
+        # The i of a level, and between which j each is sought: those of its neighbours
+        # i - step and i + step, which are known from earlier levels.
         i = np.arange(step, n_cells + 1, 2 * step)
         low = last_cut[i - step]
         has_next = i + step <= n_cells
         next_cut = last_cut[np.minimum(i + step, n_cells)]
         high = np.where(has_next, next_cut, n_cells)
-        # The values of all these pairs in one array, i after i.
+        # The values of all pairs (i, j) in one array: first all j of the first i, from
+        # its `low` on, then those of the second. Those of an i begin at its `starts`.
         lengths = np.minimum(high, i) - low + 1
         starts = np.cumsum(lengths) - lengths
         j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)

@@ -73,10 +73,11 @@ class MinimumMass(BaseBinning):
         mass = np.bincount(bins, weights=sample_weight, minlength=len(edges) - 1)
         # indices of the upper edges of the merged bins
         ends = []
-        held = 0.0
+        held = 0.0  # weight since the last of these edges
         for j, weight in enumerate(mass):
             held += weight
             if held >= self.min_weight * (1 - WEIGHT_TOLERANCE):
                 ends.append(j + 1)
                 held = 0.0
+        # The last merged bin goes on to the outer edge, with what is left over.
         return np.concatenate((edges[:1], edges[ends[:-1]], edges[-1:]))

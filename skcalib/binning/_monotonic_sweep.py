@@ -11,8 +11,8 @@ from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above
 from skcalib.binning._equal_mass import EqualMass
 from skcalib.binning._equal_width import EqualWidth
 
-# Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay
-# in the cache.
+# Several numbers of bins are tried in one go, with about this many cuts together: few
+# enough for their arrays to stay in the processor's cache.
 _BLOCK_CUTS = 1 << 16
 
 
@@ -77,7 +77,8 @@ class MonotonicSweep(BaseBinning):
         n_bins, cuts = sweep(table, below)
         if below is equal_width_below:
             return np.linspace(0, 1, n_bins + 1)
-        return edges_above(table.scores, cuts[1:-1] - 1)
+        last_of_bin = cuts[1:-1] - 1
+        return edges_above(table.scores, last_of_bin)
 
 
 def cuts_of(base):
@@ -118,7 +119,8 @@ def equal_mass_below(table, n_bins, cut):
     weight_up_to = table.weight
     total = weight_up_to[-1]
     if table.is_count:
-        # cut * total / n_bins, rounded up: counts reach it where they reach this
+        # cut * total / n_bins, rounded up (as minus the floor of minus it): a count is
+        # at least a number where it is at least that number rounded up.
         reached = -(-cut * int(total) // n_bins)
     else:
         reached = cut * (total * (1 - WEIGHT_TOLERANCE)) / n_bins
@@ -138,8 +140,11 @@ def equal_width_below(table, n_bins, cut):
 
 
 def finest_cuts(table, below):
-    """Return the cuts (numbers of distinct scores below each) if no partition stops a
-    sweep: of as many bins as distinct scores. By mass that is one bin for each score.
+    """Return the cuts of as many bins as distinct scores, at which a sweep ends if the
+    frequencies rise for every number of bins.
+
+    Cuts are numbers of distinct scores below each. By mass (`below` is
+    `equal_mass_below`) there is one bin for each score.
     """
     n_scores = len(table.scores)
     cuts = np.arange(n_scores + 1)
@@ -169,7 +174,8 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.nda
         below it. Equal cuts are empty bins.
     """
     limit = len(table.scores)
-    # Averages of rising frequencies rise, for every B. The first scores mostly tell.
+    # If the frequencies of single scores rise, so do those of bins, for every B. Where
+    # they do not, the first scores mostly tell: they are looked at first.
     if _rises(table, slice(_BLOCK_CUTS)) and _rises(table, slice(None)):
         return limit, finest_cuts(table, below)
 
@@ -182,15 +188,18 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.nda
         range(limit), n_negatives, key=lambda k: table.weight[k] - table.positives[k]
     )
     last = all_negatives_at - 1
-    # Their places as shares of the mass, or of the width.
+    # From `first` to `last` as shares of the mass, or of the width: only cuts between
+    # `low` and `high` matter.
     if below is equal_mass_below:
         low, high = table.weight[[first, last + 1]] / table.weight[-1]
     else:
         low, high = table.scores[[first, last]].astype(float)
 
-    # Numbers of bins are tried in blocks, the larger the fewer cuts they have there.
+    # Numbers of bins are tried in blocks: as many at once as are tried already, but not
+    # so many that their cuts between `low` and `high` (and a few on either side) are
+    # more than _BLOCK_CUTS.
     start = 2
-    falling = None
+    falling = None  # the first number of bins for which a frequency falls
     while start <= limit and falling is None:
         cuts_of_start = int(start * (high - low) + 5)
         size = min(start, max(1, _BLOCK_CUTS // cuts_of_start))

@@ -58,6 +58,7 @@ class GlmCurve:
     transform: str
     intercept: float
     slope: float
+    # Tells `CalibrationModel` to pass 1 - s as well, with all its digits.
     accepts_complement: ClassVar[bool] = True
 
     def __post_init__(self):
@@ -75,8 +76,7 @@ class GlmCurve:
             complement = 1 - scores
         else:
             complement = np.asarray(complement, dtype=np.float64)
-        # Slope times transformed score; xlogy makes a slope of zero a zero at the ends
-        # too.
+        # slope * log(score); `xlogy` makes it 0 for a slope of 0 also at a score of 0.
         log_score = xlogy(self.slope, scores)
         log_complement = xlogy(self.slope, complement)
         if self.transform == "log":
@@ -88,10 +88,10 @@ class GlmCurve:
         # The inverse of the link.
         if self.link == "logit":
             return expit(predictor)
-        predictor = np.minimum(predictor, 0)
+        predictor = np.minimum(predictor, 0)  # the logarithm of a probability
         if self.link == "log":
             return np.exp(predictor)
-        return np.abs(np.expm1(predictor))
+        return np.abs(np.expm1(predictor))  # 1 - exp(predictor), never -0.0
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,9 @@ def fit_score_distribution(
     [2.8, 0.05]
     """
     dtype = as_array(scores)[0].dtype
-    scores, _, _ = check_score_column(scores, None, None, labels_name="y")
+    scores, _, _ = check_score_column(
+        scores, labels=None, sample_weight=None, labels_name="y"
+    )
     if resolution is None:
         if dtype.kind != "f":
             dtype = np.float64
@@ -169,15 +171,18 @@ def fit_score_distribution(
         ends.
         """
         a, b = np.exp(log_parameters)
+        # (a - 1) log s + (b - 1) log(1 - s) - log B(a, b), for the inner scores.
         inner_term = (
             (a - 1) * log_score
             + (b - 1) * log_complement
             - (1 - share_at_zero - share_at_one) * betaln(a, b)
         )
+        # Log-probabilities of the censored scores; 1 - S is Beta(b, a).
         lower_tail = share_at_zero * _log_lower_tail(a, b, resolution)
         upper_tail = share_at_one * _log_lower_tail(b, a, resolution)
         return -(inner_term + (lower_tail + upper_tail))
 
+    # Over (log a, log b), which have no bounds.
     options = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 2000, "maxfev": 4000}
     start = np.log(_moment_start(scores))
     found = minimize(loss, start, method="Nelder-Mead", options=options)
@@ -239,14 +244,18 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     >>> round(fits.curve.intercept, 1), round(fits.curve.slope, 1)
     (-0.3, 1.5)
     """
-    checked, _, _ = check_score_column(scores, None, None, labels_name="y")
+    checked, _, _ = check_score_column(
+        scores, labels=None, sample_weight=None, labels_name="y"
+    )
     scores = clip_probability(checked)
     y = np.asarray(y)
     if y.shape != scores.shape:
         raise ValueError(
             f"y must have shape {scores.shape}, one label a score, found {y.shape}."
         )
-    _, codes = encode_labels(y, 1, None, name="y", classes_name="labels")
+    _, codes = encode_labels(
+        y, n_columns=1, classes=None, name="y", classes_name="labels"
+    )
     if codes.min() == codes.max():
         raise ValueError("y has one label only: a calibration curve needs both.")
     if scores.min() == scores.max():
@@ -291,9 +300,15 @@ def _fit_candidate(scores, labels, link, transform, free):
     # Predictor = parameters @ basis (n_parameters, n), with weights that are not
     # negative, so that a bound on the parameters bounds the predictor.
     if free == "b0_b1":
+        # The line through both parameters. At the value 0 it is the intercept, (high *
+        # first - low * second) / (high - low), and its slope is (second - first) /
+        # (high - low).
         basis = np.stack((high - values, values - low)) / (high - low)
         to_coefficients = np.array([[high, -low], [-1, 1]]) / (high - low)
     else:
+        # The line through 0 at the value 0; the parameter is the predictor at the end
+        # that is farther from 0. The weights are not negative where a bound is needed:
+        # logarithms of probabilities have one sign.
         end = high
         if abs(low) > abs(high):
             end = low
@@ -305,7 +320,7 @@ def _fit_candidate(scores, labels, link, transform, free):
         upper = None
     found = minimize(
         _negative_log_likelihood,
-        np.full(len(basis), -1.0),
+        np.full(len(basis), -1.0),  # a start within all bounds
         (basis, labels, link),
         method="L-BFGS-B",
         jac=True,
@@ -347,13 +362,14 @@ def _negative_log_likelihood(parameters, basis, labels, link):
     predictor = parameters @ basis
     if link == "logit":
         loss = np.logaddexp(0, predictor) - labels * predictor
-        slope = expit(predictor) - labels
+        slope = expit(predictor) - labels  # derivative of the loss of each row
         return loss.mean(), basis @ slope / len(labels)
     # Whether the label is the one whose log-probability is the predictor; the other
     # label has the probability 1 - exp(predictor).
     is_predicted = labels
     if link == "logflip":
         is_predicted = ~labels
+    # Kept below 0, where the other label would have probability 0.
     predictor = np.minimum(predictor, -(2.0**-52))
     other_probability = -np.expm1(predictor)
     loss = -np.where(is_predicted, predictor, np.log(other_probability))
@@ -372,9 +388,10 @@ def _log_lower_tail(a, b, x):
 
 def _moment_start(scores):
     """Return the parameters (a, b) of the Beta distribution with the scores' mean and
-    variance, kept away from 0.
+    variance, as a start of the search; bounds keep both away from 0.
     """
     mean = np.clip(scores.mean(), 1e-3, 1 - 1e-3)
     variance = max(scores.var(), 1e-12)
+    # The variance of Beta(a, b) is mean (1 - mean) / (a + b + 1).
     total = max(mean * (1 - mean) / variance - 1, 0.05)  # a + b
     return np.array([mean * total, (1 - mean) * total])

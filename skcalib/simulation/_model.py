@@ -16,7 +16,8 @@ from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
-# Tasks of a parallel run: enough for an even load and for progress to be seen.
+# Number of batches into which the data sets of a parallel run are divided: enough for
+# an even load and for progress to be seen.
 _BATCHES = 64
 
 
@@ -170,8 +171,10 @@ class CalibrationModel:
             return supremum(self._law, self._gap, breakpoints)
 
         def power_of_gap(scores, complement):
+            """Return |s - T(s)|^p of each score (m,), with its complement 1 - s."""
             return self._gap(scores, complement) ** norm
 
+        # An error below 1e-10 need not be told from 0.
         power = expectation(self._law, power_of_gap, breakpoints, floor=1e-10**norm)
         return power ** (1 / norm)
 
@@ -244,7 +247,7 @@ class CalibrationModel:
         check_int(n_simulations, "n_simulations")
         metrics = _by_name(metric)
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
-        size = -(-n_simulations // _BATCHES)
+        size = -(-n_simulations // _BATCHES)  # data sets of a batch, rounded up
         batches = []
         for start in range(0, n_simulations, size):
             batches.append(seeds[start : start + size])
@@ -259,7 +262,7 @@ class CalibrationModel:
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
         if isinstance(metric, Mapping):
             return values
-        return values[None]
+        return values[None]  # the name of a single metric
 
     @overload
     def estimator_bias(
@@ -457,7 +460,7 @@ class CalibrationModel:
             rates[name] = float(np.mean(values[name] > critical))
         if isinstance(metric, Mapping):
             return rates
-        return rates[None]
+        return rates[None]  # the name of a single metric
 
     def _sample(self, n, rng):
         """Return n scores and boolean labels (n,), drawn by a
@@ -504,6 +507,7 @@ class CalibrationModel:
                 "calibration_curve must return one probability a score, found shape"
                 f" {probability.shape} for {scores.shape}."
             )
+        # Rounding may take a curve just beyond 0 or 1.
         valid = (probability >= -1e-12) & (probability <= 1 + 1e-12)
         if not valid.all():
             row = np.flatnonzero(~valid)[0]

@@ -14,19 +14,21 @@ from scipy.special import (
     roots_jacobi,
 )
 
-_REACH = 40.0  # quantile levels from expit(-40) = 4e-18 to 1 - 4e-18
+# The integral over quantile levels q runs over their log-odds from -40 to 40, that is
+# from q = 4e-18 to 1 - 4e-18.
+_REACH = 40.0
 _MAX_HALVINGS = 60  # of a panel of the quadrature
 _MAX_PANELS = 200_000
 _N_NODES = 11  # of each panel
 
 
 class ScoreLaw:
-    """A score distribution with both the score and its complement 1 - s to full
-    relative precision.
+    """A score distribution whose quantiles and draws come with their complements 1 - s.
 
     Half the mass of Beta(2, 0.04) lies so close to 1 that 1 - s, taken from s, has no
-    correct digit. A Beta distribution is therefore mirrored; of any other, the
-    complement is the difference.
+    correct digit. For Beta(a, b) the complement is therefore computed as a variable of
+    its own, which is Beta(b, a), to full relative precision; for any other distribution
+    it is the difference.
 
     Parameters
     ----------
@@ -36,13 +38,16 @@ class ScoreLaw:
 
     def __init__(self, distribution):
         self.distribution = distribution
+        # (a, b) of a Beta distribution on [0, 1], else None.
         self._beta = _beta_parameters(distribution)
+        # (scores, probabilities) of a discrete distribution, else None.
         self.atoms = _atoms(distribution)
 
     def quantiles(self, level_logit):
         """Return scores (m,) and complements 1 - s (m,) at quantile levels given by
-        their log-odds (m,), each to full relative precision.
+        their log-odds (m,).
         """
+        # The level q and 1 - q, each with all its digits.
         below = expit(level_logit)
         above = expit(-level_logit)
         is_lower = level_logit < 0
@@ -65,8 +70,8 @@ class ScoreLaw:
         return exact_score, exact_complement
 
     def level_logits(self, scores):
-        """Return the log-odds (m,) of the quantile levels of scores (m,), within the
-        reach of the quadrature.
+        """Return the log-odds (m,) of the quantile levels of scores (m,), clipped to
+        [-40, 40], between which integrals are computed.
         """
         with np.errstate(divide="ignore"):
             log_below = np.log(self.distribution.cdf(scores))
@@ -79,8 +84,8 @@ class ScoreLaw:
             drawn = self.distribution.rvs(size=n, random_state=rng)
             score = np.asarray(drawn, dtype=np.float64)
             return score, 1 - score
-        # X / (X + Y) of two gamma variates. Gamma(a) is Gamma(a + 1) U^(1/a): on the
-        # log scale nothing underflows.
+        # X / (X + Y) of two gamma variates is Beta(a, b), and its log-odds are log X -
+        # log Y. On the log scale nothing underflows.
         a, b = self._beta
         log_odds = _log_gamma_variates(a, n, rng) - _log_gamma_variates(b, n, rng)
         score = expit(log_odds)
@@ -105,7 +110,8 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
     if law.atoms is not None:
         scores, probabilities = law.atoms
         return float(probabilities @ function(scores, 1 - scores))
-    # The integral is over the log-odds x of the quantile level, in panels.
+    # The integral is over the log-odds x of the quantile level, in 80 panels of width 1
+    # to begin with. A jump is put on an edge, so that no panel holds it.
     edges = np.linspace(-_REACH, _REACH, 81)
     if breakpoints is not None:
         jumps = law.level_logits(np.asarray(breakpoints))
@@ -136,6 +142,8 @@ def supremum(law, function, breakpoints=None):
     just_above = np.nextafter(jumps, 2)
     sides = np.clip(np.concatenate((just_below, jumps, just_above)), low, high)
     highest = function(sides, 1 - sides).max()
+    # Log-odds of the ends. Beyond 700 `expit` would round the score to 0, or come close
+    # to the smallest float.
     left, right = np.clip(logit(ends), -700, 700)
     grid = np.linspace(left, right, 20_001)
     for _ in range(12):
@@ -143,7 +151,7 @@ def supremum(law, function, breakpoints=None):
         highest = max(highest, values.max())
         # 21 points around each of the 8 highest, up to their neighbours
         top = grid[np.argsort(values)[-8:]]
-        step = 0.0
+        step = 0.0  # of a grid that is a single point
         if len(grid) > 1:
             step = (grid[1:] - grid[:-1]).max()
         around_top = top[:, None] + np.linspace(-step, step, 21)
@@ -162,14 +170,16 @@ def _adaptive_integral(function, edges, floor):
     """
     low = edges[:-1]
     high = edges[1:]
-    panel = _panels(function, low, high)
-    done = 0.0
+    panel = _panels(function, low, high)  # integrals of the panels left
+    done = 0.0  # sum of those that are accurate enough
     for _ in range(_MAX_HALVINGS):
         middle = (low + high) / 2
         left = _panels(function, low, middle)
         right = _panels(function, middle, high)
         halves = left + right
-        # of a panel
+        # Of a panel: the allowed error of the whole is shared among 1,000 panels, or as
+        # many as there are at the start; an error by rounding alone is no reason to go
+        # on.
         tolerance = (1e-10 * (done + halves.sum()) + floor) / max(1000, len(edges))
         tolerance = np.maximum(tolerance, 1e-14 * np.abs(halves))
         is_rough = np.abs(halves - panel) > tolerance
