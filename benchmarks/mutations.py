@@ -200,13 +200,13 @@ MUTATIONS = [
         "verdicts",
     ),
     (
-        "displays/_frames.py",
+        "displays/_finish.py",
         '"loc": "best", "title": title',
         '"loc": "center", "title": title',
         "displays look_book",
     ),
     (
-        "displays/_frames.py",
+        "displays/_finish.py",
         "0.75 * frame.width, size)",
         "7.5 * frame.width, size)",
         "displays look_book",
@@ -388,7 +388,7 @@ MUTATIONS = [
         "small_rules",
     ),
     (
-        "evaluation/_compare.py",
+        "evaluation/_paired_differences.py",
         "(n_units - 1) * (without.mean() - without)",
         "n_units * (without.mean() - without)",
         "small_rules",
@@ -460,7 +460,7 @@ MUTATIONS = [
         "segments",
     ),
     (
-        "evaluation/_compare.py",
+        "evaluation/_paired_differences.py",
         "stdtrit(degrees, (1 + level) / 2) * error",
         "stdtrit(degrees, level) * error",
         "compare interval decisions",

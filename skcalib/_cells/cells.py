@@ -13,8 +13,8 @@ from skcalib._rows.sorting import DistinctScores
 
 # A variance of scores, or of labels, below it is 0 but for rounding.
 _ONE_SCORE = 1e-12
-# At most this many cells are kept unless more are asked for: draws of their events then
-# fit the cache.
+# Where neighbours are pooled, at most this many cells remain: draws of their events
+# then fit the cache.
 _MOST_CONDENSED = 1 << 12
 
 

@@ -278,7 +278,7 @@ class BinnedTask:
     is_multilabel = False
 
     def __init__(self, bins):
-        self.bins = bins
+        self.bins = bins  # a `BinStatistics` that holds rows
 
     def statistics(self, binning=None, *, moments=2):
         """Return the sums; `check_rows_or_bins` has made sure that no other strategy
@@ -421,6 +421,7 @@ def counted_rows(data, weight_type, *, warns=True):
                 " scale weights that count."
             )
         return data
+    # The factor f for which sum f w is the number of rows, (sum w)^2 / sum w^2.
     if not is_binned:
         factor = weight.sum() / (weight @ weight)
         return data._replace(sample_weight=factor * weight)

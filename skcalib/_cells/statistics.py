@@ -351,10 +351,14 @@ class BinStatistics(CellSums):
         )
 
     def _interval_of_clusters(self, options):
-        """Return the limits of as many independent rows as the samples are worth."""
-        effect = self._design.effect(
-            check_confidence_level(options["confidence_level"])
-        )
+        """Return the limits (n_bins,) of as many independent rows as the samples are
+        worth; NaN where too few clusters fill the bin. `options` are those of
+        `binomial_interval`.
+        """
+        # How many samples are worth one independent row. It depends on the level,
+        # because it contains the ratio of Student's quantile to the normal one.
+        level = check_confidence_level(options["confidence_level"])
+        effect = self._design.effect(level)
         limits = binomial_interval(
             self.weighted_label / effect, self.weight / effect, **options
         )
@@ -389,8 +393,8 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         weight = taken(sample_weight, rows)
-        # Each way adds the same sums. Runs take a third of the time of cells, with one
-        # distinct score a fifth.
+        # Each of the three functions adds the same sums. Where rows are in order,
+        # `_add_runs` takes a third of the time of `_add`.
         if is_ordered:
             _add_runs(sums, block, labels[rows], edges, weight, moments)
         elif weight is None and _most_are_lowest(block, edges):
@@ -418,8 +422,9 @@ def set_clusters(statistics, scores, labels, sample_weight, cluster, *, importan
     Parameters
     ----------
     statistics : BinStatistics
-        The sums of the samples, made by the library. It is frozen, and its constructor
-        takes sums alone: hence this way to say more.
+        The sums of the samples, made by the library. The object is frozen and its
+        constructor takes sums alone, so that the effect of the clusters is set as an
+        attribute.
     scores, labels : ndarray of shape (n,)
         The samples.
     sample_weight : ndarray of shape (n,) or None
@@ -612,6 +617,8 @@ def _check_consistency(statistics):
 
     Each condition holds for one row in its bin, and so for sums over rows.
     """
+    # The sums in each bin of w, w s, w y, w s^2, w s y and w^2: w is the weight of a
+    # row, s its score and y its label.
     count = statistics.count
     w = statistics.weight
     ws = statistics.weighted_score
@@ -623,6 +630,7 @@ def _check_consistency(statistics):
     high = statistics.edges[1:]
     slack = _ROUNDING * w
 
+    # Whether sums lie between two limits, but for rounding; all (n_bins,).
     def within(sums, lowest, highest):
         return (lowest - slack <= sums) & (sums <= highest + slack)
 
@@ -633,7 +641,8 @@ def _check_consistency(statistics):
     # The scores of the events, and those of the other rows, lie in the bin as well.
     scores_of_events = within(wsy, low * wy, high * wy)
     scores_of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
-    # n weights of sum w have squares of sum w^2 / n, if they are equal, to w^2.
+    # The squares of n weights that add up to w have a sum from w^2 / n, if they are
+    # equal, to w^2, if one row has all of the weight.
     at_least_equal = w**2 <= ww * count * (1 + _ROUNDING)
     at_most_one = ww <= w**2 * (1 + _ROUNDING)
     conditions = {

@@ -230,6 +230,7 @@ class LoessPower(ErrorPower):
 
     def __init__(self, cells):
         super().__init__(cells)
+        # the matrix (m, m) by which frequencies (..., m) are multiplied
         self.smoother = loess_weights(self.scores, self.weight).T
 
     def curve(self, frequency):

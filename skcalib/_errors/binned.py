@@ -202,6 +202,9 @@ class DebiasedPower(PluginPower):
 
     def __init__(self, cells, *, norm):
         super().__init__(cells, norm=norm)
+        # Of each bin, (m,): the number of its rows, and its share of the weight. A bin
+        # with fewer than two rows has the share 0, and the number 2 in place of one
+        # that would divide by 0.
         has_two_rows = cells.weight >= 2
         self.n_rows = np.where(has_two_rows, cells.weight, 2)
         self.usable_share = np.where(has_two_rows, self.share, 0)
@@ -236,7 +239,7 @@ class UnbiasedPower(DebiasedPower):
 
     def __init__(self, cells, *, norm):
         super().__init__(cells, norm=norm)
-        self.score_variance = cells.score_variance
+        self.score_variance = cells.score_variance  # within each bin, (m,)
 
     @property
     def observed(self):
@@ -335,7 +338,7 @@ def _gap_table(scores, weight, norm):
         total = np.add.reduceat(weight, starts)
         scores = np.add.reduceat(weight * scores, starts) / total
         weight = total
-    # all frequencies that a small bin can have
+    # all frequencies that a bin of up to 512 rows can have, 513 of a larger one
     n_trials = max(1, round(weight.sum()))
     grid = np.linspace(0, 1, min(n_trials, _POINTS) + 1)
     gaps = np.abs(scores - grid[:, None])  # (n_frequencies, n_scores)

@@ -384,7 +384,7 @@ def error_root(power, norm):
 
 
 class ClassPowers(NamedTuple):
-    """How the powers of the binary problems of an error are one number.
+    """How the powers of the binary problems of an error are combined into one number.
 
     Parameters
     ----------

@@ -87,13 +87,16 @@ class KdePower(ErrorPower):
         low = float(self.scores.min())
         high = float(self.scores.max())
         self.mean = self.share @ self.scores
+        # Whether all scores are equal: the error is then that of one bin, and there is
+        # no grid.
         self.one_score = low == high
         if self.one_score:
             return
         if bandwidth is None:
-            # the normal reference rule
+            # the normal reference rule, 1.06 standard deviations times n^(-1/5)
             deviation = np.sqrt(self.share @ (self.scores - self.mean) ** 2)
             bandwidth = 1.06 * deviation * n_rows ** (-1 / 5)
+        # the `ScoreGrid`, and the factor of each cosine coefficient on it, (points,)
         self.grid, self.kernel = _grid_and_kernel(bandwidth, low, high, *grid)
 
     @property
@@ -171,7 +174,8 @@ def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
     factor : ndarray of shape (points,)
         The kernel's characteristic function at the frequencies of the series.
     """
-    # The triweight density 35/32 (1 - u^2)^3 on [-1, 1] has the variance 1/9.
+    # The triweight density 35/32 (1 - u^2)^3 on [-1, 1] has the variance 1/9, so that
+    # it reaches 3 standard deviations. At least 8 cells of the finest grid are kept.
     half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)
     power_of_two = 2 ** np.ceil(np.log2(cells_per_width / half_width))
     fineness = int(np.clip(power_of_two, coarsest, _FINEST_GRID))

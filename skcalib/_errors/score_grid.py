@@ -44,7 +44,9 @@ class ScoreGrid(NamedTuple):
         first = max(int(low * fineness) - reach, 0)
         last = min(int(high * fineness) + 1 + reach, fineness)
         n_cells = min(next_fast_len(last - first, real=True), fineness)
-        return cls(fineness, min(first, fineness - n_cells), n_cells)
+        # The rounded up length may need an earlier start to end at 1.
+        first = min(first, fineness - n_cells)
+        return cls(fineness, first, n_cells)
 
     @property
     def points(self):

@@ -26,7 +26,7 @@ _CELLS_PER_WIDTH = 32
 _COARSEST_GRID, _FINEST_GRID = 1 << 11, 1 << 16
 _STEP = 1e-3  # relative step of a numerical derivative
 # The same for draws: the variance of a Gaussian is then right within .5 %.
-_DRAWS_CELLS_PER_WIDTH, _DRAWS_COARSEST, _DRAWS_FINEST = 8, 1 << 7, 1 << 14
+_DRAWS_CELLS_PER_WIDTH, _DRAWS_COARSEST, _DRAWS_FINEST = 8, 1 << 7, 1 << 11
 _STEPS = 14  # bisections of the smooth error of each draw
 
 
@@ -62,7 +62,7 @@ class SmoothPower(ErrorPower):
 
     def __init__(self, cells, *, width=None):
         super().__init__(cells)
-        self.width = width
+        self.width = width  # the sigma, or None for that at which smECE_sigma = sigma
 
     @property
     def observed(self):
@@ -112,7 +112,7 @@ class SmoothPower(ErrorPower):
         if self.width is not None:
             wanted = _DRAWS_CELLS_PER_WIDTH / self.width
         power_of_two = 2 ** np.ceil(np.log2(wanted))
-        n_cells = int(np.clip(power_of_two, _DRAWS_COARSEST, _DRAWS_FINEST // 8))
+        n_cells = int(np.clip(power_of_two, _DRAWS_COARSEST, _DRAWS_FINEST))
         return rounding(self.share, self.scores, ScoreGrid(n_cells, 0, n_cells))
 
 

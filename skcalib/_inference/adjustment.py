@@ -27,8 +27,9 @@ def holm(pvalues):
 
 
 def adjusted_pvalues(pvalues, distributions):
-    """Return p-values of independent groups, adjusted by the step-down rule for the
-    least of them.
+    """Return p-values of independent groups, adjusted for their number: each is the
+    probability that any group with no smaller p-value has one as small, made at least
+    the one before (Westfall and Wolfinger 1997).
 
     Parameters
     ----------
@@ -53,8 +54,11 @@ def adjusted_pvalues(pvalues, distributions):
             up_to_rank = slice(rank + 1)
             as_small = _probability(distributions[group], ordered[up_to_rank])
             log_none[up_to_rank] += np.log1p(-as_small)
+    # 1 - exp(log) is the probability that one of them has.
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(-np.expm1(log_none))
+    # A discrete p-value is often reached more rarely than its size says: adjusting
+    # must not make it smaller.
     return np.maximum(adjusted, pvalues)
 
 
@@ -68,6 +72,7 @@ def _probability(distribution, pvalues):
     if distribution is None:
         return np.minimum(pvalues, 1.0)
     possible, cumulative = distribution
+    # how many of the possible p-values are at most as large
     n_at_most = np.searchsorted(possible, pvalues * (1 + _TOLERANCE), side="right")
     return np.append(0.0, cumulative)[n_at_most]
 

@@ -110,13 +110,13 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
 def rows_bias_test(
     scores, labels, confidence_level, weight=None, *, importance=False, cluster=None
 ):
-    """Test a bias as `bias_test` does, with as many rows as weights and clusters are
-    worth, and invert the test.
+    """Test a bias as `bias_test` does, for importance weights and for rows in clusters.
 
-    All weights are divided by one factor, by which the variance of the weighted number
-    of events is right. With importance weights w it is sum w^2 v / sum w v,
-    v = s (1 - s), so that the variance under calibration is the sum of w^2 v. With
-    clusters it is the design effect of the residuals.
+    `bias_test` takes weights for numbers of independent rows. All weights are therefore
+    divided by one factor, so that it has the right variance of the number of events.
+    With importance weights w the factor is sum w^2 v / sum w v, v = s (1 - s), because
+    the variance under calibration is the sum of w^2 v. With clusters it is the design
+    effect of the residuals, or that of the weights if it is larger.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def rows_bias_test(
         Named tuple (pvalue, low, high, bias_pvalue). The limits are NaN, and the
         p-values 1, where there are too few clusters or rows.
     reason : str
-        Why they are; empty where they are not.
+        Why there are no limits; empty where there are.
     """
     scores = as_numbers(scores, "scores")
     weight = weights_or_ones(weight, len(scores))
@@ -146,15 +146,18 @@ def rows_bias_test(
     residual = residual - weight @ residual / total
     calibrated_variance = scores * (1 - scores)
     residual_variance = weight @ residual**2 / total
-    no_limits = BiasTest(1.0, np.nan, np.nan, 1.0)
+    no_limits = BiasTest(pvalue=1.0, low=np.nan, high=np.nan, bias_pvalue=1.0)
     if cluster is not None:
         code = np.unique(cluster, return_inverse=True)[1]
         influence = Influence(residual, weight, importance, code)
+        # The effect depends on the level, because it contains the ratio of Student's
+        # quantile to the normal one.
         effect, reason = influence.design_effect(confidence_level)
         if np.all(labels == labels[0]):
             reason = ONE_CLASS_IN_CLUSTERS
         if reason:
             return no_limits, reason
+        # Clusters are never worth more than independent rows of these weights.
         effect = max(effect, _weight_effect(weight, calibrated_variance, importance))
     else:
         # The weight of a row in a variance: w copies, or one row that counts w times.
@@ -185,6 +188,7 @@ def _weight_effect(weight, variance, importance):
     if not importance:
         return 1.0
     if not variance.any():
+        # All scores are 0 or 1: each row then counts alike.
         variance = np.ones(len(weight))
     return float(weight**2 @ variance / (weight @ variance))
 
@@ -206,8 +210,8 @@ def _residual_variance(squares, residual_square, variance, weight):
     Returns
     -------
     residual_variance : float
-        Its ratio to the weighted mean of s (1 - s) is the ratio of the sums of
-        residual squares and of s (1 - s) over `squares`.
+        The weighted mean of s (1 - s), times the ratio of two sums over the rows with
+        the weights `squares`: of residual squares, and of s (1 - s).
     """
     expected = squares @ variance
     if expected == 0:
@@ -217,10 +221,11 @@ def _residual_variance(squares, residual_square, variance, weight):
 
 
 def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=False):
-    """Test the bias of the rows of `BinStatistics`, of which `scores` and `weight` are
-    a few points in each bin.
+    """Test the bias of the rows of `BinStatistics`, as `bias_test` does.
 
-    With importance weights each bin has its own sum of squared weights.
+    `scores` and `weight` (m,) are points that stand for the rows, up to two in each bin
+    (`Cells.two_points`). With importance weights the squared weights are known by bin,
+    not by row: the rows of a bin count as equal.
     """
     events = statistics.weighted_label.sum()
     if not importance:
@@ -240,8 +245,8 @@ def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=F
     residual_square = (
         statistics.residual_square[is_filled] - 2 * mean * excess + mean**2 * total
     )
-    # All weights are divided by one factor, with which the variance of the number of
-    # events is right.
+    # All weights are divided by one factor, as in `rows_bias_test`, so that the
+    # variance of the number of events is right.
     squared_weight = weight_of_row * total
     effect = 1.0
     if calibrated_variance.any():
@@ -321,7 +326,8 @@ def _estimated_shift(z, weight, events):
     were observed: sum w expit(z + delta) = events, between 0 and the sum of w.
     """
     # The log-odds of the mean frequency less the largest and the smallest log-odds: all
-    # shifted probabilities lie below it, or all above.
+    # shifted probabilities lie below it, or all above. The margins of 1e-9 keep the
+    # signs of both ends apart where all log-odds are equal.
     log_odds_of_mean = np.log(events) - np.log(weight.sum() - events)
     return brentq(
         lambda delta: weight @ expit(z + delta) - events,
@@ -385,7 +391,9 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
     """
     tail = (1 - confidence_level) / 2
     total = weight.sum()
-    # Where all rows but one have an event, or all, the test is that of the non-events.
+    # Exact formulas exist for no event and for one (`_no_event`, `_Tails`). Where all
+    # rows or all but one have an event, these are used for the non-events, whose bias
+    # has the opposite sign.
     has_one_non_event = total - events == 1 < events
     if has_one_non_event or events >= total * (1 - _ROUNDING):
         mirrored = _shift_tests(
@@ -396,11 +404,13 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
         pvalue, low, high = _no_event(z, weight, tail)
         # Labels without events show no spread: the longer interval is unlimited, and
         # `bias_test` takes the limits for equal scores in its place.
-        return BiasTest(pvalue, low, high, pvalue), BiasTest(pvalue, -1.0, 1.0, 1.0)
+        unlimited = BiasTest(pvalue, low=-1.0, high=1.0, bias_pvalue=1.0)
+        return BiasTest(pvalue, low, high, bias_pvalue=pvalue), unlimited
     # The limits of the shift are those at which the observed number k of events is in a
     # tail: P(S >= k) = tail at the lower one, P(S <= k) = tail at the upper one. Both
     # are sought as distances from the estimated shift.
     tails = _Tails(z, weight, events)
+    # where the search begins: two standard errors of the shift, at most 4
     step = min(2 / np.sqrt(tails.variance), 4.0)
     below = _root(tails.upper, tail, step)
     above = _root(lambda tau: tails.lower(-tau), tail, step)
@@ -478,22 +488,25 @@ class _Tails:
     def __init__(self, z, weight, events):
         self.centre = _estimated_shift(z, weight, events)
         q = expit(z + self.centre)
+        # At `centre`, (m,): the probabilities q, log q and log(1 - q).
         self.q = q
         self.log_q = log_expit(z + self.centre)
         self.log_complement = log_expit(-z - self.centre)
-        self.weight = weight
-        # of S at `centre`: the variance, and a sixth of the skewness times its
-        # deviation
+        self.weight = weight  # (m,)
+        # Of S at `centre`: the variance, and its third central moment over six times
+        # the variance.
         self.variance = weight @ (q * (1 - q))
         self.skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * self.variance)
         are_counts = not (weight % 1).any() and events % 1 == 0
+        # whether one event was observed, for which the tails are products over rows
         self.is_one = events == 1 and are_counts
-        # The exact distribution of the number of events, for few rows.
+        # For few rows the exact distribution of S: log P(S = j), j = 0, ..., n. None
+        # for others.
         self.log_pmf = None
         if are_counts and weight.sum() < _FEW_ROWS:
             mass = event_count_pmf(q, weight)
-            self.events = round(events)
-            self.distance = np.arange(len(mass)) - self.events
+            self.events = round(events)  # k as an int, an index of `log_pmf`
+            self.distance = np.arange(len(mass)) - self.events  # j - k, (n + 1,)
             with np.errstate(divide="ignore"):
                 self.log_pmf = np.log(mass)
 
@@ -586,7 +599,7 @@ def _lugannani_rice(r, lattice_step, skewness, variance):
     """
     deviation = np.sqrt(variance)
     if abs(r) < _NEAR_ZERO:
-        correction = (0.5 - skewness) / deviation
+        correction = (0.5 - skewness) / deviation  # the limit of the line below
     else:
         correction = 1 / (lattice_step * deviation) - 1 / r
     normal_density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
@@ -641,7 +654,8 @@ def _event_count_tails(z, events, weight):
     if events <= total * _ROUNDING:
         log_no_event = -weight @ np.logaddexp(0, z)
         return 1.0, float(np.exp(log_no_event))
-    # Where all rows but one have an event, or all, the non-events are counted.
+    # Exact formulas exist for no event and for one. Where all rows or all but one have
+    # an event, the non-events are counted, so that both tails change places.
     has_one_non_event = total - events == 1 < events
     if has_one_non_event or events >= total * (1 - _ROUNDING):
         upper, lower = _event_count_tails(-z, round(total - events), weight)
@@ -674,7 +688,8 @@ def _no_event(z, weight, tail):
 
     pvalue = min(1.0, 2 * float(np.exp(log_no_event(0.0))))
     # The shift at which rows of equal score would have P(S = 0) = tail. The extreme
-    # scores bracket the shift of the others.
+    # scores bracket the shift of the others, with a margin of 1e-9 that keeps the signs
+    # of both ends apart where all scores are equal.
     log_odds_if_equal = np.log(np.expm1(-np.log(tail) / weight.sum()))
     delta = brentq(
         lambda delta: log_no_event(delta) - np.log(tail),

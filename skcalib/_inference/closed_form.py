@@ -18,9 +18,9 @@ _FEW, _FEWEST_IN_BIN, _FEW_IN_BINS = 5, 0.5, 2
 # Above this share of the variance of a sum, one row of importance weight makes the law
 # of the sum visibly different from its limit.
 _VISIBLE = 0.05
-# Below the first number `range_pvalue` and `maximum_pvalue` are 1 within 1e-15. From
-# there on so many terms of their alternating series, each of them at most 10, leave out
-# less than 1e-300.
+# The p-values of `range_pvalue` and `maximum_pvalue` are alternating series. Below the
+# first number they are 1 within 1e-15; from there on the sum of so many terms (the
+# second number) leaves out less than 1e-300.
 _CERTAIN, _TERMS = 0.18, 250
 
 
@@ -89,6 +89,7 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
     is_filled = bins.weight > 0
     is_random = is_filled & (variance > 0)
     is_certain = is_filled & ~is_random
+    # Bins whose scores are all 0 or all 1 can have one number of events only.
     if np.any(excess[is_certain] != 0):
         return np.inf, 0.0
     expected = np.minimum(bins.weighted_score, bins.weight - bins.weighted_score)

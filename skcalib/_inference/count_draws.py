@@ -76,6 +76,9 @@ class CountDraws:
     def __init__(self, cells, n_draws, rng, uniforms=None, trials=None):
         if trials is None:
             trials = cells.weight
+        # Of the m cells: numbers of rows, whole and at least 1; the shares r by which
+        # counts vary less than binomial ones; and by which shares of that variance the
+        # observed residuals vary more.
         self.trials = np.maximum(np.rint(trials), 1)
         self.ratio = cells.score_ratio
         self.excess = cells.residual_factor - 1
@@ -83,11 +86,13 @@ class CountDraws:
         n_cells = len(self.trials)
         seed = rng.randint(np.iinfo(np.int32).max)
         sizes = block_sizes(n_draws, n_cells)
+        # The random numbers: a list of `_Block`, each of some draws of all cells. None
+        # where they are too many to be stored.
         if uniforms is not None:
             ends = np.cumsum(sizes)
             self._blocks = [_Block(block) for block in np.split(uniforms, ends[:-1])]
         else:
-            # Many numbers are drawn anew in each pass, from the seed.
+            # Numbers that are not stored are drawn anew in each pass, from the seed.
             self._seed = seed
             self._sizes = sizes
             self._blocks = None
@@ -95,6 +100,7 @@ class CountDraws:
                 self._blocks = []
                 for k, size in enumerate(sizes):
                     self._blocks.append(_Block(_uniform(seed, k, (size, n_cells))))
+        # whether all draws are stored as one block, which `joined` needs
         self.is_one_block = self._blocks is not None and len(self._blocks) == 1
 
     @classmethod
@@ -129,6 +135,8 @@ class CountDraws:
         drawn : ndarray of shape (draws, m)
             Drawn counts divided by the numbers of rows.
         """
+        # 1 - r is the share of the binomial variance that a count has. At c = 0 it is
+        # that of calibrated scores, from c = 1 on that of the observed residuals.
         factor = 1 + np.minimum(c, 1.0) * self.excess
         ratio = np.clip(1 - (1 - self.ratio) * factor, 0, 1)
         # Cells of one row, of many events, and the others each have their own law.
@@ -156,7 +164,7 @@ class CountDraws:
             for block in self._uniforms():
                 counts = counts_of(block)
                 if is_single.all():
-                    yield counts.astype(np.float64)
+                    yield counts.astype(np.float64)  # booleans: one row in each cell
                 else:
                     yield counts / self.trials
             return
@@ -219,6 +227,8 @@ class _Block:
         counts : ndarray of shape (draws, m)
             Numbers of steps below the uniform number.
         """
+        # Few steps are each compared with every draw, which is then faster than a
+        # search; see `_COMPARED`.
         if len(steps) <= _COMPARED + _SEARCH // len(self.uniform):
             uniform = _columns(self.uniform, cells)
             counts = np.zeros(uniform.shape, dtype=np.uint8)
@@ -369,7 +379,9 @@ def _cumulative_probabilities(n, rare, ratio):
     rate = np.minimum(1 - (1 - rare) * (1 - ratio), _HIGHEST_RATE)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
     odds = rate / (1 - rate)
-    # P(k) = P(k - 1) (n' - k + 1) / k times the odds, in blocks that double.
+    # P(k) = P(k - 1) (n' - k + 1) / k times the odds, in blocks of k that double, until
+    # the distribution function of each cell has reached 1. Cells without trials, and
+    # counts beyond n', have the value 1.
     k = np.arange(1, _FEWEST_STEPS)[:, None]
     probability = np.exp(trials * np.log1p(-rate))
     below = probability
@@ -615,8 +627,10 @@ class ClusterDraws:
     """
 
     def __init__(self, cells, rows, deviation, cluster, n_draws, rng):
+        # A task is one of the binary problems: a class, or a label. Arrays (n, n_tasks)
+        # hold, for each row and task, the number of the cell and the score.
         n, n_tasks = rows.cell.shape
-        self._mean_score = cells.mean_score
+        self._mean_score = cells.mean_score  # (m,)
         self._cell = rows.cell
         self._scores = rows.scores.astype(np.float64)
         n_events = self._scores.sum(axis=0)
@@ -627,6 +641,7 @@ class ClusterDraws:
                 f" about {FEW_EVENTS} the dependence of the rows within a cluster is"
                 " not known well enough, and the level is not held."
             )
+        # code of each row's cluster, from 0 on, (n,)
         self._cluster = np.unique(cluster, return_inverse=True)[1]
         weight = np.repeat(weights_or_ones(rows.sample_weight, n), n_tasks)
         cell = rows.cell.ravel()
@@ -642,9 +657,9 @@ class ClusterDraws:
         self.correlation = cluster_correlation(
             self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code
         )
-        self._copula = rows.copula
+        self._copula = rows.copula  # (n_tasks, n_tasks), or None
         self.n_draws = n_draws
-        self._sizes = block_sizes(n_draws, n * n_tasks)
+        self._sizes = block_sizes(n_draws, n * n_tasks)  # draws in each block
         self._seed = rng.randint(np.iinfo(np.int32).max)
         # The normal deviates of all blocks where they fit into memory, else None: each
         # block's are then made again from the seed.
@@ -657,7 +672,8 @@ class ClusterDraws:
 
     def __call__(self, frequency, c=0):
         """Yield blocks (draws, m) of event frequencies of the m cells, drawn for
-        hypothetical event frequencies (m,). `c` is not used: see `CountDraws`.
+        hypothetical event frequencies (m,). `c` is an argument because `CountDraws` has
+        it; it is not used.
         """
         is_exclusive = self._scores.shape[1] > 1 and self._copula is None
         threshold = ndtri(self._probabilities(frequency, is_exclusive))

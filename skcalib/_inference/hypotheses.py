@@ -28,7 +28,8 @@ from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 
-# With more classes the labels of each are drawn by themselves.
+# With more classes the labels of each are drawn by themselves. Joint draws are stored
+# for all cells, and more classes would leave few cells to each.
 _MOST_CLASSES = 30
 # The dependence between classes is drawn for up to so many counts, cells times draws.
 _MOST_COUNTS = 1 << 24
@@ -124,13 +125,13 @@ def error_hypotheses(error, data, resampling):
     else:
         draw = _count_draws(problem.cells, rows, is_dependent, resampling, deviation)
     return Hypotheses(
-        problem.cells,
-        draw,
-        problem.statistic,
-        problem.noiseless,
-        problem.observed,
-        directions,
-        resampling.progress,
+        cells=problem.cells,
+        draw=draw,
+        statistic=problem.statistic,
+        error=problem.noiseless,
+        observed=problem.observed,
+        directions=directions,
+        progress=resampling.progress,
     )
 
 
@@ -262,9 +263,10 @@ def _weight_of(data):
 def _labels_depend(error, data, classes):
     """Return whether the labels of a row are drawn together.
 
-    So are those of up to 30 classes or labels, each with its own binary problem, and
-    those of a pooled error, whose one problem has each row once for each class.
-    `classes` is the `ClassPowers` of the error.
+    So are those of up to 30 classes (`_MOST_CLASSES`) or labels, each with its own
+    binary problem, and those of a pooled error, whose one problem has each row once for
+    each class. Otherwise the problems are drawn as if they were independent. `classes`
+    is the `ClassPowers` of the error.
     """
     if data.is_multilabel:
         return 1 < classes.n_tasks <= _MOST_CLASSES
@@ -293,6 +295,8 @@ def _count_draws(cells, rows, is_dependent, resampling, deviation):
         Observed deviation, where a row may have several labels; None where the labels
         of a row exclude each other.
     """
+    # Numbers of rows that the cells are worth; None for their weights, which then count
+    # rows.
     trials = None
     if resampling.importance:
         trials = rows.effective_trials(cells)
@@ -341,7 +345,7 @@ class _TaskRows(NamedTuple):
             n_cells += len(power.weight)
         # All problems of a group have the same weights: those of its first one are
         # taken. A pooled problem has the weight of a row once for each of its
-        # `n_columns` pairs.
+        # `n_columns` pairs, of which one is taken.
         n_columns = self.tasks[0].n_columns
         weights = [task.sample_weight for task in self.tasks[:: self.n_tasks]]
         weight = None

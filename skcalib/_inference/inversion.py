@@ -280,6 +280,7 @@ class _Line:
         self.hypotheses = hypotheses
         self.direction = direction
         self.tail = tail
+        # what `Hypotheses.drawn` returned, by the c it was asked for
         self._drawn = {0.0: hypotheses.null}
 
     def lowest(self):
@@ -312,11 +313,13 @@ class _Line:
             """Return how far c is beyond the limit: tail less share of draws, which
             rises with c.
             """
-            values, sides = yield from self._draws(c, beyond is not None)
+            values, distances = yield from self._draws(c, sides=beyond is not None)
             share = _share(values <= self.hypotheses.reached)
-            # The draws must also lie on the side of the scores on which the labels lie.
+            # On the other side of the scores few draws may also lie, but for rounding,
+            # as far on the side of the observed deviation as the labels do.
             if beyond is not None:
-                share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
+                as_far = distances >= self.hypotheses.side * (1 - 1e-12)
+                share = min(share, _share(as_far))
             return -self._excess(share)
 
         if beyond is not None:
@@ -345,6 +348,7 @@ class _Line:
         """
         if abs(share - self.tail) <= _CLOSE * self.tail:
             return 0.0
+        # below 1, where the deviate would be infinite
         return ndtri(min(share, 1 - 1e-6)) - ndtri(self.tail)
 
     def _error(self, c):

@@ -22,7 +22,8 @@ class ClusterDesign(NamedTuple):
     degrees : ndarray of shape (m,)
         Degrees of freedom of that variance; infinite where it is not estimated.
     least : ndarray of shape (m,)
-        The smallest effect: dependent rows tell at most what independent ones tell.
+        The smallest effect: dependent rows tell at most what independent ones tell. It
+        is 1, or with importance weights that of the weights alone.
     reasons : tuple of str
         Why a frequency has no interval; empty where it has one. Its effect then is that
         of clusters whose rows are all alike.
@@ -34,11 +35,12 @@ class ClusterDesign(NamedTuple):
     reasons: tuple[str, ...]
 
     def effect(self, confidence_level):
-        """Return how many samples are worth one independent row, for an interval of
-        this level.
+        """Return how many samples are worth one independent row (m,), for an interval
+        of this level.
 
-        Student's quantile over the normal one is part of it, so that an interval for a
-        number of events among independent rows keeps its form.
+        A binomial interval is made for independent rows and takes the normal quantile.
+        The variance of clusters is estimated and asks for Student's: the square of the
+        ratio of both, which depends on the level, is therefore a factor of the effect.
         """
         tail = (1 + confidence_level) / 2
         is_estimated = np.isfinite(self.degrees)
@@ -87,21 +89,25 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance):
     order = np.argsort(bins, kind="stable")
     filled, starts = np.unique(bins[order], return_index=True)
     for place, rows in zip(filled, np.split(order, starts[1:]), strict=True):
-        held = weight[rows]
+        bin_weight = weight[rows]
+        total = bin_weight.sum()
         codes = np.unique(cluster[rows], return_inverse=True)[1]
-        reasons[place] = too_few_units(held, importance, codes)
+        reasons[place] = too_few_units(bin_weight, importance, codes)
         events = labels[rows].astype(np.float64)
         if reasons[place] or events.min() == events.max():
-            mass = np.bincount(codes, held)
-            ratio[place] = mass @ mass / mass.sum()
+            # Rows of a cluster that are all alike: its sum has the variance W_g^2, and
+            # W_g if its rows were independent.
+            cluster_weight = np.bincount(codes, bin_weight)
+            ratio[place] = cluster_weight @ cluster_weight / cluster_weight.sum()
             continue
-        residual = events - held @ events / held.sum()
-        squares = held @ residual**2
-        spread = Influence(residual, held, importance, codes).spread()
-        ratio[place] = (spread.standard_error * held.sum()) ** 2 / squares
+        # Variances of the sum of residuals: of the clusters, over that of rows.
+        residual = events - bin_weight @ events / total
+        independent = bin_weight @ residual**2
+        spread = Influence(residual, bin_weight, importance, codes).spread()
+        ratio[place] = (spread.standard_error * total) ** 2 / independent
         degrees[place] = spread.degrees
         if importance:
-            least[place] = np.sum((held * residual) ** 2) / squares
+            least[place] = np.sum((bin_weight * residual) ** 2) / independent
     return ClusterDesign(ratio, degrees, least, tuple(reasons))
 
 

@@ -24,7 +24,8 @@ _ALL_EQUAL = "all rows have the same value, which says nothing about others"
 
 
 class Spread(NamedTuple):
-    """How far an estimate may lie from the truth.
+    """How far an estimate may lie from the truth: its standard error, and the degrees
+    of freedom of Student's distribution for it.
 
     `reason` says why there is no standard error; empty where there is one.
     """
@@ -142,6 +143,8 @@ class Influence:
             return np.nan, _ALL_EQUAL
         if independent_square == 0:
             return float(weight @ weight / weight.sum()), ""
+        # The variance over that of independent rows. Whoever counts independent rows
+        # takes the normal quantile where Student's is due: the ratio is a factor.
         error, degrees, reason = self.spread()
         effect = 0.0  # of clusters with the same sum
         if not reason:
@@ -349,6 +352,8 @@ def alike_design(sums, mass, squares, row_variance):
     of judges per subject.
     """
     total = mass.sum()
+    # The sum of squares about the means of the clusters, and what independent rows
+    # would have.
     within = row_variance * total - np.sum(sums**2 / mass[:, None], axis=0)
     expected_within = row_variance * (total - np.sum(squares / mass))
     correlation = np.zeros(sums.shape[1])
@@ -369,6 +374,9 @@ def _expected_variance(mass, squares, correlation):
 
 
 def _satterthwaite(expected):
+    """Return the degrees of freedom (m,) of a sum of independent squares whose
+    expectations are given (n_clusters, m), at least 1 (Satterthwaite 1946).
+    """
     degrees = expected.sum(axis=0) ** 2 / np.sum(expected**2, axis=0)
     return np.maximum(degrees, 1.0)
 

@@ -56,6 +56,8 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
         def theta(fraction, side=side, reach=reach):
             return estimate + side * _distance(fraction, scale, reach)
 
+        # The score falls in theta: it is positive below the estimate and negative
+        # above. The sign turns it so that it rises with the distance on either side.
         def excess(fraction, side=side, theta=theta):
             score = _score(theta(fraction), counts, values, base, possible, cautious)
             return np.minimum(-side * score, _LARGE) - z

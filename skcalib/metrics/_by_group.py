@@ -451,7 +451,7 @@ def calibration_by_group(
         data = check_scored_labels(
             y_true, y_proba, multiclass=multiclass, drop=False, **rows
         )
-        resolve_multiclass(multiclass, data)
+        resolve_multiclass(multiclass, data)  # raises for "pooled"
         # For its warning alone: the weights are scaled group by group below.
         counted_rows(data, weight_type)
         cluster = None
@@ -562,9 +562,9 @@ def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_typ
         sample = Sample(
             task.statistics(strategy),
             task,
-            strategy,
-            taken(cluster, rows),
-            weight_type == "importance",
+            binning=strategy,
+            cluster=taken(cluster, rows),
+            importance=weight_type == "importance",
         )
         samples.append(sample)
         present.append(code)
@@ -609,12 +609,14 @@ def _sorted_names(names):
     """Return a list of names in order, None last; names that cannot be compared are
     sorted by their texts.
     """
-    known = [name for name in names if name is not None]
+    in_order = [name for name in names if name is not None]
     try:
-        known.sort()
+        in_order.sort()
     except TypeError:
-        known.sort(key=str)
-    return known + [None] * (len(known) < len(names))
+        in_order.sort(key=str)
+    if len(in_order) < len(names):
+        in_order.append(None)  # at most one: names are the keys of a dict
+    return in_order
 
 
 def _as_array(names):
@@ -740,8 +742,9 @@ def binomial_pvalue(n_events, n, score, alternative):
 
     The alternative "greater" says that the event frequency is greater than the score.
     """
-    # P(X >= k) = I_s(k, n - k + 1), the regularised incomplete beta function; 1 for
-    # k = 0. P(X <= k) is the same for the non-events.
+    # P(X >= k) = I_s(k, n - k + 1), the regularised incomplete beta function, which
+    # has no parameter of 0: for k = 0 the probability is set to 1. P(X <= k) is the
+    # same for the non-events.
     n_others = n - n_events
     greater = betainc(np.maximum(n_events, 1e-9), n_others + 1, score)
     greater = np.where(n_events > 0, greater, 1.0)

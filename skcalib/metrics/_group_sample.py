@@ -83,8 +83,11 @@ class Sample(NamedTuple):
         """
         if alternative == "two-sided":
             return self._two_sided_bias_test(confidence_level)
-        # A one-sided limit is that of a two-sided interval with twice as much outside.
+        # A limit of level L is that of a two-sided interval of level 2 L - 1, which
+        # leaves out 1 - L on either side.
         test, reason = self._two_sided_bias_test(2 * confidence_level - 1)
+        if reason:
+            return test, reason
         bias = self.mean_score - self.event_frequency
         is_greater = alternative == "greater"
         if is_greater:
@@ -93,28 +96,23 @@ class Sample(NamedTuple):
             is_on_side = bias > 0
         pvalue = half_pvalue(test.pvalue, is_on_side)
         # Independent rows have the exact p-value of one side.
-        if not reason and self.cluster is None and not self.importance:
+        if self.cluster is None and not self.importance:
             scores, weight = self.scores()
             events = self.statistics.weighted_label.sum()
             at_least, at_most = event_count_tails(scores, events, weight)
             pvalue = one_side(at_least, at_most, alternative)
         bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
         if test.bias_pvalue == test.pvalue:
+            # The residuals vary as a common shift says: both tests are the same.
             bias_pvalue = pvalue
+        # The other limit is the bias that a frequency of 1, or of 0, would make.
         if is_greater:
-            # The other limit is the bias that a frequency of 1 would make.
             low = self.mean_score - 1
             high = test.high
         else:
             low = test.low
             high = self.mean_score
-        if reason and is_greater:
-            low = np.nan
-        elif reason:
-            high = np.nan
-        if reason:
-            return BiasTest(1.0, low, high, 1.0), reason
-        return BiasTest(float(pvalue), low, high, float(bias_pvalue)), reason
+        return BiasTest(float(pvalue), low, high, float(bias_pvalue)), ""
 
     def _two_sided_bias_test(self, confidence_level):
         """Return the two-sided `BiasTest` of mean score minus event frequency, and why
@@ -159,6 +157,7 @@ class Sample(NamedTuple):
         resampling = resampling._replace(cluster=self.cluster)
         hypotheses = error_hypotheses(error, data, resampling)
         if is_binned:
+            # Computed already: what draws of bins are compared by is the power itself.
             power = hypotheses.observed
         else:
             power = error.observed(data)

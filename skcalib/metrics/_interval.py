@@ -203,7 +203,13 @@ def calibration_error_interval(
         estimate = _checked_number(rows.error_value(error))
         progress = Progress("calibration_error_interval", verbose)
         importance = weight_type == "importance"
-        resampling = Resampling(n_resamples, rng, rows.cluster, importance, progress)
+        resampling = Resampling(
+            n_resamples,
+            rng,
+            cluster=rows.cluster,
+            importance=importance,
+            progress=progress,
+        )
         hypotheses = error_hypotheses(error, rows.data, resampling)
         low, high = inverted_limits(hypotheses, tail)
         return IntervalEstimate(estimate, low, high)

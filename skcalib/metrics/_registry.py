@@ -333,7 +333,12 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
             f"{name} has no option {', '.join(unknown)}. The options are"
             f" {', '.join(known)}."
         )
-    return CalibrationScorer(metric, -1, {**defaults, **options}, "predict_proba")
+    return CalibrationScorer(
+        metric,
+        sign=-1,  # a smaller error is better
+        kwargs={**defaults, **options},
+        response_method="predict_proba",
+    )
 
 
 class CalibrationScorer(BaseScorer):

@@ -276,6 +276,7 @@ def segment_calibration_test(
     if clusters is not None:
         _, cluster = check_groups(clusters, n_rows, name="clusters")
         cluster = cluster[rows]
+    # The columns are indexed only where some rows are left out or repeated.
     tested_rows = None
     if sample_weight is not None:
         tested_rows = rows
@@ -292,7 +293,7 @@ def segment_calibration_test(
             number / n_resamples,
         )
         statistics[:] = segments.statistics(np.flatnonzero(draws.events()))
-    order = np.argsort(-observed, kind="stable")
+    order = np.argsort(-observed, kind="stable")  # the largest statistic first
     adjusted = _step_down(observed[order], drawn[:, order])
     mean_score, frequency = segments.means(events)
     table = SegmentTable(
@@ -329,6 +330,7 @@ class _LabelDraws:
     def __init__(self, scores, events, weight, cluster, seed):
         self._scores = scores
         self._cluster = cluster
+        # a faster generator than NumPy's default
         self._rng = np.random.Generator(np.random.SFC64(seed))
         if cluster is None:
             return
@@ -443,6 +445,7 @@ class _Segments:
         self.columns = columns
         self.scores = scores
         self.weight = weight
+        # the cell of each score, (n,), in which cumulative differences are taken
         self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
         depth = min(max_depth, len(columns))
         sizes = self._sizes(depth, min_size)
@@ -452,10 +455,12 @@ class _Segments:
         for key in self.keys:
             conditions = [columns[j].words[part] for j, part in key]
             self.words.append(" and ".join(conditions) or "all rows")
+        # For each crossing of columns the slice of its segments, and the number of the
+        # (segment, score cell) of each sample, (n,); see `_tables`.
         self.tables = list(self._tables())
-        # Sums over the rows of each segment: expected events by score cell, the
-        # standard deviation of their number (plus 1 in the variance, for tiny
-        # segments), and the weight.
+        # Sums over the rows of each segment: expected events by score cell
+        # (n_segments, n_score_cells), the standard deviation of their number (plus 1 in
+        # the variance, for tiny segments), and the weight, both (n_segments,).
         weight_of_row = 1
         if weight is not None:
             weight_of_row = weight

@@ -164,6 +164,7 @@ def calibration_slope_intercept(
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
     data, cluster = rows_and_clusters(data, clusters, weight_type)
     task = one_task(data, multiclass)
+    # The first reason is raised, if there is any.
     for reason in not_estimable(task).values():
         raise ValueError(reason)
     result = CalibrationSlopeIntercept(
@@ -275,8 +276,9 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     """Return the calibration slope or intercept of a binary problem by maximum
     likelihood, with its interval, as an `IntervalEstimate`.
 
-    Many rows that are independent and count are condensed: a fit to these is where the
-    fit begins, and the width of the interval is theirs.
+    Many independent rows whose weights count rows are condensed to fewer weighted ones.
+    These give the width of the interval and the coefficients at which the fit to all
+    rows, the estimate, starts.
 
     Parameters
     ----------
@@ -294,7 +296,7 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
     is_plain = cluster is None and weight_type == "frequency"
-    # The rows that the interval is computed from.
+    # The rows that the interval is computed from, and where the fit starts.
     few = rows
     near = None
     if is_plain:
@@ -323,6 +325,8 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
         variance = variance * _excess_variance(direction, residual, probability, weight)
         width = ndtri((1 + confidence_level) / 2) * np.sqrt(variance)
     else:
+        # The rows add w x direction x residual to the error of the coefficient:
+        # `Influence` takes values whose weighted mean is that sum.
         influence = Influence(
             direction * residual * weight.sum(),
             few.sample_weight,

@@ -254,9 +254,9 @@ def calibration_test(
         resampling = Resampling(
             n_resamples,
             check_random_state(random_state),
-            rows.cluster,
-            importance,
-            Progress("calibration_test", verbose),
+            cluster=rows.cluster,
+            importance=importance,
+            progress=Progress("calibration_test", verbose),
         )
         return _resampling_test(metric, multiclass, rows, resampling, n_jobs)
     if clusters is not None:
@@ -332,10 +332,10 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
         metric = sweep_calibration_error
     function, params = unwrapped_metric(metric, options)
     # Errors of the library know how to draw; other functions are called.
-    row = metric_of(function)
+    registered = metric_of(function)
     error = None
-    if row is not None:
-        error = row.error_of(params)
+    if registered is not None:
+        error = registered.error_of(params)
     if error is not None and error.has_interval and not error.has_bins_of_labels:
         statistic = float(rows.error_value(error))
         hypotheses = error_hypotheses(error, rows.data, resampling)
@@ -352,7 +352,8 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
     else:
         statistics = _called_statistics(metric, rows.kept, drawn, options, n_jobs)
         statistic = statistics[0]
-    # Labels that give the same bins may differ in the last digit of the statistic.
+    # The p-value is the share of the statistics, the observed first one included, that
+    # reach it. Labels that give the same bins may differ in the last digit.
     is_reached = np.asarray(statistics) >= statistics[0] - 1e-12
     return CalibrationTestResult(statistic, float(np.mean(is_reached)))
 
@@ -399,13 +400,16 @@ def _drawn_rows(data, resampling):
     """Yield labels drawn from the scores, their scores and, as a dict, their weights,
     once for each draw.
 
-    A row of weight w that counts rows is floor(w) draws and one that weighs the rest:
-    it comes back as a row for each class. `data` are `ScoredLabels` of positive weight.
+    A row whose weight w counts rows has floor(w) labels drawn with weight 1 each, and
+    one with the rest of w. It comes back as one row for each class, which weighs as
+    much as the class was drawn (`_repeated`). `data` are `ScoredLabels` of positive
+    weight.
     """
     probability = data.scores
     if data.is_binary:
         probability = np.column_stack((1 - data.scores, data.scores))
     weight = _weights(data)
+    # 1. Several labels per row.
     if data.is_multilabel and resampling.cluster is None:
         if weight and not resampling.importance:
             data = _copies(data)
@@ -413,6 +417,7 @@ def _drawn_rows(data, resampling):
         for drawn in drawn_labels(data, resampling.n_draws, resampling.rng):
             yield drawn, data.scores, weight
         return
+    # 2. Labels that depend on each other within clusters.
     if resampling.cluster is not None:
         observed = data.labels
         if not data.is_multilabel:
@@ -421,6 +426,7 @@ def _drawn_rows(data, resampling):
         for codes in drawn:
             yield codes.astype(data.labels.dtype), data.scores, weight
         return
+    # 3. One class for each row: that whose share of [0, 1) a uniform number falls into.
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative /= cumulative[:, -1:]
     for _ in range(resampling.n_draws):
@@ -479,6 +485,8 @@ def _repeated(codes, cumulative, data, rng):
     return labels, scores, {"sample_weight": weight.T.ravel()}
 
 
+# The metric whose draws replace a closed form that does not hold; see
+# `calibration_test`.
 _CUMULATIVE = {
     "kuiper": kuiper_calibration_error,
     "kolmogorov_smirnov": kolmogorov_smirnov_calibration_error,
