@@ -51,6 +51,7 @@ from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
     kde_calibration_error,
+    reliability_curve,
 )
 from skcalib.monitoring import calibration_trend
 
@@ -299,6 +300,17 @@ def test_rows_in_clusters_tell_at_most_what_independent_ones_tell():
     effect, reason = Influence(residual, weight, True, cluster).design_effect(0.9)
     assert not reason
     assert effect == pytest.approx(8.2)
+
+
+def test_a_bin_of_clusters_with_equal_sums_counts_independent_rows():
+    # One event in each pair of rows: the variance of the clusters is 0.
+    y_true = np.tile([1, 0], 30)
+    y_proba = np.full(60, 0.4)
+    pairs = reliability_curve(
+        y_true, y_proba, binning=1, clusters=np.repeat(np.arange(30), 2)
+    )
+    independent = reliability_curve(y_true, y_proba, binning=1)
+    np.testing.assert_allclose(pairs.interval(0.9), independent.interval(0.9))
 
 
 def test_clusters_with_equal_sums_have_no_interval():

@@ -104,8 +104,12 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance):
         residual = events - bin_weight @ events / total
         independent = bin_weight @ residual**2
         spread = Influence(residual, bin_weight, importance, codes).spread()
-        ratio[place] = (spread.standard_error * total) ** 2 / independent
-        degrees[place] = spread.degrees
+        if spread.reason:
+            # Residuals that cancel in every cluster: the smallest effect, `least`.
+            ratio[place] = 0
+        else:
+            ratio[place] = (spread.standard_error * total) ** 2 / independent
+            degrees[place] = spread.degrees
         if importance:
             least[place] = np.sum((bin_weight * residual) ** 2) / independent
     return ClusterDesign(ratio, degrees, least, tuple(reasons))
