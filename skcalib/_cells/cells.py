@@ -183,7 +183,13 @@ class Cells(CellSums):
         """Return cells of one score each, for scores in increasing order, their weights
         and their sums of weighted labels, all (m,).
         """
-        cells = cls(None, None, weight, weight * scores, weighted_label)
+        cells = cls(
+            edges=None,
+            count=None,
+            weight=weight,
+            weighted_score=weight * scores,
+            weighted_label=weighted_label,
+        )
         # Fill the cached property: a quotient of sums would round.
         object.__setattr__(cells, "mean_score", scores)
         return cells

@@ -94,7 +94,7 @@ class BinaryTask(NamedTuple):
             or in_order(self.scores)
         ):
             return self
-        return BinaryTask(*sorted_rows(self.scores, self.labels), None)
+        return BinaryTask(*sorted_rows(self.scores, self.labels), sample_weight=None)
 
     @property
     def weight_type(self):
@@ -253,6 +253,8 @@ class PooledTask(BinaryTask):
             rows_in_cell = np.bincount(cell, weight, n_cells)
             deviation = cells.deviation
             centred = residual - n_pairs * deviation[cell]
+            # The sum of squares, made unbiased, over total^2 is the variance of the
+            # mean residual; times total - 1 it is what `residual_variance` must be.
             noise = np.bincount(cell, weight * centred**2, n_cells)
             small_sample = rows_in_cell / np.maximum(rows_in_cell - 1, 1)
             noise *= small_sample * (total - 1) / total**2
@@ -301,7 +303,9 @@ class BinnedTask:
 
     @property
     def n_rows(self):
-        """How many rows the weights are worth; see `BinaryTask`."""
+        """How many rows the weights are worth: their sum where they count rows, else
+        ``sum(w)**2 / sum(w**2)``.
+        """
         weight = self.bins.weight
         if is_counted(weight):
             return weight.sum()

@@ -529,7 +529,14 @@ def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
     is_above = scores > edge
     above = np.flatnonzero(is_above)
     events_below = np.flatnonzero(labels & ~is_above)
-    _add(sums, lookup(scores[above]), scores[above], labels[above], None, moments)
+    _add(
+        sums,
+        lookup(scores[above]),
+        scores[above],
+        labels[above],
+        sample_weight=None,
+        moments=moments,
+    )
     score_below = np.where(is_above, 0, scores)
     sums[[_COUNT, _WEIGHT], 0] += len(scores) - len(above)
     sums[_LABEL, 0] += len(events_below)

@@ -137,7 +137,10 @@ class GroupwiseError(BinnedError):
         pos_label=None,
         labels=None,
     ):
-        """See `CalibrationError`; without `reduce` a dict from group to its error."""
+        """Return the errors of the groups as one number, or a dict from group to its
+        error where `reduce` is None. The arguments are those of `CalibrationError`;
+        `binning` is not used, because the bins are a field.
+        """
         errors, weights = self.by_group(
             y_true,
             y_proba,

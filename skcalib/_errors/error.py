@@ -425,7 +425,7 @@ class ClassPowers(NamedTuple):
             raise ValueError(
                 'class_weight has a meaning for multiclass="marginal" only.'
             )
-        return cls(error.norm, 1, None)
+        return cls(error.norm, n_tasks=1, weight=None)
 
     def combine(self, powers):
         """Return the power of the error (...) for those of its binary problems (...,

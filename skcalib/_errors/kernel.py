@@ -32,7 +32,7 @@ class KernelError:
 
     bandwidth: float | str = "median"
 
-    # See `CalibrationError`.
+    # What tests and intervals ask of any error, as of a `CalibrationError`.
     groups = None
     has_interval = False
     has_bins_of_labels = False

@@ -258,8 +258,8 @@ class _Block:
 
 
 class _JoinedBlock(_Block):
-    """Blocks of the same draws for several problems, side by side; see `_Block`. What
-    each has computed is not computed again.
+    """Blocks of the same draws for several problems, side by side; see `_Block`. The
+    normal deviates and orders that a block has computed are used again.
     """
 
     def __init__(self, blocks):
@@ -793,6 +793,7 @@ def cluster_labels(probability, codes, weight, resampling):
     # Each pair of a row and a class is a cell, so that a drawn frequency is a label.
     cell = np.arange(n * n_classes).reshape(n, n_classes)
     cells = Cells.of_scores(probability.ravel(), np.ones(cell.size), labels.ravel())
+    # The observed deviation of every cell is taken to be the mean one of its class.
     bias = np.tile(np.average(labels - probability, axis=0, weights=weight), n)
     copula = None
     if is_multilabel:

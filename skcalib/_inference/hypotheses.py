@@ -66,8 +66,8 @@ class Resampling(NamedTuple):
     progress: Progress = Progress("", False)
 
     def at(self, rows):
-        """Return the same for some rows, given by their indices: their clusters
-        alone.
+        """Return the resampling of some of the rows, given by their indices: with the
+        clusters of these alone.
         """
         if self.cluster is None:
             return self
@@ -161,7 +161,8 @@ class _JoinedPowers:
         # where the cells of each problem but the last end
         n_cells = [len(power.weight) for power in powers]
         self._ends = np.cumsum(n_cells)[:-1]
-        # Draws are only put in order: one problem has a quicker power for that.
+        # Draws are only compared with each other, for which a single problem has a
+        # faster power (`ErrorPower.at`).
         self._drawn_powers = powers
         if len(powers) == 1:
             self._drawn_powers = [powers[0].at(self.cells.event_frequency)]

@@ -101,7 +101,8 @@ class Hypotheses:
         """What `drawn` returns for labels of calibrated scores: statistics and
         distances, arrays (n_draws,).
         """
-        return self.drawn(self.draw(self.cells.mean_score, 0.0), 0.0, True)
+        calibrated = self.draw(self.cells.mean_score, c=0.0)
+        return self.drawn(calibrated, c=0.0, sides=True)
 
     @property
     def side(self):
@@ -171,8 +172,8 @@ def limits_of_each(many, tail):
     """Yield the limits for each of many hypotheses, as `inverted_limits` returns them.
 
     A search asks for one set of draws after the other. As many searches as fill a block
-    of counts go on side by side, and their questions are answered in one pass: of many
-    small problems most time would go into calls.
+    of counts go on side by side, and the draws that they ask for are made in one pass.
+    With many small problems most of the time would else go into the overhead of calls.
     """
     together = []
     n_counts = 0
@@ -385,6 +386,8 @@ def _root(function, before, now, precision):
     `scipy.optimize.brentq`. `function(x)` is a generator that returns the value, so
     that this is one, too.
     """
+    # x is the newest point, x_before the one before it, and x_other the end of the
+    # bracket on the other side of the root; f, f_before and f_other are their values.
     x_before, f_before = before
     x, f = now
     x_other = 0.0

@@ -87,7 +87,7 @@ class Influence:
             square = np.sum(weight * values**2)
             fourth = np.sum(weight * values**4)
         if square == 0:
-            return Spread(0.0, 1.0)
+            return Spread(standard_error=0.0, degrees=1.0)
         degrees = tail_degrees(n_units, square, fourth)
         if self.importance:
             degrees = max(min(degrees, n_units - 1), 1.0)
@@ -99,7 +99,7 @@ class Influence:
         """
         total = weight.sum()
         if not values.any():
-            return Spread(0.0, 1.0)
+            return Spread(standard_error=0.0, degrees=1.0)
         sums = np.bincount(self.cluster, weight * values)
         row_variance = np.sum(weight * values**2) / total
         masses, squares = cluster_masses(weight, self.importance, self.cluster)
@@ -357,6 +357,7 @@ def alike_design(sums, mass, squares, row_variance):
     within = row_variance * total - np.sum(sums**2 / mass[:, None], axis=0)
     expected_within = row_variance * (total - np.sum(squares / mass))
     correlation = np.zeros(sums.shape[1])
+    # Clusters of one row each, but for rounding, show nothing within clusters.
     seen = expected_within > 1e-9 * row_variance * total
     correlation[seen] = np.clip(1 - within[seen] / expected_within[seen], 0, 1)
     expected = _expected_variance(mass, squares, correlation)

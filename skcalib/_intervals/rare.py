@@ -60,11 +60,12 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
     limits = []
     for end in (0.0, 1.0):
         if area == end:
-            limits.append(end)  # t = end solves the equation, and is no limit
+            limits.append(end)  # nothing lies beyond the estimate
             continue
+        # An area of 0 or 1 solves the equation itself: the search starts beside it.
         near = area
         if area in (0.0, 1.0):
-            near = abs(area - 1e-9)  # t = area solves the equation, too
+            near = abs(area - 1e-9)
         root = bracketed_root(excess, np.array([near]), np.array([end]))
         limits.append(float(root[0]))
     return tuple(limits)

@@ -26,6 +26,7 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     root : ndarray of shape (m,)
         The roots.
     """
+    # a is the newest point of each function, and b the other end of its bracket.
     a = np.array(high, dtype=np.float64)
     b = np.array(low, dtype=np.float64)
     at_a = function(a)
@@ -47,6 +48,7 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
         at_b = np.where(replaces_a, at_b, at_a)
         a = middle
         at_a = at_middle
+        # The width to reach, as a fraction of the bracket, whose width may be 0.
         narrow = width / np.maximum(np.abs(b - a), 1e-300)
         if np.all(~has_root | (at_a == 0) | (narrow > 0.5)):
             break

@@ -31,7 +31,7 @@ def split_column(column, name, max_bins):
     """
     values, is_missing = plain_column(column, name=name)
     split = _by_quantiles
-    if values.dtype.kind == "O":
+    if values.dtype.kind == "O":  # categories; numbers have a dtype of their own
         split = _by_value
     codes = np.zeros(len(values), dtype=np.int64)
     words = []
