@@ -42,7 +42,10 @@ ENTRIES = [
         "from skcalib.displays import BiasDisplay",
         """
     "skcalib.displays.BiasDisplay": DisplayEntry(
-        job="doc/howto_display.md", pictures=("bias",), no_paper="an example"
+        job="doc/howto_display.md",
+        pictures=("bias",),
+        no_paper="an example",
+        no_finding="its number has no sentence",
     ),
 """,
     ),

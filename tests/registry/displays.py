@@ -7,11 +7,16 @@ _THRESHOLDS = "doc/which_threshold.md"
 
 ENTRIES = {
     "skcalib.displays.BinCountDisplay": DisplayEntry(
-        job=_PAGE, pictures=("bin_count",)
+        job=_PAGE,
+        pictures=("bin_count",),
+        no_finding="no title",
     ),
     "skcalib.displays.ChangeDisplay": DisplayEntry(job=_PAGE, pictures=("change",)),
     "skcalib.displays.ComparisonDisplay": DisplayEntry(
-        job=_PAGE, pictures=("comparison",), no_paper="compare"
+        job=_PAGE,
+        pictures=("comparison",),
+        no_paper="compare",
+        no_finding="its intervals are those of ModelComparison",
     ),
     "skcalib.displays.CumulativeDifferenceDisplay": DisplayEntry(
         job=_PAGE, pictures=("cumulative", "cumulative_models")
@@ -19,9 +24,12 @@ ENTRIES = {
     "skcalib.displays.DecisionCurveDisplay": DisplayEntry(
         job=_THRESHOLDS,
         pictures=("decision", "decision_models", "decision_standardised"),
+        no_finding="a number of samples; curves are those of NetBenefit",
     ),
     "skcalib.displays.EstimatorBiasDisplay": DisplayEntry(
-        job=_PAGE, pictures=("estimator_bias", "estimator_bias_lines")
+        job=_PAGE,
+        pictures=("estimator_bias", "estimator_bias_lines"),
+        no_finding="the truth of a simulation",
     ),
     "skcalib.displays.GroupDisplay": DisplayEntry(
         job=_PAGE, pictures=("groups", "groups_many")
@@ -32,10 +40,13 @@ ENTRIES = {
     "skcalib.displays.MulticalibrationDisplay": DisplayEntry(
         job=_PAGE,
         pictures=("multicalibration",),
+        no_finding="a fit's own history",
         no_paper="MulticalibratedRecalibrator",
     ),
     "skcalib.displays.MurphyDisplay": DisplayEntry(
-        job=_PAGE, pictures=("murphy", "murphy_models")
+        job=_PAGE,
+        pictures=("murphy", "murphy_models"),
+        no_finding="the Brier score of the samples",
     ),
     "skcalib.displays.ReliabilityDisplay": DisplayEntry(
         job=_PAGE,
@@ -53,12 +64,19 @@ ENTRIES = {
         ),
     ),
     "skcalib.displays.RiskCoverageDisplay": DisplayEntry(
-        job=_THRESHOLDS, pictures=("risk_coverage", "risk_coverage_models")
+        job=_THRESHOLDS,
+        pictures=("risk_coverage", "risk_coverage_models"),
+        no_finding="the threshold of CertifiedThreshold",
     ),
     "skcalib.displays.SegmentDisplay": DisplayEntry(
         job=_PAGE,
         pictures=("segments", "segments_models"),
+        no_finding="the p-values of SegmentTestResult",
         no_paper="segment_calibration_test",
     ),
-    "skcalib.displays.ValidityDisplay": DisplayEntry(job=_PAGE, pictures=("validity",)),
+    "skcalib.displays.ValidityDisplay": DisplayEntry(
+        job=_PAGE,
+        pictures=("validity",),
+        no_finding="no title",
+    ),
 }
