@@ -582,8 +582,8 @@ MUTATIONS = [
     ),
     (
         "monitoring/_trend.py",
-        "longer = 1 / np.maximum(1 - leverage, 1e-3)",
-        "longer = np.ones(len(leverage))",
+        "scale_up = 1 / np.maximum(1 - leverage, 1e-3)",
+        "scale_up = np.ones(len(leverage))",
         "trend",
     ),
     (

@@ -174,7 +174,8 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
     is_kept = labels != ignore_label
     if np.all(is_kept):
         return y_true, y_proba, sample_weight
-    # A tensor keeps its type, by which its rounding is known.
+    # A tensor stays one: how much rounding of its scores is tolerated depends on its
+    # type.
     scores = y_proba
     if not hasattr(y_proba, "shape"):
         scores, _ = as_array(y_proba)

@@ -348,10 +348,10 @@ def check_rows_or_bins(
     """Validate the input of a metric that may be a `BinStatistics`: return
     `ScoredLabels`, or a `BinnedTask`.
 
-    `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user
-    gave, of any kind: the bins of a `BinStatistics` are made, so that it must be None
-    there, like the other arguments about rows. For `multilabel` see
-    `check_scored_labels`.
+    `binary_tasks` and `resolve_multiclass` take either. A `BinStatistics` has its bins
+    already: `binning`, the user's argument of any kind, must then be None, like the
+    arguments about rows. `drop` says whether rows of weight zero are left out, and
+    `multilabel` whether rows may have several labels.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, (ScoredLabels, BinnedTask)):  # validated before

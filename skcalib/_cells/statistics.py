@@ -650,8 +650,8 @@ def _check_consistency(statistics):
     scores_of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
     # The squares of n weights that add up to w have a sum from w^2 / n, if they are
     # equal, to w^2, if one row has all of the weight.
-    at_least_equal = w**2 <= ww * count * (1 + _ROUNDING)
-    at_most_one = ww <= w**2 * (1 + _ROUNDING)
+    squares_are_enough = w**2 <= ww * count * (1 + _ROUNDING)
+    squares_are_possible = ww <= w**2 * (1 + _ROUNDING)
     conditions = {
         "count must not be negative": count >= 0,
         "weight must be positive exactly where count is": (w > 0) == (count > 0),
@@ -665,7 +665,7 @@ def _check_consistency(statistics):
             scores_of_events & scores_of_others
         ),
         "weight_squared must lie between weight^2 / count and weight^2": (
-            at_least_equal & at_most_one
+            squares_are_enough & squares_are_possible
         ),
     }
     for condition, holds in conditions.items():

@@ -218,7 +218,8 @@ class DebiasedPower(PluginPower):
         gap = frequency - self.scores
         variance = frequency * (1 - frequency)
         if self.norm == 2:
-            # Kumar, Liang and Ma, Definition 5.2, without its misprint
+            # Kumar, Liang and Ma, Definition 5.2; the print has (1 - f)^2 in place of
+            # the variance f (1 - f)
             power_of_bin = gap**2 - variance / (self.n_rows - 1)
         else:
             # Definition G.3: the plugin power less its expected excess, where the

@@ -181,6 +181,8 @@ def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
     fineness = int(np.clip(power_of_two, coarsest, _FINEST_GRID))
     reach = int(min(half_width, 1) * fineness) + 1
     grid = ScoreGrid.around(low, high, fineness, reach=reach)
+    # The k-th cosine has the angular frequency pi k over the length of the grid; `wave`
+    # is that in units of 1 / half_width.
     wave = np.pi * half_width * fineness / grid.n_cells * np.arange(grid.n_cells + 1)
     # Its characteristic function is 105 j_3(w) / w^3, with a spherical Bessel function
     # of order 3; for small w by its series.

@@ -62,4 +62,5 @@ class TwoBinPower(ErrorPower):
         below = np.zeros((*frequency.shape[:-1], len(self.scores) + 1))
         np.cumsum(excess, axis=-1, out=below[..., 1:])
         above = below[..., -1:] - below
+        # distance[k] is the length of the thresholds with k scores below them.
         return (below**2 + above**2) @ self.distance

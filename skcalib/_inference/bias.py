@@ -96,7 +96,8 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     test, stretched = _shift_tests(z, weight, events, confidence_level, stretch)
     if stretch == 1:
         return test
-    # Hoeffding (1956): the limits for equal scores hold for any probabilities.
+    # Hoeffding (1956): the limits for equal scores hold for any probabilities. So the
+    # longer interval ends there at the latest, and never inside the exact one.
     mean_score = float(weight @ probability / total)
     equal_scores = _equal_scores_test(mean_score, total, events, confidence_level)
     return BiasTest(

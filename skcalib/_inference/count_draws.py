@@ -330,6 +330,9 @@ def _normal_counts(cells, n, f, ratio):
     deviation = np.sqrt(n * f * (1 - f) * (1 - ratio))
 
     def counts_of(block):
+        """Return mean + deviation z + skewness z^2, rounded and clipped, for normal
+        deviates z (draws, m): in one array, which is faster.
+        """
         normal = _columns(block.normal, cells)
         counts = normal * normal
         counts *= skewness
@@ -426,6 +429,7 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     most_rows = min(_ROWS, max(_SCORES // n_classes, 1))
     cell_of = rows.cell
     probability = rows.scores
+    # Many rows, and weighted ones, are replaced by a random sample of them.
     if n_rows > most_rows or rows.sample_weight is not None:
         sampled = _sampled_rows(n_rows, most_rows, rows.sample_weight, rng)
         cell_of = cell_of[sampled]
@@ -524,6 +528,7 @@ def copula_draws(rows, n_cells, n_draws, rng):
     most_rows = max(_PAIRS // n_labels, 1)
     cell = rows.cell
     threshold = ndtri(rows.scores.astype(np.float64))
+    # Many rows, and weighted ones, are replaced by a random sample of them.
     if n_rows > most_rows or rows.sample_weight is not None:
         sampled = _sampled_rows(n_rows, most_rows, rows.sample_weight, rng)
         cell = cell[sampled]
@@ -850,6 +855,7 @@ def cluster_correlation(scores, residual, weight, cluster):
     n_clusters = max(n_clusters, 2.0)
 
     def sum_of_squares(values):
+        """Return the sum over clusters of (sum of w value)^2 / (sum of w)."""
         sums = np.bincount(cluster, weight * values)
         return np.sum(sums**2 / cluster_weight)
 

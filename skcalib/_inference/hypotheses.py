@@ -75,7 +75,9 @@ class Resampling(NamedTuple):
 
 
 def error_hypotheses(error, data, resampling):
-    """Return the hypotheses about an error, for validated data.
+    """Return what the interval and the resampling test of an error need, for validated
+    data: its cells, draws of their events, the error as a function of event
+    frequencies, and the directions in which an interval looks for it.
 
     Parameters
     ----------

@@ -149,6 +149,7 @@ class Sample(NamedTuple):
             data = BinnedTask(self.statistics)
             error = BinnedError(binning=None, **params)
         else:
+            # The rows of the binary problem, as data with two classes.
             scores, labels, weight = self.task
             data = check_rows_or_bins(
                 labels, scores, sample_weight=weight, multiclass="auto", drop=False

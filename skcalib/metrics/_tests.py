@@ -341,10 +341,12 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
         hypotheses = error_hypotheses(error, rows.data, resampling)
         return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
     if kind == "pooled":
+        # From here on one label a row is drawn for pooled errors, too.
         check_scores(rows.data.scores, name="y_proba")
     drawn = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
     drawn = resampling.progress.over(drawn, resampling.n_draws, "draws")
     if error is not None and not error.has_interval:
+        # the kernel error, which makes the statistics of all draws faster itself
         statistic = float(rows.error_value(error))
         statistics = error.drawn_statistics(
             rows.kept, drawn, importance=resampling.importance
