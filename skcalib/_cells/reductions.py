@@ -534,6 +534,7 @@ def _columns(scores):
     """
     n, n_classes = scores.shape
     for columns in row_blocks(n_classes, n, at_least=_COLUMNS):
+        # the length of the slice, which may end beyond the last column
         n_columns = len(range(n_classes)[columns])
         block = np.empty((n_columns, n), dtype=scores.dtype)
         for rows in row_blocks(n, 2 * _COLUMNS):

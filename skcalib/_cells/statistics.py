@@ -454,6 +454,7 @@ def unchecked_statistics(edges, **sums):
         sums["weight_squared"] = _squares_of_equal_weights(
             sums["weight"], sums["count"]
         )
+    # The object is frozen: its fields are set without `__post_init__` and its checks.
     vars(statistics).update(edges=edges, **sums)
     return statistics
 

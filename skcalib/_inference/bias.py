@@ -216,6 +216,7 @@ def _residual_variance(squares, residual_square, variance, weight):
     """
     expected = squares @ variance
     if expected == 0:
+        # All scores are 0 or 1: there is no ratio.
         return float(weight @ residual_square / weight.sum())
     ratio = squares @ residual_square / expected
     return float(ratio * (weight @ variance) / weight.sum())

@@ -681,13 +681,16 @@ class ClusterDraws:
         it; it is not used.
         """
         is_exclusive = self._scores.shape[1] > 1 and self._copula is None
-        threshold = ndtri(self._probabilities(frequency, is_exclusive))
+        threshold = ndtri(self._probabilities(frequency, is_exclusive))  # (n, n_tasks)
         for k in range(len(self._sizes)):
+            # The normal deviates of the block, (draws, n, 1), or (draws, n, n_tasks)
+            # for several labels.
             if self._stored is None:
                 latent = self._latent(k)
             else:
                 latent = self._stored[k]
-            # A label is an event where the row's normal deviate is below its threshold.
+            # A label is an event where the row's normal deviate is below its threshold:
+            # (draws, n, n_tasks).
             labels = latent < threshold
             if is_exclusive:
                 # the class whose thresholds the deviate lies between

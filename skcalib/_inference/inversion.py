@@ -245,6 +245,8 @@ def _limits(hypotheses, tail):
     if "null" not in vars(hypotheses):
         # `null` is a cached property: its draws are made with those of other searches.
         vars(hypotheses)["null"] = yield hypotheses.directions[0], 0.0, True
+    # The interval reaches from the least lower limit to the largest upper limit of all
+    # directions.
     lines = [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
     low = 0.0
     is_rejected = resampling_pvalue(hypotheses) < tail
@@ -254,7 +256,8 @@ def _limits(hypotheses, tail):
             lowest = yield from line.lowest()
             low = min(low, lowest)
         if low == np.inf:
-            # Even without noise the labels' own frequencies reach no such value.
+            # No hypothesis reaches the observed value: the limit is the error of the
+            # observed frequencies, taken to be without noise.
             low = hypotheses.error(hypotheses.cells.event_frequency)
     high = -np.inf
     for line in lines:

@@ -31,9 +31,9 @@ class Sample(NamedTuple):
     Parameters
     ----------
     statistics : BinStatistics
-        Its bins.
+        The sums of its rows by bin.
     task : BinaryTask or None
-        Its rows, where they are known.
+        Its rows as a binary problem, where they are known.
     binning : BaseBinning or None
         The strategy that made the bins.
     cluster : ndarray of int, shape (n,), or None

@@ -411,6 +411,8 @@ def _step_down(observed, drawn):
     # Labels that give the same sums may differ in the last digit of the statistic.
     is_reached = largest_of_rest >= observed * (1 - 1e-12) - 1e-12
     exceeding = np.count_nonzero(is_reached, axis=0)
+    # The observed labels count as one more draw, and no p-value is below that of a
+    # larger statistic.
     return np.maximum.accumulate((1 + exceeding) / (len(drawn) + 1))
 
 
