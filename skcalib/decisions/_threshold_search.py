@@ -73,6 +73,7 @@ def threshold_by_order(rows, guarantee, fields, level, assumption):
     """
     scores = rows.scores
     is_recall = guarantee.promise == "recall"
+    # To accept a row is an error if it has no event.
     in_class = ~rows.is_error if is_recall else rows.is_error
     name = "events" if is_recall else "rows without the event"
     class_scores = np.sort(scores[in_class])

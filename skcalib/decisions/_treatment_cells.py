@@ -159,7 +159,7 @@ class TreatmentCells(NamedTuple):
         possible = np.concatenate((possible, possible), axis=2)
         if self.is_stratified:
             return self._stratified_limits(counts, size, possible, z, cautious)
-        shape = (len(z), 12)
+        shape = (len(z), 12)  # two labels with six cells each
         values = self.factor[..., None] * np.tile(_DIFFERENCE, 2) * size
         base = self.base[:, None] * size
         return score_limits(

@@ -170,7 +170,8 @@ def _whole_number(name, path):
     column = _DUCKDB.identifier(name)
     number = f"TRY_CAST({column} AS DOUBLE)"
     whole = f"TRY_CAST({column} AS BIGINT)"
-    # A text such as 01 is a code, not the number 1.
+    # A text such as 01 is a code, not the number 1. (In LIKE, _ is any character and %
+    # any text.)
     is_number = (
         f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"
     )

@@ -435,7 +435,7 @@ def _check_models(y_true, models, reference, reading):
 
 def _name_of(metric):
     """Return the name of a function, with the options that a partial gives it."""
-    function, params = unwrapped_metric(metric, {})
+    function, params = unwrapped_metric(metric, params={})
     name = getattr(function, "__name__", type(function).__name__)
     if not params:
         return name
@@ -540,7 +540,7 @@ class _Comparison(NamedTuple):
         """
         # The function of the library, or of the user, and the options that a partial
         # gives it.
-        function, params = unwrapped_metric(metric, {})
+        function, params = unwrapped_metric(metric, params={})
         level = self.options["confidence_level"]
 
         # Both functions take `means` and `intervals`, by model, from below.

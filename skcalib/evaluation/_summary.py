@@ -549,7 +549,9 @@ def _distances(task, hypotheses, tail):
         distance_of = partial(smooth.distance, quantile=quantile)
 
         def statistic(frequency, distance_of=distance_of):
-            """Return the distance for event frequencies (..., n_cells)."""
+            """Return the distance for event frequencies (..., n_cells). The default
+            keeps the function of this round of the loop.
+            """
             return distance_of(smooth.curve(frequency))
 
         estimate = float(distance_of(observed_curve))
