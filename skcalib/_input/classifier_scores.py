@@ -137,6 +137,7 @@ def _check_columns(response, model, labels, response_method, is_logit):
         )
     else:
         fits = len(shape) == 2 and shape[1] == len(labels)
+        # A decision is one between two classes at least.
         fits = fits and (len(labels) > 1 or not is_logit)
         wanted = "one column a class is needed"
         if is_logit:
@@ -178,6 +179,7 @@ def _with_absent_classes(scores, labels, classes, is_logit):
     """Return scores (n, n_labels) with a column for each of `classes`, also for those
     that are not among `labels`: 0, or a logit far below the others.
     """
+    # The columns of the labels that the model knows.
     known = np.searchsorted(classes, labels)
     if np.array_equal(known, np.arange(len(classes))):
         return scores

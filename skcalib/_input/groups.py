@@ -155,7 +155,8 @@ def with_small_groups_pooled(names, codes, kept, min_size):
 
 def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
     """Return the sorted names of the groups of one column, and the code of each
-    sample's group, (n_samples,).
+    sample's group, (n_samples,). More than `max_bins` values become quantiles; without
+    `max_bins` many distinct floats are refused, since they are measurements.
     """
     values = label_vector(groups, n_samples, name="groups", scores_name="y_proba")
     is_missing = missing_values(values)

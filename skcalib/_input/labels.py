@@ -129,7 +129,7 @@ def unique_labels(y, name):
     try:
         target = type_of_target(classes, input_name=name)
     except (TypeError, ValueError) as error:
-        target = error
+        target = error  # its text is shown in place of a type
     if target not in ("binary", "multiclass"):
         raise ValueError(
             f"Unknown label type: {target}. {name} must hold class labels, found"

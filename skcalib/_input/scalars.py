@@ -189,6 +189,7 @@ def _unknown_keyword(unknown, title, names, also):
     advice = f"it has {', '.join(names)}"
     if known in names:
         advice = f"write {hint}"
+    # `alpha` in a function without intervals: the user may look for the one that has.
     on_intervals = ""
     if known == "confidence_level" and known not in names:
         on_intervals = f" Intervals take {hint}."

@@ -98,6 +98,8 @@ def checked_scores(
     largest ones. All is done in one pass over the scores, if they are valid.
     """
     scores, precision = _as_float_matrix(scores, name)
+    # Row sums that are further than `refused` from 1 are an error; those up to
+    # `untouched` are left as they are.
     refused, untouched = ROUNDING[precision]
     if input == "logit":
         return _check_range(scores, name, input, refused), None, None
@@ -105,6 +107,7 @@ def checked_scores(
     predicts = scores.shape[1] >= predict_from
     summary = _row_summary(scores, adds, predicts)
     if summary is None:
+        # A score is outside [0, 1]: by rounding, which is undone, or it is an error.
         scores = _check_range(scores, name, input, refused)
         summary = _row_summary(scores, adds, predicts)
     total, predicted, largest = summary

@@ -36,8 +36,8 @@ def condensed(
     The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025
     from 131,072 on. The rows of a cell and a label become one row with their total
     weight. The error of a sum over the rows is of second order in that width: less than
-    a millionth of a log-loss for each row. That is enough to compare fits, and to start
-    one.
+    a millionth of a log-loss for each row. That is enough to compare fits, and to find
+    a start for the fit to all rows.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def row_softmax(logits):
     """Return the softmax of each row of logits (n, K) as float64 in [2^-52, 1 - 2^-52],
     with one temporary array.
     """
-    if logits.shape[1] == 2:
+    if logits.shape[1] == 2:  # the logistic function of the difference
         difference = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         probability = np.column_stack((expit(-difference), expit(difference)))
     else:
@@ -113,6 +113,8 @@ def log_odds_against_rest(probabilities):
 
     def against_rest(column):
         """Return the log-odds (n,) of one probability of each row."""
+        # Above 1/2 it is the only such probability of its row: the rest are the small
+        # ones, whose sum loses no digits.
         rest = np.where(column > 0.5, small, total - column)
         return log_odds(column, rest)
 
@@ -197,6 +199,7 @@ def rounded(scores):
     The same score, computed in two ways, may differ in the last of its 53 digits. After
     rounding both are equal, as they must be for a map that is a step function.
     """
+    # score = mantissa * 2^exponent, with a mantissa from 1/2 to 1
     mantissa, exponent = np.frexp(np.asarray(scores, dtype=np.float64))
     return np.ldexp(np.round(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
 

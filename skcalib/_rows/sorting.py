@@ -78,6 +78,7 @@ def mid_rank_cells(scores, n_cells, weight=None):
     """
     _, rank = np.unique(scores, return_inverse=True)
     mass = np.bincount(rank, weight)
+    # The weight below a score plus half of its own.
     mid_rank = np.cumsum(mass) - mass / 2
     cell_number = np.floor(n_cells * mid_rank / mass.sum())
     filled, cell_of_rank = np.unique(cell_number, return_inverse=True)
@@ -159,6 +160,7 @@ def _exactly_summable(sample_weight):
     """Return weights (n,) rounded to multiples of the power of two with which all their
     partial sums are exact in float64.
     """
+    # Every partial sum is a multiple of the quantum, and at most 2^52 times as large.
     quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
     return np.round(sample_weight / quantum) * quantum
 

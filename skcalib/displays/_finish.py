@@ -188,7 +188,8 @@ def _letters(frame, width=None, size=None):
         width = frame.width
     if size is None:
         size = frame.size
-    return max(4, int(width / (_LETTER * size / 72)))
+    width_of_letter = _LETTER * size / 72  # inches
+    return max(4, int(width / width_of_letter))
 
 
 def shortened(text, frame, *, width=None, size=None):
@@ -254,8 +255,9 @@ def _entries(labels, most):
             return cut_apart(labels, most)
         names.append(name)
         findings.append(separator + finding)
-    room = most - max(map(len, findings))
-    names = cut_apart(names, max(room, 4))
+    # Names keep four letters even where the findings leave fewer.
+    room = max(most - max(map(len, findings)), 4)
+    names = cut_apart(names, room)
     return [name + finding for name, finding in zip(names, findings, strict=True)]
 
 
@@ -290,6 +292,7 @@ def _legend_below(frame, curves, keys, note, options):
 
     If it is too high for the figure, the keys are left out first, then the findings.
     """
+    # The curves by their names without findings, unless two names are equal.
     names = {label.rsplit(": ", 1)[0]: handle for label, handle in curves.items()}
     if len(names) < len(curves):
         names = curves

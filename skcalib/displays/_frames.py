@@ -296,6 +296,7 @@ def _fills_its_figure(ax):
 def _inches(ax):
     """Return the width and the height of axes in inches, with the strips below them."""
     place = _place(ax)
+    # Axes with strips share a grid with them, which fills their former place.
     if _strips_of(ax):
         place = place.get_topmost_subplotspec()
     box = place.get_position(ax.figure)

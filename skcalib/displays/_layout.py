@@ -73,7 +73,8 @@ def keep_inside(frame: Frame) -> None:
         ConstrainedLayoutEngine().execute(figure)
         figure.draw_without_rendering()
     for ax in frame.lowest:
-        # The name then ends with its axes, and begins before them.
+        # A label that leaves the figure at the right is no longer centred: it ends
+        # where its axes end.
         if ax.xaxis.label.get_window_extent().x1 > room.x1:
             ax.set_xlabel(ax.get_xlabel(), loc="right")
 

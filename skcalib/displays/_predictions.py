@@ -136,7 +136,8 @@ def cells_of_models(
     multiclass : {"auto", "top_label", "marginal"}
         What the event is.
     refusal : str
-        Message of the error for "marginal", which has several events.
+        Message of the error for "marginal", which has several events, and for models
+        whose events must be the same but differ.
     same_event : bool
         Whether all models must have the same event. "The predicted class is right" is
         a different event for each model.

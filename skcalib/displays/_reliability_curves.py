@@ -188,8 +188,9 @@ class CurveMaker:
         for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))
         self.strategy = check_binning(self.binning, DEFAULT_BINNING)
+        # Bins that the labels make differ between samples: a bootstrap makes them anew,
+        # while binomial intervals take bins as given.
         refits = self.strategy.needs_labels
-        # Binomial intervals need bins that do not depend on the labels.
         if self.interval == "auto":
             self.interval = "bootstrap" if refits else "clopper_pearson"
         check_option(
@@ -206,9 +207,8 @@ class CurveMaker:
             )
         check_int(self.n_resamples, "n_resamples")
         self.confidence_level = check_confidence_level(self.confidence_level)
-        # An error in bins that were made from the same labels would be biased: it has
-        # equal-mass bins, as the library's default error that is used without given
-        # bins.
+        # An error in bins that were made from the same labels would be biased. There,
+        # and where no bins are given, the error has its default bins.
         self.error_binning = self.strategy
         if self.binning is None or refits:
             self.error_binning = EqualMass(15)
