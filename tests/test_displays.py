@@ -627,6 +627,19 @@ def test_long_names_are_shortened_in_the_legend_of_given_axes():
     assert display.legend_.get_window_extent().width <= ax.get_window_extent().width
 
 
+def test_a_legend_in_given_axes_stands_beside_the_diagonal():
+    y, scores = _scores(300)
+    _, ax = plt.subplots(figsize=(5, 5))
+    display = ReliabilityDisplay.from_predictions(
+        y, scores, name="a model", ax=ax, random_state=0
+    )
+    display.figure_.draw_without_rendering()
+    legend = display.legend_.get_window_extent()
+    corners = ax.transAxes.inverted().transform(legend.corners())
+    above, below = corners[:, 1] > corners[:, 0], corners[:, 1] < corners[:, 0]
+    assert above.all() or below.all()
+
+
 @pytest.mark.parametrize("layout", ["constrained", None])
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3)])
 def test_a_diagram_fills_the_axes_that_are_given(n_rows, n_columns, layout):
