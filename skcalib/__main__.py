@@ -16,20 +16,20 @@ def main(argv=None):
     demo = commands.add_parser(
         "demo",
         help=(
-            "recalibrate a model on bundled data, search the bins, print what it gains"
+            "recalibrate a model on bundled data, select the bins and print the gain"
         ),
     )
     demo.add_argument(
         "--data",
         choices=("digits", "breast_cancer"),
         default="digits",
-        help="data set (bundled)",
+        help="bundled data set",
     )
     demo.add_argument(
         "--seed",
         type=int,
         default=0,
-        help="seed of the split into training and held-out rows",
+        help="seed for the split into training and held-out data",
     )
     demo.set_defaults(run=_run_demo)
     add_report_command(commands)

@@ -1,4 +1,4 @@
-"""How far the scores are off on the whole, one bar a model."""
+"""Overall bias of the scores, with one bar per model."""
 
 from skcalib.displays.base import (
     FromEstimator,
@@ -15,7 +15,7 @@ __all__ = ["BiasDisplay"]
 
 
 class BiasDisplay(FromEstimator):
-    """Bar for each model: mean score minus event frequency, with its interval."""
+    """Mean score minus event frequency of each model, as bars with intervals."""
 
     def __init__(self, biases):
         self.biases = biases
@@ -33,7 +33,7 @@ class BiasDisplay(FromEstimator):
         ax=None,
         **plot_options,
     ):
-        """Draw the bias of probabilities: one array, or a dict of such by model."""
+        """Draw the bias of one array of probabilities, or of a dict by model."""
         biases = {}
         for model, proba in named_models(y_proba, name).items():
             table = calibration_by_group(

@@ -1,4 +1,5 @@
-"""From a log by country to calibrated Parquet, without a row in Python:
+"""Recalibrate a log by country and write it as Parquet, without loading rows into
+Python:
 ``python by_country.py [ROWS] [duckdb|spark]``.
 
 A click model is calibrated in France, overconfident in Italy and underconfident in
@@ -19,8 +20,8 @@ from skcalib.binning import EqualMass
 from skcalib.engines import PredictionTable, scan
 from skcalib.metrics import calibration_by_group
 
-# The log-odds of a click are `slope` times those of the score; one row in ten thousand
-# is of Malta.
+# The log-odds of a click are `slope` times those of the score. One row in ten
+# thousand is from Malta.
 LOG = """
 SELECT p, country, CAST(u < 1 / (1 + exp(-slope * ln(p / (1 - p)))) AS TINYINT) AS clicked FROM (
   SELECT least(greatest(p, 1e-9), 1 - 1e-9) AS p, u, CASE WHEN c < 1e-4 THEN 'MT' WHEN c < .4 THEN 'FR' WHEN c < .8
@@ -30,7 +31,7 @@ SELECT p, country, CAST(u < 1 / (1 + exp(-slope * ln(p / (1 - p)))) AS TINYINT) 
 
 
 def write_log(folder, rows, files=4):
-    """Write a log of some Parquet files."""
+    """Write a log that consists of several Parquet files."""
     duckdb.sql("SELECT setseed(0.5)")
     for number in range(files):
         query = LOG.format(rows=rows // files)
@@ -40,7 +41,7 @@ def write_log(folder, rows, files=4):
 
 
 def opened(path, engine):
-    """Return the files of a folder as a table of an engine."""
+    """Open the files of a folder as a table of the engine."""
     if engine == "duckdb":
         return scan(f"{path}/*.parquet")
     from pyspark.sql import SparkSession
@@ -49,7 +50,7 @@ def opened(path, engine):
 
 
 def errors(path, engine, score):
-    """Return the error of each country, from sums that the engine makes."""
+    """Return the error of each country, from sums that the engine computes."""
     table = PredictionTable(
         opened(path, engine), label="clicked", score=score, by="country"
     )
@@ -79,9 +80,7 @@ def calibrate(log, calibrated, engine):
 
 
 def main(folder, rows=20_000_000, engine="duckdb"):
-    """Write a log, calibrate it, and return the errors before and after, and the
-    maps.
-    """
+    """Write and calibrate a log. Return the errors before and after, and the maps."""
     log, calibrated = folder / "log", folder / "calibrated"
     log.mkdir()
     write_log(log, rows)
@@ -96,8 +95,8 @@ def main(folder, rows=20_000_000, engine="duckdb"):
 
 
 def largest_difference(one, other):
-    """Return the largest difference between the forecasts of two calibrated logs, which
-    must hold the same rows.
+    """Return the largest difference between the probabilities of two calibrated logs
+    with the same rows.
     """
     files = f"['{one}/*.parquet', '{other}/*.parquet']"
     spread = "max(p_calibrated) - min(p_calibrated) AS d"

@@ -1,9 +1,9 @@
-"""From a certificate to an alarm: tied scores are binned with a promise, applied in
-DuckDB, and watched by segment.
+"""From a certificate to an alarm: bin tied scores with a guarantee, apply the bins in
+DuckDB, and monitor the segments.
 
-A boosted model of few trees gives many rows one score.
-`UniformMassBinning(randomize=True)` breaks such ties by random numbers. Each is made
-from the id of its row, so that Python and the database draw the same ones.
+A boosted model with few trees gives many rows the same score.
+`UniformMassBinning(randomize=True)` breaks these ties at random. Each random number is
+derived from the id of its row, so that Python and the database use the same numbers.
 """
 
 import duckdb
@@ -20,9 +20,7 @@ MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
 
 def draw(n, rng, month=0):
-    """Draw a month's customers: from August (8) on, loans default more often than
-    before.
-    """
+    """Draw one month of customers. From August (8) onward, loans default more often."""
     rows = pd.DataFrame(rng.normal(size=(n, 3)), columns=["income", "debt", "age"])
     rows["segment"] = rng.choice(SEGMENTS, n)
     rows["id"] = [f"{month:02d}-{number:06d}" for number in range(n)]
@@ -37,7 +35,7 @@ def draw(n, rng, month=0):
 
 
 def main():
-    """Do the job, and return the certificate, the largest difference between SQL and
+    """Run the example. Return the certificate, the largest difference between SQL and
     Python, and the monitors.
     """
     rng = np.random.default_rng(0)
@@ -56,10 +54,10 @@ def main():
     certificate = recalibrator.certificate()
     print(certificate)
 
-    # Each month is scored in the database, and compared with Python. The labels are
-    # known later.
+    # Each month is scored in the database and compared with Python. The labels arrive
+    # later.
     expression = to_sql(recalibrator, score="p", ids="id", dialect="duckdb")
-    # restarts find a change after a long good time sooner
+    # restarts detect a change sooner after a long calibrated period
     monitors = GroupMonitors(CalibrationMonitor(restarts=True))
     largest_difference = 0.0
     for number, month in enumerate(MONTHS, start=1):

@@ -20,7 +20,7 @@ class ComplementaryLogLog(BinaryRecalibrator):
             losses = np.where(labels, -np.log(-np.expm1(-hazard) + 1e-300), hazard)
             return np.average(losses, weights=sample_weight)
 
-        # so exact that the order of the rows does not matter
+        # tight enough that the order of the rows does not matter
         best = minimize(log_loss, [0.5, 0.0], method="Nelder-Mead", tol=1e-10)
         self.slope_, self.intercept_ = best.x.tolist()
 

@@ -1,5 +1,5 @@
-"""A classifier and its recalibrator as one ONNX graph, by joining two graphs: this
-works for any converted model.
+"""Join a classifier and its recalibrator into one ONNX graph. This works for any
+converted model.
 """
 
 import numpy as np
@@ -25,9 +25,9 @@ recalibrator = MatrixScaling().fit(
     classifier.predict_proba(X_calibration), y_calibration
 )
 
-# Both graphs need one opset and one IR version. Models of LightGBM (onnxmltools) or
-# PyTorch (torch.onnx.export) join in the same way: name their output of probabilities
-# in io_map, or their logits for a recalibrator with input="logit".
+# Both graphs need the same opset and IR version. Models from LightGBM (onnxmltools) or
+# PyTorch (torch.onnx.export) are joined in the same way: in io_map, name the output
+# with the probabilities, or with the logits for a recalibrator with input="logit".
 model = skl2onnx.to_onnx(classifier, X[:1], options={"zipmap": False}, target_opset=17)
 calibration = to_onnx(recalibrator, target_opset=17)
 calibration.ir_version = model.ir_version
@@ -35,7 +35,7 @@ joined = onnx.compose.merge_models(
     model, calibration, io_map=[("probabilities", "scores")]
 )
 
-# The test to run before anything is deployed: the same rows, both ways.
+# Test before you deploy: compare both on the same samples.
 session = onnxruntime.InferenceSession(
     joined.SerializeToString(), providers=["CPUExecutionProvider"]
 )

@@ -1,9 +1,9 @@
-"""From monthly batches to the date of a drift in one segment, with monitors that a
-service keeps as JSON.
+"""Date a drift in one segment from monthly batches, with monitors that a service
+stores as JSON.
 
-Labels come late, so that a batch is seen as a whole at the end of its month. The
-service may restart at any time: it reads the monitors, shows them a batch, and writes
-them again.
+Labels arrive late, so each batch is processed as a whole at the end of its month. The
+service may restart at any time: it reads the monitors, updates them with a batch, and
+writes them back.
 """
 
 import json
@@ -20,8 +20,8 @@ MONTHS = [f"{year}-{month:02d}" for year in (2024, 2025) for month in range(1, 1
 
 
 def batch(month, rng, n=1500, drift_from="2025-04"):
-    """Return the scores, labels and segments of a month: from April 2025 on loans
-    default more often than scored.
+    """Return the scores, labels and segments of a month. From April 2025 onward, loans
+    default more often than predicted.
     """
     scores, segment = rng.beta(2, 8, n), rng.choice(SEGMENTS, n)
     log_odds = np.log(scores / (1 - scores)) + 0.7 * (
@@ -31,8 +31,8 @@ def batch(month, rng, n=1500, drift_from="2025-04"):
 
 
 def month_of_the_service(path, month, scores, labels, segment):
-    """Read the monitors where there are any, show them a month, write them, and return
-    them.
+    """Read the monitors if the file exists, update them with a month, and write and
+    return them.
     """
     monitors = GroupMonitors(CalibrationMonitor(restarts=True))
     if path.exists():
@@ -43,7 +43,7 @@ def month_of_the_service(path, month, scores, labels, segment):
 
 
 def main(folder):
-    """Return the month in which the alarm was raised, and the monitors at the end."""
+    """Return the month of the alarm and the final monitors."""
     rng, alarm = np.random.default_rng(0), None
     for month in MONTHS:
         monitors = month_of_the_service(

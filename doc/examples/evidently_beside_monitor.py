@@ -1,8 +1,9 @@
-"""Evidently beside a monitor: it sees that the scores drift, and the monitor that they
-are no longer right.
+"""Evidently next to a monitor: Evidently detects drift of the scores, and the monitor
+detects loss of calibration.
 
-The first needs no labels and says nothing about them; the second waits for them. From
-August on events are more frequent than scored, and the scores do not show it.
+Evidently needs no labels, and its test says nothing about them. The monitor needs
+labels. From August onward, events are more frequent than predicted, and the scores
+alone do not show this.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
 
 def score_drift(reference, current):
-    """Return Evidently's p-value of a drift of the scores."""
+    """Return Evidently's p-value for drift of the scores."""
     definition = DataDefinition(numerical_columns=["p"])
     data = [
         Dataset.from_pandas(pd.DataFrame({"p": p}), data_definition=definition)
@@ -29,7 +30,7 @@ def score_drift(reference, current):
 
 
 def main():
-    """Return the months in which the scores drift, and the table of the monitors."""
+    """Return the months with drifting scores, and the table of the monitors."""
     rng, drifted, monitors = (
         np.random.default_rng(0),
         [],

@@ -1,4 +1,4 @@
-"""Your own binning strategy: bins that get finer towards 0, for rare events."""
+"""Your own binning strategy: finer bins near 0, for rare events."""
 
 import numpy as np
 

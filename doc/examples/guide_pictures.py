@@ -39,7 +39,7 @@ from skcalib.monitoring import CalibrationMonitor
 
 
 def rows():
-    """Training, calibration and test rows of one simulated data set."""
+    """Training, calibration and test parts of a simulated data set."""
     X, y = make_classification(
         12_000,
         n_features=20,
@@ -60,7 +60,7 @@ def rows():
 
 
 def scores():
-    """Three models of one data set, two of which are not calibrated."""
+    """Three models fitted to the same data, two of which are not calibrated."""
     X_train, y_train, _, X_test, _, y_test = rows()
     models = {
         "logistic regression": LogisticRegression(),
@@ -75,9 +75,7 @@ def scores():
 
 
 def leakage():
-    """A forest recalibrated with its scores of training rows, and with out-of-fold
-    scores.
-    """
+    """A forest, recalibrated with its training scores and with out-of-fold scores."""
     X_train, y_train, _, X_test, _, y_test = rows()
     cross_fitted = CrossFittedClassifier(RandomForestClassifier(50, random_state=0))
     honest = cross_fitted.fit_transform(X_train, y_train)
@@ -94,7 +92,7 @@ def leakage():
 
 
 def maps():
-    """The map that each of five recalibrators learns from the same 400 rows."""
+    """Calibration maps of five recalibrators, learned from the same 400 samples."""
     rng = np.random.default_rng(0)
     s = rng.random(400)
     y = rng.random(400) < s**1.6
@@ -130,9 +128,7 @@ def maps():
 
 
 def cumulative():
-    """The running mean of label minus score, for scores that are too high in the
-    middle.
-    """
+    """Running mean of label minus score, for scores that are too high in the middle."""
     rng = np.random.default_rng(0)
     s = rng.random(2000)
     y = rng.random(2000) < s**1.2
@@ -140,7 +136,7 @@ def cumulative():
 
 
 def groups():
-    """Six sites, of which one has more events than its scores say."""
+    """Six sites, one of which has more events than predicted."""
     rng = np.random.default_rng(0)
     s, site = (
         rng.beta(1, 6, 9000),
@@ -151,8 +147,8 @@ def groups():
 
 
 def segments():
-    """Older people at site 3 have more events than their scores say; a multicalibrated
-    map knows it.
+    """Older people at site 3 have more events than predicted, which a multicalibrated
+    map corrects.
     """
     rng = np.random.default_rng(0)
     columns = np.column_stack((rng.integers(20, 90, 6000), rng.integers(0, 5, 6000)))
@@ -167,9 +163,7 @@ def segments():
 
 
 def change():
-    """The log-odds of the second year are higher by .5, and so are its scores in
-    part.
-    """
+    """Log-odds that rise by .5 in the second year, and scores that rise by less."""
     rng = np.random.default_rng(0)
     before, after = rng.beta(1, 4, 4000), rng.beta(1.4, 4, 4000)
     truth = 1 / (1 + np.exp(-(np.log(after / (1 - after)) + 0.5)))
@@ -180,7 +174,7 @@ def change():
 
 
 def murphy():
-    """Logistic regression and naive Bayes on the same rows."""
+    """Logistic regression and naive Bayes on the same samples."""
     X_train, y_train, _, X_test, _, y_test = rows()
     models = {"logistic regression": LogisticRegression(), "naive Bayes": GaussianNB()}
     fitted = {name: model.fit(X_train, y_train) for name, model in models.items()}
@@ -188,7 +182,7 @@ def murphy():
 
 
 def monitor():
-    """The monitor of the page on drift: the log-odds rise by .5 from row 8,000 on."""
+    """Monitor of the page on drift: the log-odds rise by .5 after 8,000 samples."""
     rng = np.random.default_rng(0)
     s = rng.beta(1, 4, 12_000)
     truth = 1 / (1 + np.exp(-(np.log(s / (1 - s)) + 0.5 * (np.arange(12_000) >= 8000))))
@@ -200,7 +194,7 @@ def monitor():
 
 
 def weak_measurements():
-    """Labels and probabilities of the page on thresholds."""
+    """Labels and probabilities for the page on thresholds."""
     data = load_breast_cancer()
     X, y = data.data[:, [1, 4, 8, 9]], (data.target == 0).astype(int)
     X_train, X_test, y_train, y_test = train_test_split(
@@ -211,7 +205,7 @@ def weak_measurements():
 
 
 def decision():
-    """The decision curve of the page on thresholds."""
+    """Decision curve for the page on thresholds."""
     options = {"threshold": 0.1, "name": "four measurements"}
     return DecisionCurveDisplay.from_predictions(
         *weak_measurements(), **options
@@ -219,7 +213,7 @@ def decision():
 
 
 def risk_coverage():
-    """Errors among answers, of the page on thresholds."""
+    """Error rate among the answers, for the page on thresholds."""
     options = {"target": 0.1, "name": "four measurements"}
     return RiskCoverageDisplay.from_predictions(*weak_measurements(), **options).figure_
 

@@ -1,8 +1,8 @@
-"""Answers of a language model: sample files of lm-evaluation-harness, recalibrated by
-subject, exported, and certified.
+"""Answers of a language model: read the sample files of lm-evaluation-harness, then
+recalibrate by subject, export and certify.
 
-Copy `read_lm_eval`. The rest runs without data: it writes small files of the harness's
-format, and reads them again.
+Copy `read_lm_eval`. The rest needs no data: it writes small files in the format of the
+harness and reads them back.
 """
 
 import json
@@ -26,8 +26,8 @@ def read_lm_eval(paths, subject="subject", label=None):
     labels and subjects.
 
     Questions with fewer options than K have -inf in the other columns. The subject is
-    ``doc[subject]``, or the name of the task. `label` is a function of a sample: the
-    place of the right option, where `target` is not enough.
+    ``doc[subject]``, or the name of the task. If `target` does not identify the correct
+    option, pass `label`: a function that returns its position for a sample.
     """
     logits, labels, subjects = [], [], []
     for path in map(Path, paths):
@@ -59,7 +59,7 @@ def read_lm_eval(paths, subject="subject", label=None):
                     )
                 n = (
                     len(texts) // 2 if "acc_mutual_info" in sample else len(texts)
-                )  # then options without context follow
+                )  # options without a context follow
                 row, options = (
                     [float(one[1]) for one in numbers[:n]],
                     [str(pair[1]).strip() for pair in pairs[:n]],
@@ -95,8 +95,8 @@ def read_lm_eval(paths, subject="subject", label=None):
 
 
 def write_samples(folder, n=1500, seed=0):
-    """Write sample files of three tasks as the harness does: its values are strings,
-    and options are 2 to 5.
+    """Write sample files of three tasks as the harness does: values are strings, and
+    questions have 2 to 5 options.
     """
     rng = np.random.default_rng(seed)
     tasks = [
@@ -144,14 +144,14 @@ def write_samples(folder, n=1500, seed=0):
 
 
 def main(paths, folder):
-    """Recalibrate by subject, export, and find the confidence from which on answers are
-    right in 8 of 10 cases.
+    """Recalibrate by subject, export, and find the confidence above which 8 of 10
+    answers are correct.
     """
     logits, labels, subjects = read_lm_eval(paths)
     # to fit, to certify, to test
     part = np.random.default_rng(0).integers(3, size=len(labels))
     columns = range(logits.shape[1])
-    # not every column need be right somewhere
+    # some columns may never be the correct option
     method = TemperatureScaling(input="logit", classes=columns)
     pooled = TemperatureScaling(input="logit", classes=columns).fit(
         logits[part == 0], labels[part == 0]
@@ -191,8 +191,8 @@ def main(paths, folder):
     answered = certified.accepts(proba[test])
     wrong = (proba[test].argmax(axis=1) != labels[test])[answered].mean()
     print(
-        f"Of {test.sum()} other questions {answered.mean():.1%} are answered,"
-        f" {wrong:.1%} of these wrongly."
+        f"Of {test.sum()} other questions, {answered.mean():.1%} are answered, of which"
+        f" {wrong:.1%} wrongly."
     )
     return model, losses, certified, wrong
 

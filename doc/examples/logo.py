@@ -1,8 +1,8 @@
 """The logo of the site: python doc/examples/logo.py [FILE.svg].
 
-The diagonal, and below it the calibration curve of scores that are too high. The tile
-has a ground of its own, so that one file serves light pages, dark pages and the tab of
-a browser. Strokes are at least two pixels wide at 32 x 32.
+The logo shows the diagonal, and below it the calibration curve of scores that are too
+high. The tile has its own background, so that one file works on light pages, on dark
+pages and as a favicon. Strokes are at least two pixels wide at 32 x 32.
 """
 
 import sys
@@ -16,13 +16,13 @@ BLUE, YELLOW = "#0072B2", "#F0E442"  # of Okabe and Ito (2008)
 
 
 def place(score, frequency):
-    """Return a point of the unit square in the units of the drawing."""
+    """Convert a point of the unit square to the coordinates of the drawing."""
     side = SIZE - 2 * MARGIN
     return f"{MARGIN + side * score:.2f} {SIZE - MARGIN - side * frequency:.2f}"
 
 
 def event_frequency(score):
-    """Return the frequency of events at scores that are too high."""
+    """Return the event frequency at scores that are too high."""
     return score**3
 
 

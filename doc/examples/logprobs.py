@@ -1,9 +1,9 @@
-"""Confidences of a service for language models: logprobs of the first token, and
-confidences that are stated in words.
+"""Confidences from a language model API: logprobs of the first token, and confidences
+stated in words.
 
-Copy `answer_logits` and `stated_confidence`. The dicts are those of the API for chats,
-with ``logprobs=True, top_logprobs=20``; a client's object becomes one by
-``completion.model_dump()``.
+Copy `answer_logits` and `stated_confidence`. The dicts are responses of the chat API
+with ``logprobs=True, top_logprobs=20``; ``completion.model_dump()`` converts a client
+object.
 """
 
 import math
@@ -16,11 +16,11 @@ from skcalib.metrics import calibration_error
 
 
 def answer_logits(completion, answers):
-    """Return the log-probability of each answer as the first token, -inf where it is
-    not among those that are listed.
+    """Return the log-probability of each answer as the first token, or -inf if it is
+    not listed.
 
-    Tokens that differ by spaces or by case alone (" A", "a") are one answer, and their
-    probabilities are added.
+    Tokens that differ only in spaces or case (" A", "a") count as the same answer, and
+    their probabilities are added.
     """
     listed = completion["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
     mass = {answer: 0.0 for answer in answers}
@@ -35,8 +35,8 @@ def answer_logits(completion, answers):
 
 
 def stated_confidence(text):
-    """Return the last percentage, or number from 0 to 1, of a text such as "Paris.
-    Confidence: 85 %"; NaN for none.
+    """Return the last percentage, or number from 0 to 1, in a text such as "Paris.
+    Confidence: 85 %", or NaN if there is none.
     """
     found = re.findall(
         r"(\d+(?:\.\d+)?)\s*(%|percent)|\b(0?\.\d+|[01](?:\.0+)?)\b", text
@@ -49,8 +49,8 @@ def stated_confidence(text):
 
 
 def completions(n=2000, seed=0):
-    """Return answers as the service gives them, and the right ones: the model is too
-    sure, and says 90 % too often.
+    """Return simulated responses and the correct answers. The model is overconfident,
+    and states 90 % too often.
     """
     rng, answers, found, right = (
         np.random.default_rng(seed),
@@ -71,7 +71,7 @@ def completions(n=2000, seed=0):
             }
             for k in range(4)
         ]
-        # others: not listed
+        # the other options are not listed
         top = sorted(
             (one for one in top if one["logprob"] > -9), key=lambda one: -one["logprob"]
         )
@@ -92,14 +92,14 @@ def completions(n=2000, seed=0):
 
 
 def main():
-    """Return the errors of logprobs and of stated confidences, before and after a
-    recalibration on other rows.
+    """Return the errors of logprobs and of stated confidences, before and after
+    recalibration on separate samples.
     """
     found, right, answers = completions()
     fit, test = slice(0, 1000), slice(1000, None)
     logits = np.array([answer_logits(one, answers) for one in found])
     texts = [one["choices"][0]["message"]["content"] for one in found]
-    # else it was "impossible"
+    # otherwise, the correct answer had probability 0
     is_listed = (
         logits[fit][np.arange(1000), np.searchsorted(answers, right[fit])] > -np.inf
     )

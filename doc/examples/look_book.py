@@ -1,8 +1,8 @@
-"""Every display in every layout, size and style as files: python
+"""Draw every display in every layout, size and style: python
 doc/examples/look_book.py [FOLDER].
 
-With ``--eyes`` each picture is also written as people with a red-green deficiency see
-it, and in greys.
+With ``--eyes``, each picture is also written in greys, and as people with a red-green
+deficiency see it.
 """
 
 import argparse
@@ -68,9 +68,7 @@ def data():
 
 
 def segment_columns(region):
-    """Return columns to look for segments in: a number with missing values, and the
-    region.
-    """
+    """Return columns for the segment search: numbers with gaps, and regions."""
     rng = np.random.default_rng(1)
     columns = np.empty((len(region), 2), dtype=object)
     columns[:, 0] = np.where(
@@ -81,7 +79,7 @@ def segment_columns(region):
 
 
 def pictures():
-    """Return functions that draw, by name; each takes ``ax``."""
+    """Return the drawing functions by name; each accepts ``ax``."""
     y, models, region = data()
     name, scores = next(iter(models.items()))
     few = np.round(scores, 1)
@@ -181,8 +179,8 @@ def pictures():
 
 
 def _two_years():
-    """Return labels and scores of two samples: the second has higher scores, and more
-    events at each of them.
+    """Return labels and scores of two data sets. The second has higher scores, and more
+    events at each score.
     """
     rng = np.random.default_rng(0)
     before, after = rng.beta(1, 4, 3000), rng.beta(1.4, 4, 2000)
@@ -195,7 +193,7 @@ def _rounds():
 
 
 def _monitor(name="north"):
-    """Return a monitor whose scores are too low from row 3,000 on in the north."""
+    """Return a monitor whose scores in the north are too low after 3,000 samples."""
     rng = np.random.default_rng(0)
     scores = rng.uniform(0.1, 0.6, 6000)
     y = rng.random(6000) < scores + 0.1 * (np.arange(6000) >= 3000) * (name == "north")
@@ -217,8 +215,8 @@ def _bias():
 
 
 def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
-    """Yield (name, figure) for each picture, size, style and place: a figure of its
-    own, one of two axes, of six.
+    """Yield (name, figure) for each picture, size, style and placement: alone in a
+    figure, or among two or six axes.
     """
     for name, draw in pictures().items():
         if names is not None and name not in names:
@@ -244,10 +242,11 @@ def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
 
 
 def grids(sizes=tuple(SIZES), styles=STYLES):
-    """Yield (name, figure) of two rows of three axes, each with a picture in it.
+    """Yield (name, figure) for grids of two rows and three columns of pictures.
 
-    The labels are long, several begin alike, and the scores are continuous. Half of the
-    figures have no layout engine, as ``plt.subplots(2, 3)`` gives them.
+    The labels are long, several start with the same words, and the scores are
+    continuous. Half of the figures have no layout engine, as ``plt.subplots(2, 3)``
+    returns them.
     """
     for size in sizes:
         for style in styles:
@@ -283,7 +282,7 @@ def _fill(axes):
 
 
 def seen(image, kind):
-    """Return an image (height, width, 4) as it is seen: ``"deuteranopia"`` or
+    """Simulate how an image (height, width, 4) is seen, by ``"deuteranopia"`` or
     ``"grey"``.
     """
     linear = image[..., :3] ** 2.2
@@ -296,13 +295,13 @@ def seen(image, kind):
 
 
 def main():
-    """Write the pictures into a folder."""
+    """Write the pictures to a folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default="look_book")
     parser.add_argument(
         "--eyes",
         action="store_true",
-        help="also as seen with a red-green deficiency, and in greys",
+        help="also write pictures as seen with a red-green deficiency, and in greys",
     )
     options = parser.parse_args()
     folder = Path(options.folder)

@@ -1,4 +1,6 @@
-"""Calibration-in-the-large: how far the scores are off on the whole."""
+"""Calibration-in-the-large: absolute difference between mean score and event
+frequency.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +14,7 @@ __all__ = ["MeanError", "mean_calibration_error"]
 
 
 class MeanPower(ErrorPower):
-    """The distance of the mean score from the event frequency."""
+    """Absolute difference between the mean score and the event frequency."""
 
     is_binned = True
 
@@ -23,7 +25,7 @@ class MeanPower(ErrorPower):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeanError(CalibrationError):
-    """The error of one bin that holds all scores."""
+    """Error of a single bin that contains all scores."""
 
     def of_task(self, task, most=None):
         """Return the power of one binary problem."""
@@ -40,7 +42,7 @@ def mean_calibration_error(
     pos_label=None,
     labels=None,
 ):
-    """Distance of the mean score from the event frequency."""
+    """Return the absolute difference between the mean score and the event frequency."""
     error = MeanError(multiclass=multiclass, class_weight=class_weight)
     return error.value(
         y_true,

@@ -1,5 +1,5 @@
-"""Calibration in MLflow: the error as a metric, the diagram as a figure, the report as
-an artefact of the run.
+"""Calibration in MLflow: log the error as a metric, the diagram as a figure and the
+report as an artefact.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from skcalib.metrics import calibration_error_interval
 
 
 def log_calibration(y, scores, folder, step=None):
-    """Log the calibration of scores into the active run."""
+    """Log the calibration of scores to the active run."""
     interval = calibration_error_interval(y, scores, random_state=0)
     for name, value in zip(("estimate", "low", "high"), interval, strict=True):
         mlflow.log_metric(f"calibration_error_{name}", value, step=step)
@@ -43,7 +43,7 @@ def log_calibration(y, scores, folder, step=None):
 
 
 def main(folder):
-    """Log one run into a database and artefacts in a folder, and return its id."""
+    """Log one run to a database, with artefacts in a folder, and return its id."""
     mlflow.set_tracking_uri(f"sqlite:///{folder / 'mlflow.db'}")
     rng = np.random.default_rng(0)
     scores = rng.beta(1, 3, 3000)

@@ -1,4 +1,4 @@
-"""Overestimation: how far the scores lie above the event frequencies, in bins."""
+"""Overestimation: how far binned scores exceed the event frequencies."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ __all__ = ["OverestimationError", "overestimation_error"]
 
 
 class OverestimationPower(ErrorPower):
-    """The mean of the p-th powers of the gaps of bins whose scores are too high."""
+    """Mean p-th power of the differences, over bins whose scores are too high."""
 
     is_binned = True
 
@@ -23,7 +23,7 @@ class OverestimationPower(ErrorPower):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OverestimationError(CalibrationError):
-    """The error with its parameters: those of the base, and bins."""
+    """Error with the parameters of the base class, and bins."""
 
     binning: BaseBinning | int | None = None
 
@@ -44,7 +44,7 @@ def overestimation_error(
     pos_label=None,
     labels=None,
 ):
-    """Mean distance by which the scores of bins lie above their event frequencies."""
+    """Return the mean excess of the scores over the event frequencies of bins."""
     error = OverestimationError(
         norm=norm, binning=binning, multiclass=multiclass, class_weight=class_weight
     )

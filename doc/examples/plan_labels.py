@@ -26,20 +26,18 @@ from skcalib.metrics import validity_curve
 from skcalib.simulation import CalibrationModel, PlattCurve
 
 TOLERANCE, N_BINS = 0.1, 10
-GRADES = [0, 0.1, 0.2, 0.3, 0.5, 1]  # edges that were fixed before there were rows
+GRADES = [0, 0.1, 0.2, 0.3, 0.5, 1]  # fixed before any data were seen
 
 
 def plan():
-    """Return the number of rows to be labelled, and print what more or fewer
-    would buy.
-    """
+    """Return the number of samples to label, and print the effect of alternatives."""
     n_rows = min_n_samples(N_BINS, TOLERANCE)
     print(
         f"{N_BINS} values within {TOLERANCE}, all at once, with 90 % confidence:"
         f" {n_rows:,} labelled rows."
     )
     print(
-        "For one random customer in place of all values:"
+        "For one random customer instead of all values:"
         f" {min_n_samples(N_BINS, TOLERANCE, kind='marginal'):,} rows."
     )
     half = n_rows // 2
@@ -56,18 +54,17 @@ def plan():
         f" {sample_split_epsilon(half, half, N_BINS):.3f}."
     )
     print(
-        f"What binning can cost of the Brier score: {binning_mse_bound(N_BINS):.2f} at"
-        " most."
+        f"Binning increases the Brier score by at most {binning_mse_bound(N_BINS):.2f}."
     )
     return n_rows
 
 
 def rehearse(n_rows, n_repeats=40):
-    """Return the share of rehearsals in which every value is within the tolerance: the
-    promise says 90 %.
+    """Return the share of rehearsals with every value within the tolerance. The
+    guarantee is 90 %.
     """
-    # The scores of last year's model, and a curve that is twice as steep as it should
-    # be.
+    # Scores of last year's model, with a calibration curve that is twice as steep as it
+    # should be.
     model = CalibrationModel(stats.beta(1.2, 4), PlattCurve(0.5, -0.4))
     rehearsals = []
     for seed in range(n_repeats):
@@ -91,11 +88,11 @@ def rehearse(n_rows, n_repeats=40):
 
 
 def certify(scores, labels):
-    """Return the certificates that counts alone give, for grades fixed beforehand and
-    for bins of equal mass.
+    """Return certificates based on counts alone, for grades that were fixed beforehand
+    and for equal-mass bins.
     """
     grade = np.searchsorted(GRADES[1:-1], scores)
-    # two numbers a grade
+    # two numbers per grade
     counts, events = np.bincount(grade), np.bincount(grade, labels).astype(int)
     low, high = event_frequency_interval(events, counts)
     print(
@@ -104,11 +101,11 @@ def certify(scores, labels):
     )
     fixed = independent_bins_certificate(events, counts, events / counts, edges="fixed")
     print(
-        f"The grades are {well_balanced_alpha(counts):.2g}-well-balanced, and promise"
+        f"The grades are {well_balanced_alpha(counts):.2g}-well-balanced, and guarantee"
         f" {fixed.epsilon:.3f}."
     )
     order = np.argsort(scores)
-    # these rows are the boundaries, and do not count
+    # these samples define the boundaries and are not counted
     cuts = np.arange(1, N_BINS) * len(scores) // N_BINS
     inside = np.split(np.delete(labels[order], cuts), cuts - np.arange(len(cuts)))
     events, counts = (
@@ -118,13 +115,13 @@ def certify(scores, labels):
     equal = uniform_mass_certificate(
         events, counts, events / counts, n_samples=len(scores)
     )
-    print(f"Bins of equal mass promise {equal.epsilon:.3f}.")
+    print(f"Equal-mass bins guarantee {equal.epsilon:.3f}.")
     return fixed, equal
 
 
 def main(n_repeats=40):
-    """Do the job, and return the rows, the share of good rehearsals and both
-    certificates.
+    """Run the example. Return the number of samples, the share of successful rehearsals
+    and both certificates.
     """
     n_rows = plan()
     share = rehearse(n_rows, n_repeats)

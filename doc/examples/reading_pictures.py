@@ -14,14 +14,14 @@ from skcalib.displays import DecisionCurveDisplay, ReliabilityDisplay
 
 
 def rows(n_rows=4000, seed=0):
-    """Labels, and the log-odds of the probabilities that they were drawn from."""
+    """Labels, and the log-odds of their true probabilities."""
     rng = np.random.default_rng(seed)
     log_odds = rng.normal(-0.5, 1.5, n_rows)
     return rng.random(n_rows) < expit(log_odds), log_odds
 
 
 def parts_of_a_diagram():
-    """An overconfident model, with the parts of its diagram named."""
+    """Annotated diagram of an overconfident model."""
     y, log_odds = rows(2500)
     figure, ax = plt.subplots(figsize=(7, 7), layout="constrained")
     display = ReliabilityDisplay.from_predictions(
@@ -62,7 +62,7 @@ def parts_of_a_diagram():
 
 
 def four_shapes():
-    """The four shapes: flatter, steeper, below and above the diagonal."""
+    """Four shapes: flatter, steeper, below and above the diagonal."""
     y, log_odds = rows()
     models = {
         "overconfident": expit(2 * log_odds),
@@ -79,7 +79,7 @@ def four_shapes():
 
 
 def chance():
-    """A calibrated model, seen with few and with many rows."""
+    """A calibrated model, evaluated on few and on many samples."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 5.4), layout="constrained")
     for ax, n_rows in zip(axes, (200, 5000), strict=True):
         y, log_odds = rows(n_rows)
@@ -90,7 +90,7 @@ def chance():
 
 
 def decision_shapes():
-    """The decision curve of an overconfident model, before and after Platt scaling."""
+    """Decision curves of an overconfident model, before and after Platt scaling."""
     y, log_odds = rows()
     y_proba, half = expit(2 * log_odds), len(y) // 2
     after = (

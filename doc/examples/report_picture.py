@@ -1,8 +1,8 @@
 """The first screen of a report as `doc/pictures/report.png`: python
 doc/examples/report_picture.py (needs chromium).
 
-The rows are 4,000 patients of three sites with a model whose risks are too extreme, and
-too low at one site.
+The rows are 4,000 patients at three sites. The predicted risks are too extreme, and too
+low at one site.
 """
 
 import os
@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from skcalib.__main__ import main
 
-WIDTH, HEIGHT = 900, 820  # as it is shown; the file has twice the pixels
+WIDTH, HEIGHT = 900, 820  # displayed size; the file has twice the resolution
 _PICTURES = Path(__file__).resolve().parents[1] / "pictures"
 
 

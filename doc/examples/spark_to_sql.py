@@ -1,4 +1,4 @@
-"""A recalibrator that Spark fits, as a new column of a Spark frame and as SQL: python
+"""Fit a recalibrator in Spark, and apply it as a new column and as SQL: python
 doc/examples/spark_to_sql.py LOG.
 
 LOG is a folder of Parquet files with the label `clicked` and the probability `p`.
@@ -16,15 +16,15 @@ from skcalib.metrics import calibration_error
 
 
 def main(folder):
-    """Fit, write the calibrated column, measure it; return the expression and the
-    errors before and after.
+    """Fit the map, write the calibrated column and evaluate it. Return the expression
+    and the errors before and after.
     """
     spark = SparkSession.builder.getOrCreate()
     log = spark.read.parquet(f"{folder}/log.parquet")
     table = PredictionTable(log, label="clicked", score="p")
-    platt = table.fit(PlattScaling())  # sums on the cluster, the fit here
+    platt = table.fit(PlattScaling())  # Spark computes the sums, Python the fit
 
-    # a Spark frame with one more column
+    # a Spark frame with an additional column
     calibrated = table.apply(platt, output="p_calibrated")
     calibrated.write.mode("overwrite").parquet(f"{folder}/calibrated.parquet")
     after = PredictionTable(
@@ -33,7 +33,7 @@ def main(folder):
         score="p_calibrated",
     )
 
-    # for a query, wherever the scores are
+    # for a query in any database that has the scores
     expression = to_sql(platt, score="p", dialect="spark")
     errors = [
         calibration_error(one.bin_statistics(EqualMass(15)), norm=1)

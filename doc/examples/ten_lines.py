@@ -1,4 +1,4 @@
-"""The first example of the README and of the site, judged on held-out data."""
+"""First example of the README and the site, evaluated on held-out data."""
 
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes

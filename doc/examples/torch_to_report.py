@@ -1,8 +1,8 @@
-"""From a PyTorch training loop to a report: fit on validation logits, apply on the
-device in one line, and look.
+"""From a PyTorch training loop to a report: fit to validation logits, apply the map on
+the device in one line, and write a report.
 
-`calibrate`, `report` and the line in `on_device` take the tensors as they are, on any
-device and in half precision.
+`calibrate`, `report` and the line in `on_device` accept tensors on any device,
+including half precision.
 """
 
 import subprocess
@@ -20,8 +20,8 @@ CLASSES = ["bird", "cat", "dog"]
 
 
 def train(epochs=60, n=3000, seed=0):
-    """Return logits and labels of the validation and of the test rows, of a network
-    that is trained for too long.
+    """Train a network for too long, and return logits and labels of the validation and
+    test data.
     """
     import torch
     from torch import nn
@@ -42,8 +42,8 @@ def train(epochs=60, n=3000, seed=0):
 
 
 def calibrate(logits, labels):
-    """Return temperature scaling, fitted to the logits and labels of the validation
-    rows: tensors or arrays.
+    """Fit temperature scaling to the logits and labels (tensors or arrays) of the
+    validation data.
     """
     return TemperatureScaling(input="logit", classes=range(len(CLASSES))).fit(
         logits, labels
@@ -51,14 +51,14 @@ def calibrate(logits, labels):
 
 
 def on_device(temperature, logits):
-    """Return calibrated probabilities as a tensor on the device of the logits, with
-    their gradient.
+    """Return calibrated probabilities as a tensor on the device of the logits.
+    Gradients are tracked.
     """
     return (logits * temperature.inverse_temperature_).softmax(dim=1)
 
 
 def report(temperature, logits, labels, folder):
-    """Write the reports of the test rows as they are and calibrated, and return their
+    """Write reports of the test data before and after calibration, and return their
     paths.
     """
     forecasts = {
@@ -91,7 +91,7 @@ def report(temperature, logits, labels, folder):
 
 
 def main(folder):
-    """Do the job, and return the temperature, the largest difference on the device, and
+    """Run the example. Return the temperature, the largest difference on the device and
     the pages.
     """
     validation, test = train()

@@ -1,7 +1,7 @@
 """Which calibration metric can be trusted with this many samples? Bias and power of
 metrics for scores like yours.
 
-A held-out sample of 1,500 rows says "calibration error .03". Is that the model or the
+On 1,500 held-out samples, the calibration error is .03. Is that due to the model or the
 metric?
 """
 
@@ -28,8 +28,8 @@ METRICS = {
 
 
 def main(n_simulations=200):
-    """Do the job, and return the model of one's scores, the bias of each metric and the
-    power of the test.
+    """Run the example. Return the fitted model of the scores, the model that they were
+    drawn from, the bias of each metric and the power of the test.
     """
     print(
         "Scorers to choose from:",
@@ -37,7 +37,7 @@ def main(n_simulations=200):
             name for name in get_scorer_names() if name.endswith("calibration_error")
         ),
     )
-    # It stands for your own model: its scores and labels are all we see. The numbers
+    # A stand-in for your own model: only its scores and labels are used. The parameters
     # are those of a ResNet-110 on CIFAR-10 (Roelofs et al. 2022, Tables 1 and 2).
     network = CalibrationModel(
         stats.beta(2.7752, 0.0478), GlmCurve("logflip", "logflip", -0.24, 0.30)
@@ -46,23 +46,22 @@ def main(n_simulations=200):
 
     fits = fit_calibration_curve(scores, labels)
     fitted = CalibrationModel(fit_score_distribution(scores), fits.curve)
-    print(f"{fits.table[0].name} has the least AIC: {fitted}")
+    print(f"{fits.table[0].name} has the lowest AIC: {fitted}")
     errors = fitted.true_calibration_error(), network.true_calibration_error()
     print(f"True error of the fit: {errors[0]:.3f}, of the network: {errors[1]:.3f}")
 
-    # The same scores, calibrated: what a metric shows then is its bias.
+    # With the same scores but calibrated, the mean of a metric is its bias.
     calibrated = CalibrationModel(fitted.score_distribution, PowerCurve(1))
     bias = calibrated.estimator_bias(
         METRICS, len(scores), n_simulations, random_state=0
     )
     for name, result in bias.items():
         print(
-            f"{name}: a calibrated model shows {result.mean:.4f} on {len(scores):,}"
-            " rows"
+            f"{name}: mean {result.mean:.4f} for a calibrated model with"
+            f" {len(scores):,} samples"
         )
 
-    # And the other way round: a curve that is off by .02 at scores of .5. How often is
-    # that seen?
+    # Power: how often does the test detect a curve that is off by .02 at scores of .5?
     off = CalibrationModel(stats.beta(2, 2), GlmCurve("logit", "logit", 0.08, 1.0))
     metric = kuiper_calibration_error
     power = {
@@ -71,7 +70,9 @@ def main(n_simulations=200):
     }
     print(
         "Detected:",
-        ", ".join(f"{rate:.0%} of samples of {n:,} rows" for n, rate in power.items()),
+        ", ".join(
+            f"{rate:.0%} of data sets with {n:,} samples" for n, rate in power.items()
+        ),
     )
     return fitted, network, bias, power
 

@@ -1,4 +1,4 @@
-"""Thumbnails of the gallery have words for readers who do not see them."""
+"""Alternative text for the thumbnails of the gallery."""
 
 import re
 
@@ -6,46 +6,47 @@ from docutils import nodes
 
 DESCRIPTIONS = {
     "plot_01_boosting_in_a_pipeline": (
-        "Two reliability diagrams: too extreme before recalibration, near the diagonal"
-        " after it."
+        "Two reliability diagrams: scores are too extreme before recalibration, and"
+        " close to the diagonal after it."
     ),
     "plot_02_fitted_model": (
-        "Two reliability diagrams of a fitted model, off the diagonal before"
-        " recalibration and on it after."
+        "Two reliability diagrams of a fitted model: off the diagonal before"
+        " recalibration, and on it afterwards."
     ),
     "plot_03_which_bins": (
         "Brier score and squared calibration error against the number of bins, with the"
-        " chosen number marked."
+        " selected number marked."
     ),
     "plot_04_is_it_noise": (
-        "The same model on 200 and on 20,000 rows: a ragged curve in a wide band, and a"
-        " smooth one in a narrow band."
+        "The same model on 200 and on 20,000 samples: a ragged curve in a wide band,"
+        " and a smooth curve in a narrow band."
     ),
     "plot_05_certificate": (
-        "The guaranteed tolerance grows with the number of bins; the Brier score falls"
-        " and stays low."
+        "The guaranteed tolerance widens with the number of bins; the Brier score"
+        " falls and then stays low."
     ),
     "plot_06_network_logits": (
         "Reliability diagrams of a network and of the same network after temperature"
         " scaling."
     ),
     "plot_07_hundred_classes": (
-        "Bars of the log-loss of seven methods: those that pool classes are shorter."
+        "Log-loss of seven methods as bars, which are shorter for methods that pool"
+        " classes."
     ),
     "plot_08_language_model": (
-        "Mean confidence minus share of right answers for each subject, with intervals,"
-        " for no map, one map, and one map per subject."
+        "Mean confidence minus share of correct answers for each subject, with"
+        " intervals: without a map, with one map, and with one map per subject."
     ),
     "plot_09_groups_and_segments": (
-        "Mean score minus event frequency of each site, with intervals; some are away"
+        "Mean score minus event frequency of each site, with intervals; some differ"
         " from zero."
     ),
     "plot_10_has_it_drifted": (
-        "The evidence of a monitor over time: flat, then it climbs across the alarm"
-        " line."
+        "The evidence of a monitor over time: flat at first, then rising above the"
+        " alarm threshold."
     ),
     "plot_11_report": (
-        "The first page of a report: a summary in words above a reliability diagram."
+        "The first page of a report: a written summary above a reliability diagram."
     ),
     "plot_12_duckdb_and_sql": (
         "Two reliability diagrams of clicks, before and after recalibration in SQL."
@@ -54,27 +55,27 @@ DESCRIPTIONS = {
         "A calibration map, with points of the ONNX model exactly on it."
     ),
     "plot_14_write_your_own": (
-        "Reliability diagrams of rare fraud, before and after a recalibrator of one's"
-        " own."
+        "Reliability diagrams for fraud, a rare event, before and after a custom"
+        " recalibrator."
     ),
     "plot_15_which_threshold": (
-        "Errors among answers against the share of rows answered, with the certified"
-        " share marked."
+        "Error rate among the answers against the share of samples answered, with the"
+        " certified share marked."
     ),
     "plot_16_decision_curve": (
-        "Net benefit of two models against the threshold, with treating all and"
-        " treating none."
+        "Net benefit of two models against the threshold, compared with treating"
+        " all and treating none."
     ),
     "plot_17_how_many_bins_can_i_afford": (
-        "Guaranteed tolerance against the number of bins, a curve for each sample size."
+        "Guaranteed tolerance against the number of bins, one curve per sample size."
     ),
     "plot_18_bias_of_an_error": (
-        "A table of colours: the bias of the calibration error grows with the bins and"
-        " falls with the rows."
+        "A heat map: the bias of the calibration error increases with the number of"
+        " bins and decreases with the number of samples."
     ),
     "plot_19_after_the_release": (
-        "Event frequency by month: what happened, scores alone, a few labels, and a map"
-        " that learns."
+        "Event frequency by month: observed, and estimated from the scores alone, from"
+        " a few labels and by an online recalibrator."
     ),
     "plot_20_refine_then_calibrate": (
         "Log-loss and refinement loss against the number of trees: the first rises"

@@ -2,7 +2,7 @@
 A boosted model in a pipeline
 =============================
 
-Boosted trees rank rows well, but their probabilities are often too extreme.
+Boosted trees rank samples well, but their probabilities are often too extreme.
 `CrossFittedClassifier` makes the model an intermediate step of a pipeline. It passes
 *out-of-fold* scores to the recalibrator at the end of the pipeline: scores of samples
 that the model was not fitted to.
@@ -11,7 +11,7 @@ that the model was not fitted to.
 # %%
 # Is a handwritten digit even or odd? The data set has 1,797 images with 64 grey values
 # each. More than half of them are held out. The event is the label that comes last in
-# the alphabet: odd.
+# alphabetical order: odd.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier
@@ -35,8 +35,8 @@ pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).
 )
 
 # %%
-# Both models are evaluated on the held-out data. The log-loss is large if a model is
-# confident and wrong.
+# Both models are evaluated on the held-out data. The log-loss penalises
+# predictions that are confident and wrong.
 from sklearn.metrics import log_loss
 
 models = {"as it is": plain, "recalibrated": pipeline}
@@ -44,8 +44,8 @@ for name, fitted in models.items():
     print(f"{name}: log-loss {log_loss(y_test, fitted.predict_proba(X_test)):.3f}")
 
 # %%
-# The diagrams show the reason: nearly all scores are close to 0 or 1, and too many of
-# them are wrong.
+# The diagrams show the reason: nearly all scores of the original model are close to 0
+# or 1, and too many of them are wrong.
 from skcalib.displays import ReliabilityDisplay
 
 ReliabilityDisplay.from_estimator(

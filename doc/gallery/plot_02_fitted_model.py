@@ -2,15 +2,14 @@
 A model that is already fitted
 ==============================
 
-Early stopping needs a validation set, so the model is often fitted before anybody
-thinks of calibration. Wrap it in scikit-learn's `FrozenEstimator`, so that it is not
-refitted, and fit the recalibrator to held-out data.
+Early stopping needs a validation set, so the model is often fitted before
+calibration is considered. Wrap it in scikit-learn's `FrozenEstimator`, so that it is
+not refitted, and fit the recalibrator to held-out data.
 """
 
 # %%
-# The samples are orders from a shop, and the event is that an order is returned. The
-# data are split into three parts: to fit the model, to recalibrate it, and to evaluate
-# it.
+# The samples are orders from a shop, and the event is that an order is returned. Split
+# the data into three parts: to fit the model, to recalibrate it, and to evaluate it.
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -45,7 +44,7 @@ recalibrated = RecalibratedClassifierCV(FrozenEstimator(model), BetaCalibration(
 )
 
 # %%
-# On data that neither of them has seen:
+# Evaluate both on held-out data:
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error
 

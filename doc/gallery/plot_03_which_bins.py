@@ -1,9 +1,9 @@
 """
-How many bins? A search answers
-===============================
+Search for the number of bins
+=============================
 
-More bins distinguish samples more finely, but leave fewer samples per bin to estimate
-its probability from. `sharpest_within` is a rule for `GridSearchCV`: among the
+More bins distinguish samples more finely, but leave fewer samples to estimate the
+probability of each bin. `sharpest_within` is a rule for `GridSearchCV`: among the
 candidates whose calibration error is small enough, it selects the one with the best
 Brier score.
 """
@@ -43,9 +43,9 @@ with TemporaryDirectory() as folder:
 print(search.best_params_)
 
 # %%
-# A single bin predicts the same for everybody: its calibration error is small, but its
-# Brier score is poor. The rule selects the best Brier score among the candidates whose
-# error plus one standard error is within the limit.
+# A single bin predicts the same probability for everybody: its calibration error is
+# small, but its Brier score is poor. The rule selects the best Brier score among the
+# candidates whose error plus one standard error is within the limit.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -69,7 +69,7 @@ left.plot(
     -results["mean_test_objective"][search.best_index_],
     "k*",
     ms=14,
-    label="chosen",
+    label="selected",
 )
 for ax, title in (
     (left, "Brier score"),

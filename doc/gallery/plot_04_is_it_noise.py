@@ -2,9 +2,9 @@
 Is it noise? Intervals and tests
 ================================
 
-A calibrated model has a calibration error above 0 in every data set, by chance. The
-interval and the test show whether there is more than chance. Here, the same model is
-evaluated on 200 samples and on 20,000 samples.
+By chance alone, even a calibrated model has an estimated calibration error above 0. The
+interval and the test show whether the error is larger than chance would produce. This
+example evaluates the same model on 200 and on 20,000 samples.
 """
 
 # %%
@@ -21,13 +21,13 @@ def sample(n):
     return np.where(rng.random(n) < expit(0.85 * logit(scores)), "rain", "dry"), scores
 
 
-samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
+samples = {f"{n:,} samples": sample(n) for n in (200, 20_000)}
 
 # %%
 # The usual error (ECE) is larger with 200 samples, although the model is the same: it
 # includes the noise. The debiased error subtracts most of the noise. With 200 samples,
-# its interval includes 0, and the test does not reject: there are too few samples to
-# tell.
+# its interval includes 0, and the test does not reject: 200 samples are too few to
+# detect the error.
 from functools import partial
 
 from skcalib.metrics import (
@@ -47,8 +47,8 @@ for name, (y, scores) in samples.items():
     )
 
 # %%
-# Each diagram shows this error above the panel. The grey band is where the points of a
-# calibrated model would lie. With 200 samples, it is wide.
+# Each diagram shows the debiased error above the panel. The points of a calibrated
+# model would lie in the grey band, which is wide with 200 samples.
 from skcalib.displays import ReliabilityDisplay
 
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))

@@ -1,6 +1,6 @@
 """
-A certificate, and what it costs
-================================
+A certificate and its cost
+==========================
 
 `UniformMassBinning` comes with a guarantee: with 90 % confidence, *every* predicted
 probability is within epsilon of the true event frequency. The guarantee holds for any
@@ -9,8 +9,9 @@ stronger.
 """
 
 # %%
-# The guarantee is about one model, so fit the model first, on separate data. Then ask
-# for a tolerance of 0.1: the recalibrator uses as many bins as possible within it.
+# The guarantee is about one model, so fit the model first, on separate data. Then
+# request a tolerance of 0.1: the recalibrator uses the largest number of bins that
+# achieves it.
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -58,7 +59,7 @@ left.plot(
     "s-",
     label="Clopper-Pearson",
 )
-left.axhline(0.1, color="grey", linestyle="--", label="wanted")
+left.axhline(0.1, color="grey", linestyle="--", label="requested")
 left.set(xlabel="Number of bins", ylabel="Guaranteed tolerance", ylim=(0, None))
 left.legend(frameon=False)
 right.plot(counts, brier, "o-")
@@ -68,7 +69,7 @@ right.axhline(
     linestyle="--",
     label="not recalibrated",
 )
-right.set(xlabel="Number of bins", ylabel="Brier score of held-out rows")
+right.set(xlabel="Number of bins", ylabel="Brier score on held-out data")
 right.legend(frameon=False)
 
 # %%

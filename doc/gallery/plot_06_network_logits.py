@@ -2,9 +2,9 @@
 Logits of a neural network with ten classes
 ===========================================
 
-Networks that are trained for long become overconfident. With ``input="logit"``,
-recalibrators take their logits directly. Temperature scaling divides all logits by a
-single number; the predicted classes stay the same.
+Long training makes networks overconfident. With ``input="logit"``, recalibrators accept
+their logits directly. Temperature scaling divides all logits by a single number, and
+does not change the predicted classes.
 """
 
 # %%
@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 X, y = load_digits(return_X_y=True)
-# noise, so that there is some uncertainty
+# noise makes the task uncertain
 X = X + np.random.default_rng(0).normal(scale=4, size=X.shape)
 X_train, X_rest, y_train, y_rest = train_test_split(
     X, y, train_size=500, stratify=y, random_state=0
@@ -36,7 +36,7 @@ def logits(X):
 
 
 # %%
-# Three recalibrators are fitted to 972 samples that the network has not seen.
+# Fit three recalibrators to 972 samples that were not used to train the network.
 from sklearn.metrics import accuracy_score, log_loss
 
 from skcalib import DirichletCalibration, TemperatureScaling, VectorScaling
@@ -56,8 +56,8 @@ for name, found in proba.items():
     )
 
 # %%
-# The diagrams show the predicted class: when the model says 80 %, is it right for 80 %
-# of the samples?
+# The diagrams show the probability of the predicted class: where it is 80 %, is the
+# prediction correct for 80 % of the samples?
 from skcalib.displays import ReliabilityDisplay
 
 shown = {name: proba[name] for name in ("network", "TemperatureScaling")}

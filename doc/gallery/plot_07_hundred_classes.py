@@ -1,16 +1,16 @@
 """
-A hundred classes with few samples each
-=======================================
+One hundred classes with few samples each
+=========================================
 
 With 20 calibration samples per class, a separate map for each class learns mostly
-noise. The methods of this package use a ridge penalty that pulls the maps of all
-classes toward a common map. The fewer samples there are, the stronger the ridge.
+noise. The methods of this package use a ridge penalty that shrinks the maps of all
+classes toward a common map. The fewer the samples, the stronger the ridge.
 """
 
 # %%
-# Logits of a classifier with 100 classes. Each class has its own bias, and all logits
-# are twice as large as they should be. 2,000 samples are used for calibration, and
-# 10,000 for evaluation.
+# Simulate logits of a classifier with 100 classes. Each class has its own bias, and all
+# logits are twice as large as they should be. 2,000 samples are used for calibration,
+# and 10,000 for evaluation.
 import numpy as np
 from scipy.special import softmax
 
@@ -31,7 +31,7 @@ logits, y, _ = sample(20 * n_classes)
 logits_test, y_test, best = sample(10_000)
 
 # %%
-# Methods with a ridge, and the same methods without it:
+# Compare methods with a ridge and the same methods without it:
 from sklearn.metrics import log_loss
 
 from skcalib import (

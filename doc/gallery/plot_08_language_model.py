@@ -2,15 +2,15 @@
 Confidences of a language model, by subject
 ===========================================
 
-A language model answers questions and states its confidence. It is confident in every
-subject, but right only in some of them. A single recalibrator for all answers is
-calibrated overall, but wrong for every subject. `GroupwiseRecalibrator` fits one map
-per subject, and keeps the pooled map for subjects with few samples.
+A language model answers questions and states its confidence, which is high in every
+subject, although its accuracy differs between them. A single recalibrator is calibrated
+overall, but biased for each subject. `GroupwiseRecalibrator` fits one map per subject,
+and uses the pooled map for subjects with few samples.
 """
 
 # %%
-# Simulated answers: the stated confidence is rounded to 5 %, as language models do, and
-# carries little information.
+# Simulate answers. As is usual for language models, the stated confidence is rounded to
+# 5 % and carries little information.
 import numpy as np
 from scipy.special import expit
 
@@ -53,8 +53,8 @@ found = {
 }
 
 # %%
-# The bias of a subject is its mean confidence minus its share of right answers. A
-# single map corrects the mean over all subjects, but leaves each subject wrong.
+# The bias of a subject is its mean confidence minus its share of correct answers. A
+# single map corrects the mean over all subjects, but leaves a bias in each subject.
 from skcalib.displays import GroupDisplay
 from skcalib.metrics import calibration_error
 

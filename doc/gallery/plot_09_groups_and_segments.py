@@ -2,7 +2,7 @@
 Known groups and unknown segments
 =================================
 
-A model can be calibrated overall but wrong for one group of people.
+A model can be calibrated overall but miscalibrated for one group.
 `calibration_by_group` tests the groups that you name. `segment_calibration_test`
 searches for the worst segment, and its p-value accounts for the number of segments
 tested.

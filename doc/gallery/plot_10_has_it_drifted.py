@@ -1,11 +1,11 @@
 """
-Last month against this month, and a monitor
-============================================
+Compare two months, or monitor every day
+========================================
 
-Two questions look alike. *Is this month different from last month?* Two data sets are
-compared once: use `calibration_change`. *When does calibration get lost?* Samples
-arrive every day and somebody looks every day: use `CalibrationMonitor`. Its false
-alarms stay rare, however often you look.
+Two questions look alike. *Is this month different from last month?* To compare two data
+sets once, use `calibration_change`. *When is calibration lost?* If samples arrive and
+are checked every day, use `CalibrationMonitor`. Its false alarms stay rare, however
+often you check.
 """
 
 # %%
@@ -20,7 +20,7 @@ scores = rng.beta(1, 4, len(day))
 y = (rng.random(len(day)) < expit(logit(scores) + 0.5 * (day >= 40))).astype(int)
 
 # %%
-# Compare the first thirty days with the last thirty. The last seven lines are estimates
+# Compare the first thirty days with the last thirty. The last seven rows are estimates
 # with 90 % intervals.
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
@@ -32,9 +32,9 @@ print(f"p-value {change.pvalue:.3f}")
 change.to_frame().round(3)
 
 # %%
-# The monitor receives one day after another. It compares the scores with shifted or
+# The monitor processes one day at a time. It compares the scores with shifted or
 # stretched alternatives, and the figure shows the evidence for these. The monitor
-# raises its alarm when the line crosses the threshold. It also dates the change.
+# raises an alarm when the line crosses the threshold, and dates the change.
 from skcalib.displays import MonitorDisplay
 
 monitor = CalibrationMonitor(average_run_length=100_000)

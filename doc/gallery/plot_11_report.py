@@ -2,18 +2,18 @@
 A report without code
 =====================
 
-One command turns a table of labels and scores into a page that you can send to others::
+One command turns a table of labels and scores into a page that you can share::
 
     python -m skcalib report scores.csv --label bought --score p --segment country --time month --threshold 0.3
 
-The page is self-contained, and is shown below in full. With ``--json``, the command
+The page is self-contained. It is shown in full below. With ``--json``, the command
 prints the numbers instead.
 """  # noqa: E501
 
 # sphinx_gallery_thumbnail_path = 'pictures/report.png'
 
 # %%
-# A table of 2,500 rows. In one country, the scores are too high.
+# Create a table with 2,500 rows. In one country, the scores are too high.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -70,7 +70,7 @@ from html import escape
 
 
 class Page:
-    """Show a page within this one."""
+    """Embed an HTML page."""
 
     def _repr_html_(self):
         return (
@@ -82,8 +82,8 @@ class Page:
 Page()
 
 # %%
-# The page includes the numbers as JSON. Here they show what each recalibrator would
-# gain, by cross-validation.
+# The page includes the numbers as JSON. Plot the gain of each recalibrator, estimated
+# by cross-validation.
 import json
 import re
 
@@ -104,7 +104,7 @@ ax.errorbar(
     gain, [row["name"] for row in rows], xerr=[gain - low, high - gain], fmt="o"
 )
 ax.axvline(0, color="grey", linestyle="--")
-ax.set(xlabel="Log-loss saved by recalibrating, with 90 % intervals")
+ax.set(xlabel="Log-loss saved by recalibration, with 90 % intervals")
 ax.invert_yaxis()
 
 # %%

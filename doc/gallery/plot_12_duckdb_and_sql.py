@@ -2,13 +2,13 @@
 From a DuckDB table to SQL
 ==========================
 
-A log of predictions may be too large for memory. `PredictionTable` lets the engine
-compute sums, and derives every metric from them. A recalibrator fitted this way becomes
-an SQL expression, and runs where the data are.
+A log of predictions may not fit into memory. `PredictionTable` computes sums in the
+engine, and derives every metric from them. A recalibrator fitted this way becomes an
+SQL expression that runs in the database.
 """
 
 # %%
-# A Parquet file with 200,000 rows. The scores are too high.
+# Write a Parquet file with 200,000 rows. The scores are too high.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,7 +36,7 @@ before = log.bin_statistics(EqualWidth(20))
 print(calibration_error_interval(before, norm=1, random_state=0))
 
 # %%
-# Fit to the table, and write the map as SQL.
+# Fit the recalibrator to the table, and write its map as SQL.
 from skcalib import PlattScaling
 from skcalib.export import to_sql
 
@@ -45,8 +45,8 @@ expression = to_sql(recalibrator, score="p", dialect="duckdb")
 print(expression)
 
 # %%
-# The database computes the new column. The diagrams are drawn from the bin sums before
-# and after.
+# The database computes the new column. The diagrams are drawn from bin sums, before and
+# after recalibration.
 import duckdb
 
 duckdb.sql(

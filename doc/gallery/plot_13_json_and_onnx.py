@@ -1,14 +1,14 @@
 """
-JSON and ONNX: recalibrators without a pickle
-=============================================
+Save a recalibrator as JSON or ONNX, without pickle
+===================================================
 
-A fitted recalibrator consists of a few numbers. `to_dict` writes them as plain JSON,
+A fitted recalibrator consists of a few numbers. `to_dict` returns them as plain JSON,
 which later versions of this package can read and which cannot execute code. `to_onnx`
-writes a graph for runtimes outside Python. Both give the same probabilities.
+returns a graph for runtimes outside Python. Both give the same probabilities.
 """
 
 # %%
-# A spline, fitted to scores that are too extreme.
+# Fit a spline to scores that are too extreme.
 import json
 
 import numpy as np
@@ -51,7 +51,7 @@ expected = recalibrator.predict_proba(grid)
 print(f"largest difference {np.abs(found - expected).max():.1e}")
 
 # %%
-# The calibration map, as computed by Python and by the graph.
+# Draw the calibration map as computed by Python and by the graph.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")

@@ -2,13 +2,13 @@
 Write your own bins, recalibrator and metric
 ============================================
 
-Each of the three is a small class or function, and works with everything else:
+Each of the three is a small class or function that works with the rest of the library:
 searches, displays, intervals, tests and pipelines.
 """
 
 # %%
-# **Bins** are a class with one method, `_edges`. These bins get finer towards 0, for
-# rare events.
+# **Bins** are a class with one method, `_edges`. These bins are finer near 0, for rare
+# events.
 import numpy as np
 
 from skcalib.binning import BaseBinning
@@ -66,7 +66,7 @@ def relative_excess(y_true, y_proba, sample_weight=None):
 
 
 # %%
-# All three in use on scores for fraud, a rare event. The scores are twice as high as
+# Apply all three to scores for fraud, a rare event. The scores are twice as high as
 # they should be.
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error_interval

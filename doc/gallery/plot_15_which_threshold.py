@@ -3,13 +3,13 @@ A threshold with a guarantee
 ============================
 
 "At most 5 % of the answers may be wrong." A threshold tuned to meet this limit on one
-data set often fails on new data. `certified_threshold` finds a threshold by exact
-tests.
+data set often fails on new data. `certified_threshold` uses exact tests to find a
+threshold that meets it with 90 % confidence.
 """
 
 # %%
-# Naive Bayes classifies digits. Half of the samples are used to fit the model, a
-# quarter to find the threshold, and a quarter to test.
+# Classify digits with naive Bayes. Half of the samples are used to fit the model, a
+# quarter to find the threshold, and a quarter to test it.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -39,8 +39,8 @@ proba = model.predict_proba(X_new)
 answered = certified.accepts(proba)
 wrong = proba.argmax(axis=1) != y_new
 print(
-    f"{answered.mean():.0%} of the new rows are answered, {wrong[answered].mean():.1%}"
-    " of the answers are wrong"
+    f"{answered.mean():.0%} of the new samples are answered,"
+    f" {wrong[answered].mean():.1%} of the answers are wrong"
 )
 print(f"without abstaining {wrong.mean():.1%} are wrong")
 
@@ -53,9 +53,9 @@ display = RiskCoverageDisplay.from_predictions(
 )
 
 # %%
-# Is it worth the effort? Over 200 splits of the same data, compare how often thresholds
-# exceed the limit on new data: tuned until the error rate on the calibration set is 5
-# %, and certified.
+# Is the certificate worth the effort? Over 200 splits of the same data, count how often
+# two thresholds exceed the limit on new data: one tuned to an error rate of 5 % on the
+# calibration set, and the certified one.
 broken = {"tuned": 0, "certified": 0}
 proba, wrong = model.predict_proba(X_rest), model.predict(X_rest) != y_rest
 for seed in range(200):
@@ -72,7 +72,7 @@ for seed in range(200):
     for name, threshold in (("tuned", tuned), ("certified", found)):
         answers = wrong[new][confidence[new] >= threshold]
         broken[name] += len(answers) > 0 and answers.mean() > 0.05
-print({name: f"{count / 200:.0%} broken" for name, count in broken.items()})
+print({name: f"{count / 200:.0%} violated" for name, count in broken.items()})
 
 # %%
 # **See also:** :doc:`/which_threshold`. Reference: `certified_threshold`,

@@ -8,8 +8,8 @@ acting at a probability of .1 or above means accepting 9 false alarms per event.
 """
 
 # %%
-# Two models for malignant tumours: one uses four weak measurements, the other also the
-# mean radius.
+# Compare two models for malignant tumours: one uses four weak measurements, the other
+# also uses the mean radius.
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split

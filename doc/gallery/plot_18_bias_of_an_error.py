@@ -2,14 +2,14 @@
 The error of a calibrated model is not 0
 ========================================
 
-For teaching: the usual calibration error includes the noise of its bins. It is above 0
-for a calibrated model, and increases with the number of bins. A simulation shows by how
-much, and what the debiased error does about it.
+The usual calibration error includes the noise of its bins. It is above 0 for a
+calibrated model, and increases with the number of bins. A simulation shows by how much,
+and how far the debiased error corrects it.
 """
 
 # %%
 # A `CalibrationModel` has a known distribution of scores and a known calibration curve.
-# This one is calibrated: an event of score s happens with probability s. Its true
+# This one is calibrated: at score s, an event occurs with probability s. Its true
 # calibration error is 0.
 from scipy.stats import beta
 
@@ -19,9 +19,8 @@ model = CalibrationModel(beta(1, 2), lambda scores: scores)
 print(f"true error {model.true_calibration_error():.3f}")
 
 # %%
-# The error with equal-width bins, averaged over 200 simulated data sets of each size.
-# With 200 samples and 64 bins, it is far from 0, although nothing is wrong with the
-# model.
+# Average the error with equal-width bins over 200 simulated data sets of each size.
+# With 200 samples and 64 bins, it is far above 0, although the model is calibrated.
 from skcalib.displays import EstimatorBiasDisplay
 
 EstimatorBiasDisplay.from_model(model, n_simulations=200, random_state=0)
@@ -53,8 +52,8 @@ for name, one in (("calibrated", model), ("overconfident", sure)):
         )
 
 # %%
-# The same against the number of samples. Both lines approach 0; the debiased error is
-# closer from the start.
+# Plot the bias against the number of samples. Both lines approach 0; the debiased error
+# starts closer to it.
 metrics = {"plugin": plugin, "debiased": debiased}
 EstimatorBiasDisplay.from_model(
     sure, metrics=metrics, n_simulations=200, random_state=0, kind="lines"

@@ -1,16 +1,16 @@
 """
-After the release: no labels, a few labels, and a map that learns
-=================================================================
+After the release: no labels, a few labels, and online recalibration
+====================================================================
 
-A model is in production, and its labels arrive late. The new scores alone show how well
-it should be doing, as long as the event frequency at each score stays the same. A few
-labels show whether this is true, and an online recalibrator corrects the scores as
-labels come in.
+A model is in production, and its labels arrive late. As long as the event frequency at
+each score stays the same, the new scores alone are enough to estimate performance. A
+few labels show whether this assumption holds, and an online recalibrator corrects the
+scores as labels arrive.
 """
 
 # %%
-# Twelve months of scores. From the seventh month onward, events become more frequent at
-# every score.
+# Simulate twelve months of scores. From the seventh month onward, events become more
+# frequent at every score.
 import numpy as np
 from scipy.special import expit, logit
 
@@ -52,7 +52,7 @@ for week in np.split(np.arange(4500, len(y)), 36):
 
 # %%
 # Without labels, the estimate cannot detect the change. The estimate with a few labels
-# follows it at once, and the online predictions after some weeks.
+# follows it immediately, and the online predictions follow after a few weeks.
 import matplotlib.pyplot as plt
 
 months = np.arange(3, 12)
@@ -67,11 +67,11 @@ for tables, shift, label in (
         months + 1 + shift, estimate, np.abs(limits - estimate), fmt="o", label=label
     )
 axes.plot(
-    months + 1, [issued[month == m].mean() for m in months], label="issued online"
+    months + 1,
+    [issued[month == m].mean() for m in months],
+    label="online recalibration",
 )
-axes.plot(
-    months + 1, [y[month == m].mean() for m in months], "k--", label="what happened"
-)
+axes.plot(months + 1, [y[month == m].mean() for m in months], "k--", label="observed")
 axes.set(xlabel="month", ylabel="event frequency", ylim=(0.2, 0.6))
 axes.legend(loc="upper left")
 

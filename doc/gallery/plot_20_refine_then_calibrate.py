@@ -8,7 +8,7 @@ model will be recalibrated anyway, stop training where the refinement loss is sm
 """
 
 # %%
-# Gradient boosting on a noisy problem. After a few dozen trees, it becomes
+# Fit gradient boosting to a noisy problem. After a few dozen trees, it becomes
 # overconfident, while its ranking still improves.
 import numpy as np
 from sklearn.datasets import make_classification
@@ -41,7 +41,8 @@ refinement = [
 ]
 
 # %%
-# Log-loss on held-out data, after temperature scaling fitted to the validation samples.
+# Compute the log-loss on held-out data, before and after temperature scaling fitted to
+# the validation samples.
 test = list(model.staged_predict_proba(X_test))
 for name, criterion in {"log-loss": loss, "refinement": refinement}.items():
     best = int(np.argmin(criterion))

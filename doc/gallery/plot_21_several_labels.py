@@ -2,16 +2,15 @@
 Several labels per sample
 =========================
 
-A song has several tags, a patient several diagnoses. Each label has a probability of
-its own, and each may be off in its own way. `y_true` is then an indicator matrix with a
-column for each label, and `y_proba` has the same shape.
+A song has several tags, a patient several diagnoses. Each label has its own probability
+and may be miscalibrated differently. Pass an indicator matrix with one column per label
+as `y_true`, and a matrix of the same shape as `y_proba`.
 """
 
 # %%
-# Four labels that depend on each other, and naive Bayes, which is overconfident. The
-# errors, their tests and intervals, and `reliability_curve` take the matrices as they
-# are: the error is the mean over labels. The labels of a row may depend on each other,
-# and the intervals allow for it.
+# Naive Bayes predicts four dependent labels, and is overconfident. Errors, their tests
+# and intervals, and `reliability_curve` accept both matrices. The error is the mean
+# over labels, and its interval allows for dependence between the labels of a sample.
 import numpy as np
 from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import train_test_split
@@ -43,8 +42,8 @@ display = ReliabilityDisplay.from_predictions(
 )
 
 # %%
-# scikit-learn's `MultiOutputClassifier` fits a classifier for each label. A
-# `RecalibratedClassifierCV` inside of it gives each label a map of its own.
+# scikit-learn's `MultiOutputClassifier` fits one classifier per label. Wrap a
+# `RecalibratedClassifierCV` in it to fit one calibration map per label.
 recalibrated = MultiOutputClassifier(RecalibratedClassifierCV(GaussianNB()))
 recalibrated.fit(X_train, tags_train)
 y_recalibrated = label_probabilities(recalibrated)
@@ -53,7 +52,7 @@ display = ReliabilityDisplay.from_predictions(
 )
 
 # %%
-# The error of all labels in one number, before and after.
+# Compute the mean error over labels, before and after recalibration.
 for name, proba in {"naive Bayes": y_proba, "recalibrated": y_recalibrated}.items():
     interval = calibration_error_interval(
         tags_test,
@@ -65,8 +64,8 @@ for name, proba in {"naive Bayes": y_proba, "recalibrated": y_recalibrated}.item
     print(f"{name}: {interval}")
 
 # %%
-# What is about one event takes one label at a time: a decision curve, a summary, a
-# certificate.
+# Decision curves, summaries and certificates are about one event. Pass one label at a
+# time.
 event = names.index("sad")
 models = {
     "naive Bayes": y_proba[:, event],

@@ -43,8 +43,8 @@ def add_report_command(commands):
     parser = commands.add_parser(
         "report",
         help=(
-            "write a calibration report of the scores in a CSV or Parquet file, as one"
-            " HTML page"
+            "write a calibration report for the scores in a CSV or Parquet file, as a"
+            " single HTML page"
         ),
     )
     add = parser.add_argument
@@ -52,18 +52,18 @@ def add_report_command(commands):
     add(
         "file",
         metavar="FILE",
-        help="CSV (also .gz) or Parquet file with a header; with DuckDB a glob, too",
+        help="CSV (or .gz) file with a header, or Parquet file; a glob with DuckDB",
     )
-    column("--label", required=True, help="column of the labels")
+    column("--label", required=True, help="column with the labels")
     column(
         "--score",
         dest="scores",
         required=True,
         action="append",
         help=(
-            "column of the probability of the event; may be given several times, one a"
-            " model. For several classes a pattern in quotes: 'p_*' is one column a"
-            " class, and the star is the name of the class"
+            "column with the probability of the event; repeat it for several models."
+            " For several classes, give a quoted pattern: 'p_*' matches one column per"
+            " class, and the star stands for the class name"
         ),
     )
     add(
@@ -71,55 +71,55 @@ def add_report_command(commands):
         nargs="+",
         metavar="CLASS",
         help=(
-            "the classes of the score columns in their order, with spaces or commas"
-            " between them; the columns are one model then. Give it after FILE"
+            "classes of the score columns, in the same order, separated by spaces or"
+            " commas; the columns then belong to one model. Place it after FILE"
         ),
     )
     column(
         "--segment",
         action="append",
         help=(
-            "column by which the rows are divided; given several times, each column and"
-            " their crossing"
+            "column that divides the rows into segments; if repeated, the report covers"
+            " each column and their combinations"
         ),
     )
     column(
         "--time",
-        help="column of dates, quarters, months, weeks or numbered periods, to compare",
+        help="column with dates, quarters, months, weeks or numbered periods",
     )
     add(
         "--time-order",
         metavar="PERIODS",
         help=(
-            "the periods in the order of time, with commas between them: pre,post."
-            " Words have no order of their own"
+            "periods in chronological order, separated by commas, as pre,post; needed"
+            " for periods named by words"
         ),
     )
     add(
         "--baseline",
         metavar="FILE",
-        help="earlier rows, of the same columns, to compare with",
+        help="earlier data with the same columns, to compare with",
     )
     add(
         "--unlabelled",
         metavar="FILE",
         help=(
-            "new scores whose labels are not known yet, of the same score columns: the"
-            " page estimates the performance on them"
+            "new data without labels, with the same score columns: the page estimates"
+            " the performance on them"
         ),
     )
-    column("--weight", help="column of weights")
+    column("--weight", help="column with the weight of each row")
     add(
         "--weight-type",
         choices=("frequency", "importance"),
         help=(
-            "what weights are: repeated rows, or corrections of one row each (default:"
-            " frequency for integers)"
+            "meaning of the weights: frequency (number of repeated rows) or importance"
+            " (correction of a single row); default: frequency for integers"
         ),
     )
     column(
         "--cluster",
-        help="column of what dependent rows have in common: a patient, a match, a site",
+        help="column that identifies dependent rows: a patient, a match, a site",
     )
     add(
         "--threshold",
@@ -128,8 +128,8 @@ def add_report_command(commands):
         default=[],
         metavar="T",
         help=(
-            "score from which a row is treated, above 0 and below 1; may be given"
-            " several times"
+            "decision threshold between 0 and 1: act at scores at or above it; may be"
+            " repeated"
         ),
     )
     add(
@@ -137,9 +137,7 @@ def add_report_command(commands):
         type=float,
         default=2.0,
         metavar="POINTS",
-        help=(
-            "how many percentage points too high or too low do not matter (default: 2)"
-        ),
+        help="largest bias that is acceptable, in percentage points (default: 2)",
     )
     add("--title", help="title of the page")
     add(
@@ -147,32 +145,32 @@ def add_report_command(commands):
         dest="names",
         action="append",
         default=[],
-        help="what the page calls a model, once for each --score",
+        help="name of a model on the page, once per --score",
     )
     add(
         "--positive",
         metavar="LABEL",
-        help="the label that is the event (not needed for 0 and 1)",
+        help="label of the event (not needed for 0 and 1)",
     )
     add(
         "-o",
         "--output",
         metavar="FILE",
         help=(
-            "where the page goes (default: report.html); a name that ends in .pdf is"
-            " written as PDF by Chromium or WeasyPrint"
+            "output file (default: report.html); if its name ends in .pdf, Chromium or"
+            " WeasyPrint writes a PDF"
         ),
     )
     add(
         "--json",
         action="store_true",
-        help="print the numbers; write a page only with -o",
+        help="print the numbers as JSON; write a page only with -o",
     )
     add(
         "--seed",
         type=int,
         default=0,
-        help="seed of resamples, samples and folds (default: 0)",
+        help="seed for resampling, subsampling and folds (default: 0)",
     )
     parser.set_defaults(run=run_report)
 
