@@ -30,7 +30,8 @@ _SHAPED = {
 }
 _BEYOND_DOUBT = 0.001  # adjusted p-value of a segment that is clearly off
 # A step whose p-value lies between these is decided on more divisions into folds.
-_CLOSE = (0.01, 0.2)
+_CLOSE_FROM = 0.01
+_CLOSE_TO = 0.2
 # Fewest rows since a change with which the advice is fitted to them.
 _FEWEST_SINCE = 200
 _FEWEST_SIDE = 30  # fewest rows of a segment before and after a change
@@ -142,22 +143,23 @@ def considered(table, name, seed, step=None, tolerance=0.02):
     if rows.folds is None:
         return Considered({**_NO_ADVICE}, [], [], rows)
     trials = rows.maps(step)
-    # The path leads from the unchanged scores, trials[0], to what is advised, path[-1].
+    unchanged = trials[0]
     path, by_segment = _path(rows, trials)
-    candidates = [rows.row(trial, trials[0]) for trial in (*trials, *by_segment)]
+    chosen = path[-1]
+    candidates = [rows.row(trial, unchanged) for trial in (*trials, *by_segment)]
     candidates.sort(key=lambda row: row["log_loss"])
     changes = []
     if table.periods is not None:
-        changes = _changes(rows, path[-1], table.period_order, tolerance)
+        changes = _changes(rows, chosen, table.period_order, tolerance)
     if table.repeated_keys:
         # Folds that share a key judge a map by what it has learned about that key.
         advice = {**_NO_ADVICE, "needs_cluster": table.repeated_keys[0]}
         return Considered(advice, candidates, changes, rows)
-    advice = _since(rows, path[-1], changes, table.period_order, tolerance)
+    advice = _since(rows, chosen, changes, table.period_order, tolerance)
     if advice is not None:
         return Considered(advice, candidates, changes, rows)
     advice = _described(rows, path, tolerance)
-    return Considered(advice, candidates, changes, rows, path[-1])
+    return Considered(advice, candidates, changes, rows, chosen)
 
 
 def _since(rows, chosen, changes, order, tolerance):
@@ -173,12 +175,12 @@ def _since(rows, chosen, changes, order, tolerance):
     later = rows.at(is_later)
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
-    # From the unchanged scores to the best advice for the later rows, path[-1].
     path, _ = _path(later, later.maps())
-    pvalue = _pvalue_since(rows, chosen, later, path[-1], is_later)
-    if _CLOSE[0] < pvalue < _CLOSE[1]:
+    best_of_later = path[-1]
+    pvalue = _pvalue_since(rows, chosen, later, best_of_later, is_later)
+    if _is_close(pvalue):
         of_all = rows.with_more_divisions(chosen)
-        of_later = later.with_more_divisions(path[-1])
+        of_later = later.with_more_divisions(best_of_later)
         pvalue = _pvalue_since(rows, of_all, later, of_later, is_later)
     if pvalue >= SIGNIFICANCE_LEVEL:
         return None
@@ -198,13 +200,17 @@ def _pvalue_since(rows, chosen, later, after, is_later):
 
 
 def _described(rows, path, tolerance):
-    """Return the advice as a dict: the last trial of a path, its gain over the first
-    one, the unchanged scores, and the error that is left.
+    """Return the advice as a dict: what to do, its gain over the unchanged scores, and
+    the error that is left.
+
+    `path` is that of `_path`: a list of trials from the unchanged scores to what is
+    advised.
     """
     before = path[0]
     chosen = path[-1]
     if chosen is before:
         return {**_NO_ADVICE}
+    simpler = path[-2]
     gain, low, high, _ = rows.gain(before, chosen)
     if chosen.groups:
         kind = "map_by_segment"
@@ -212,7 +218,7 @@ def _described(rows, path, tolerance):
         kind = "shift"
     else:
         kind = "map"
-    fewest, most = _rows_needed(rows, path[-2], chosen)
+    fewest, most = _rows_needed(rows, simpler, chosen)
     event_rows = rows.predicted(chosen)
     left = judged_error(event_rows, mean_error(event_rows, rows.seed), tolerance)
     return {
@@ -227,7 +233,7 @@ def _described(rows, path, tolerance):
         "gain_high": high,
         "log_loss": mean(rows.by_row(before), rows.rows.sample_weight),
         "error_left": left,
-        "simpler": path[-2].name,
+        "simpler": simpler.name,
         "rows_needed": most,
         "rows_needed_low": fewest,
     }
@@ -287,21 +293,27 @@ def _stepwise(rows, trials):
 def _is_better(rows, before, after):
     """Return whether the loss of the trial `after` is lower than that of `before`
     beyond chance.
-
-    A p-value near the level depends on which rows share a fold: it is computed again on
-    more divisions into folds.
     """
     *_, pvalue = rows.gain(before, after)
-    if _CLOSE[0] < pvalue < _CLOSE[1]:
+    if _is_close(pvalue):
         *_, pvalue = rows.gain(
             rows.with_more_divisions(before), rows.with_more_divisions(after)
         )
     return pvalue < SIGNIFICANCE_LEVEL
 
 
+def _is_close(pvalue):
+    """Return whether a p-value is so near the level that it depends on which rows share
+    a fold: it is then computed again on more divisions into folds.
+    """
+    return _CLOSE_FROM < pvalue < _CLOSE_TO
+
+
 def _path(rows, trials):
-    """Return the path of trials that ends with the advised one, and the list of maps by
-    segment that were tried.
+    """Return the path to the advice, and the trials of maps by segment.
+
+    The path is a list of trials: first the unchanged scores, last what is advised, and
+    between them the simpler steps, each better than the one before it beyond chance.
 
     `rows` are the `TrialRows`, `trials` a list of `Trial` for maps of all rows, which
     begins with the unchanged scores.
@@ -443,11 +455,13 @@ def _score(rows, trial):
     by the design effect, the ratio of both variances, at least 1.
     """
     event_rows = rows.predicted(trial)
-    odds = log_odds(event_rows.scores)
+    logits = log_odds(event_rows.scores)
     # The statistic does not depend on the scale, but the matrix is better conditioned.
-    standardised = (odds - odds.mean()) / (odds.std() or 1.0)
-    features = np.column_stack((np.ones(len(odds)), standardised))
-    weight = weights_or_ones(event_rows.sample_weight, len(odds))
+    standardised = (logits - logits.mean()) / (logits.std() or 1.0)
+    features = np.column_stack((np.ones(len(logits)), standardised))
+    weight = weights_or_ones(event_rows.sample_weight, len(logits))
+    # w (y - p) x for a label y, probability p, weight w and features x. The information
+    # is w p (1 - p) x x'.
     score = features * (weight * (event_rows.labels - event_rows.scores))[:, None]
     effect = 1.0
     if event_rows.clusters is not None:

@@ -68,7 +68,7 @@ def _nothing_to_do(words, since, is_usable):
 
 def _samples_needed(words, found):
     """Return the claim on the number of samples that keeps nine tenths of the gain over
-    the next simpler step.
+    the next simpler step. `words` are the `ModelWords`, `found` is the advice, a dict.
     """
     simpler = found["simpler"]
     if simpler == "as it is":
@@ -82,15 +82,16 @@ def _samples_needed(words, found):
 
 def _error_left(words, found):
     """Return the claim on the error that is left after the advised step: whether it is
-    within the tolerance, and if not, which candidate leaves much less.
+    within the tolerance, and if not, which candidate leaves less than half of it.
+    `words` are the `ModelWords`, `found` is the advice, a dict.
     """
     left = read_verdict(found["error_left"])
     if left.kind == "fine":
         _, high = limits_words(left)
         return claim("error left fine", limit=high)
     better = ""
-    # The table of candidates is about all samples. One with a higher loss is no way to
-    # a smaller error.
+    # Only a candidate with a lower loss is named. The table of candidates is about all
+    # samples, and cannot be compared with advice for those since a change.
     loss = found["log_loss"] - found["gain"]
     rows = [row for row in words.model["recalibrators"] if row["log_loss"] < loss]
     if found["since"] is None and rows:

@@ -56,7 +56,7 @@ def events(column, name, positive):
     `column` holds labels, `name` is the name of the column, and `positive` the label
     that the user gave, or None.
     """
-    values, places = distinct(column, name, "label")
+    values, places = distinct(column, name, what="label")
     present = sorted(values, key=str)
     if positive is None:
         if not _are_two_numbers(present):
@@ -92,7 +92,7 @@ def _are_two_numbers(labels):
 
 def class_codes(column, name, classes):
     """Return the position (n_rows,) of each row's label among the classes, or raise."""
-    values, places = distinct(column, name, "label")
+    values, places = distinct(column, name, what="label")
     codes = np.full(len(values), -1)
     for number, value in enumerate(values):
         for k, text in enumerate(classes):
@@ -214,7 +214,7 @@ def cluster_column(column, name, notes):
     """Return the cluster of each row, (n_rows,), as a number or text; None if no two
     rows share one. A note on the clusters is appended to `notes`.
     """
-    values, places = distinct(column, name, "cluster")
+    values, places = distinct(column, name, what="cluster")
     if len(values) == 1:
         raise ReportError(
             f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot"

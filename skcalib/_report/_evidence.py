@@ -53,7 +53,7 @@ def evidence(words, first):
     any_segment_off = any(verdict.is_off for _, verdict, _ in words.segments)
     if bias.is_off and not (test["rejects"] or any_segment_off or model["changes"]):
         claims.append(claim("nothing but the shift"))
-    # After a change the bias that the headline has is another one.
+    # After a change the headline states the bias since then, not that of all samples.
     _, since = words.overall
     if bias.is_off and since is None and error.estimate < abs(bias.estimate):
         claims.append(claim("below the bias"))

@@ -14,7 +14,7 @@ def expected_performance(table, name, new_scores):
     name : str
         Name of the model.
     new_scores : ndarray of shape (m,) or (m, K)
-        Its scores of the samples without.
+        The scores of the samples whose labels are not known.
 
     Returns
     -------

@@ -167,13 +167,13 @@ class ReportTable:
         rows = self.forecasts(name).at(sample)
         # The rows once for each class, class by class.
         row = np.tile(np.arange(len(rows.labels)), n_classes)
-        problems = rows._replace(
+        one_against_rest = rows._replace(
             scores=np.ascontiguousarray(rows.scores.T).ravel(),
             labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
             sample_weight=taken(rows.sample_weight, row),
             clusters=taken(rows.clusters, row),
         )
-        return problems, np.repeat(np.array(self.classes), len(rows.labels))
+        return one_against_rest, np.repeat(np.array(self.classes), len(rows.labels))
 
     def losses(self, name):
         """Return the Brier score and the log-loss with their intervals, by the names in

@@ -135,7 +135,11 @@ def tight(words):
 
 
 def _shown(value, values, kind):
-    """Return a number as text, with as many decimals as its interval supports."""
+    """Return a number as text, with as many decimals as an interval supports.
+
+    `value` may be None, which is shown as a dash; `values` is the dict with the limits
+    "low" and "high" of the interval, and `kind` a key of `_KINDS`.
+    """
     scale, unit, sign = _KINDS[kind]
     if value is None:
         return "–"

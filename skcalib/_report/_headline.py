@@ -58,8 +58,10 @@ class ModelWords:
 
     @property
     def segments(self):
-        """A list of triples: name of a segment, its verdict, and None; after a change
-        the verdict since then, and its period.
+        """A list of triples (name, verdict, since), one for each segment.
+
+        If a clear change was found in the segment, the verdict is about its rows from
+        the period `since` on; else it is about all its rows, and `since` is None.
         """
         changed = {row["group"]: row for row in clearest_changes(self.model)}
         segments = []
@@ -75,8 +77,10 @@ class ModelWords:
 
     @property
     def overall(self):
-        """The verdict on the bias of all rows, and None; after a change the verdict
-        since then, and its period.
+        """A pair (verdict, since) on the bias of all segments together.
+
+        If a clear change was found, the verdict is about the rows from the period
+        `since` on; else it is about all rows, and `since` is None.
         """
         for row in clearest_changes(self.model):
             if row["group"] is None:
@@ -85,8 +89,8 @@ class ModelWords:
 
 
 def clearest_changes(model):
-    """Return the changes (dicts) that are clearest: that of all rows together, or those
-    of up to three segments.
+    """Return the changes that are clearest, a list of dicts: that of all rows together
+    if it is the first, else those of up to three segments.
     """
     rows = model["changes"]
     if rows and rows[0]["group"] is not None:
@@ -96,8 +100,8 @@ def clearest_changes(model):
 
 
 def headline(words):
-    """Return the worst thing, what to do about it, how the rest is, and what else
-    would look like a change.
+    """Return a list of claims: what is worst about the scores, what to do about it, and
+    how the rest is; after a change, also that late labels would look like one.
     """
     found = _worst(words)
     if words.model["changes"]:
@@ -122,6 +126,7 @@ def _worst(words):
         is_worse_in_segments = worst.kind == "off" and is_beyond
     # Whether single scores are off by more than their average can be.
     is_error_worse = words.error.kind == "off" and words.error.low > overall.limit
+    # All scores come first, unless segments disagree or one of them is worse.
     if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
         if is_error_worse and since is None:
             return [_error_off(words)]

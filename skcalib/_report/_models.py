@@ -123,7 +123,7 @@ def _matched(pattern, classes, header, others, path):
     if not found:
         raise ReportError(
             f"{path} has no column like '{pattern}'; its columns are"
-            f" {shown(header, 12)}."
+            f" {shown(header, most=12)}."
         )
     if len(found) < 3:
         raise ReportError(
@@ -133,7 +133,7 @@ def _matched(pattern, classes, header, others, path):
         )
     if classes is None or set(classes) == set(found):
         return found
-    return _by_class(found.values(), classes, f"--score '{pattern}' finds")
+    return _by_class(found.values(), classes, named_by=f"--score '{pattern}' finds")
 
 
 def _by_class(columns, classes, named_by):

@@ -167,7 +167,8 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     if table.classes is not None:
         step(f"classes of {name}")
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
-        model["classes"] = class_rows(*table.by_class(name, seed), seed, tolerance)
+        one_against_rest, class_of_row = table.by_class(name, seed)
+        model["classes"] = class_rows(one_against_rest, class_of_row, seed, tolerance)
     step(f"recalibrators of {name}")
     found = considered(
         table, name, seed, lambda kind: step(f"{kind} of {name}"), tolerance

@@ -87,6 +87,7 @@ def report_page(numbers, pictures):
         pictures=pictures,
         data=_data_sentence(numbers),
         errors=_error_lines(numbers["models"]),
+        # Functions that the template calls: `say` makes sentences, `show` cells.
         say=say,
         listed=listed,
         show=show,

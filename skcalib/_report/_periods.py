@@ -92,8 +92,9 @@ def monitor_rows(table, name):
     """Return the results of monitors of a model, as a list of dicts with the columns of
     `GroupMonitors.table_`: all rows first, then segments, the largest first.
 
-    The list is empty without times, and with weights or clusters, whose rows are not
-    independent steps. Rows of one period are in the order of the file.
+    The list is empty without times. It is also empty with weights or clusters, since a
+    monitor takes independent rows one by one. Rows of one period are taken in the order
+    of the file.
     """
     if table.periods is None or table.is_weighted or table.clusters is not None:
         return []

@@ -97,7 +97,9 @@ def _binary(path):
 
 def _csv(path, file):
     """Return the names of the columns of a CSV file, and a function ``table(names,
-    words, most, seed)`` that reads it: all columns and the number of rows.
+    words, most, seed)`` that reads it, with the arguments of `opened`.
+
+    All columns and all rows are read, whatever `names` and `most` ask for.
     """
     file.seek(0)
     if path.suffix.lower() == ".gz":

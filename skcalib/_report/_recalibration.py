@@ -155,7 +155,10 @@ class TrialRows:
     @cached_property
     def units(self):
         """Code of each row's independent unit, (n_rows,): its cluster, or the row
-        itself with importance weights; else None.
+        itself with importance weights.
+
+        None for rows that are independent and count as often as their frequency weight
+        says.
         """
         if self.rows.clusters is not None:
             return np.unique(self.rows.clusters, return_inverse=True)[1]
@@ -165,8 +168,8 @@ class TrialRows:
 
     @property
     def folds(self):
-        """The folds of the first division, a list of `Fold`; None if there are too few
-        rows.
+        """The folds of the first random division of the rows, a list of `Fold`; None if
+        there are too few rows.
         """
         if self.divisions is None:
             return None
@@ -174,9 +177,11 @@ class TrialRows:
 
     @cached_property
     def divisions(self):
-        """The first `n_divisions` divisions, each a list of `Fold`; None if fewer than
-        two classes have as many rows as there are folds, or if there are fewer
-        clusters.
+        """Different random divisions of the rows into folds: `n_divisions` lists of
+        `Fold`.
+
+        None if fewer than two classes have as many rows as there are folds, or if there
+        are fewer clusters than folds.
         """
         class_counts = np.sort(np.bincount(self.codes, minlength=2))
         second_largest = class_counts[-2]
@@ -197,13 +202,15 @@ class TrialRows:
         return {}
 
     def _division(self, k):
-        """Return the list of `Fold` of division k; it is kept, for later calls."""
+        """Return the k-th random division of the rows into folds, a list of `Fold`; it
+        is kept for later calls.
+        """
         if k not in self._known_divisions:
             self._known_divisions[k] = self._new_division(k)
         return self._known_divisions[k]
 
     def _new_division(self, k):
-        """Divide the rows into folds for division k, and return the list of `Fold`.
+        """Divide the rows into folds at random, and return the list of `Fold`.
 
         All rows of a cluster lie in one fold. Each division has a seed of its own:
         division 0 that of the report, the others one that is drawn from it and k.
@@ -249,8 +256,8 @@ class TrialRows:
 
     @cached_property
     def tested_rows(self):
-        """The positions of the rows in the order of the folds of the first division, in
-        which out-of-fold predictions are.
+        """The positions of the rows in the order of out-of-fold predictions: those of
+        the first fold (of the first division), then those of the second, and so on.
         """
         return np.concatenate([fold.test for fold in self.folds])
 
@@ -297,14 +304,15 @@ class TrialRows:
         return replace(trial, recalibrator=recalibrator)
 
     def with_more_divisions(self, trial):
-        """Return a trial on 12 divisions, for a decision that is close; unchanged if it
-        has them, or if the rows are divided once.
+        """Return a trial that is fitted on 12 divisions of the rows into folds, for a
+        decision that is close. It is returned unchanged if it has them already, or if
+        the rows are divided only once.
         """
         if self.n_divisions == 1 or trial.n_divisions >= _CLOSE_DIVISIONS:
             return trial
         divisions = range(trial.n_divisions, _CLOSE_DIVISIONS)
         folds = list(chain.from_iterable(self._division(k) for k in divisions))
-        predicted = [self.rows.scores] * len(folds)  # unless there is something to fit
+        predicted = [self.rows.scores] * len(folds)  # those of the unchanged scores
         if trial.recalibrator is not None:
             predicted = self._predictions(
                 trial.recalibrator, folds, trial.column, trial.groups, trial.others
@@ -329,15 +337,19 @@ class TrialRows:
         return self._predicted_for(is_mapped, recalibrator, groups, folds)
 
     def _predicted_for(self, is_mapped, recalibrator, groups, folds):
-        """Return a list of the probabilities of all rows by the fit without each fold,
-        which is fitted and applied only to rows with True in `is_mapped` (n_rows,).
+        """Return a list with the probabilities of all rows for each fold, where only
+        the rows with True in `is_mapped` (n_rows,) are recalibrated: by a fit to those
+        among them that are outside the fold. All other rows keep their scores.
+
+        `groups` (n_rows,) is the segment of each row.
         """
         columns = self.columns[is_mapped]
         codes = self.codes[is_mapped]
-        position = np.cumsum(is_mapped) - 1  # among the mapped rows
+        # The position of a mapped row among the mapped rows.
+        position = np.cumsum(is_mapped) - 1
         predicted = []
         for fold in folds:
-            is_trained = is_mapped[fold.train]
+            is_trained = is_mapped[fold.train]  # of the rows outside the fold
             fold_of_mapped = fold._replace(
                 train=position[fold.train[is_trained]],
                 train_weight=taken(fold.train_weight, is_trained),

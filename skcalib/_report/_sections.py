@@ -40,11 +40,12 @@ def comparisons(models):
             differences.append((advised, " after the recalibration advised below"))
             difference = advised
         side = _side(difference)  # the difference as advised decides
+        # What lies on the other side would contradict the sentence, and is left out.
         sizes = []
         for difference, which in differences:
             if _side(difference) == side:
                 sizes.append(f"{_unsigned(difference, side)}{which}")
-        name = _COMPARED[side]
+        name = _COMPARED[side]  # of the sentence
         size = " and by ".join(sizes)
         lines.append(claim(name, name=model["name"], first=first, size=size))
     return lines
@@ -202,6 +203,9 @@ def nothing_to_gain(rows):
 def certificate_sentence(rows, of_classes):
     """Return the claim on one guarantee, that for 10 bins, or for fewer if 10 bins have
     too wide a tolerance; None without a guarantee.
+
+    `rows` are dicts with the tolerances for a number of bins each, the fewest bins
+    first; `of_classes` says whether there are several classes.
     """
     rows = [row for row in rows if row["conditional"] < 1]
     if not rows:

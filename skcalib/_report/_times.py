@@ -105,7 +105,7 @@ def named_periods(column, name, time_order=None):
     if column.dtype.kind == "M":
         days = np.datetime_as_string(column, unit="D")
         column = np.where(np.isnat(column), None, days)
-    values, places = distinct(column, name, "time")
+    values, places = distinct(column, name, what="time")
     names = list(map(str, values))
     moments = None  # times of the rows that are finer than periods, (n,)
     if time_order is None and all(map(_DATE.match, names)):
@@ -135,8 +135,9 @@ def named_periods(column, name, time_order=None):
             f" --time-order {','.join(periods[:3])}{',...' * (len(periods) > 3)}."
         )
     note = (
-        f"The periods of {name} are in the order of the file: {shown(order, 12)}. If"
-        " this is not the order of time, give it with --time-order."
+        f"The periods of {name} are in the order of the file:"
+        f" {shown(order, most=12)}. If this is not the order of time, give it with"
+        " --time-order."
     )
     return Periods(period_of_row, order, note)
 

@@ -365,11 +365,12 @@ def _cell_table(cuts, n_cells):
     they can be looked up in the cache; for `n_cells` see `_cells`.
     """
     cuts = np.frombuffer(cuts)
-    length = _MOST_CELLS
+    length = _MOST_CELLS  # as many as `score_cells` makes
     if n_cells is not None:
-        length = n_cells + 1
+        length = n_cells + 1  # a score of 1 has a cell of its own
     n_cuts = np.bincount(_cells(cuts, n_cells), minlength=length)  # in each cell
     n_below = np.cumsum(n_cuts) - n_cuts
+    # With k cuts below a cell, the next one is number k, counted from 0.
     next_cut = np.append(cuts, np.inf)[n_below]
     n_below[n_cuts > 1] = -2  # below 0 also where a score is above the next cut
     return _CellTable(n_cells, n_below, next_cut, bool((n_cuts > 1).any()))

@@ -102,6 +102,7 @@ def equal_mass_cuts(cumulative, n_bins):
     if cumulative.dtype.kind == "i":
         reached = _ranks(int(cumulative[-1]), n_bins)
     else:
+        # A little less than the total, so that the rounding of sums moves no cut.
         total = cumulative[-1] * (1 - WEIGHT_TOLERANCE)
         reached = np.arange(1, n_bins) * total / n_bins
     return np.searchsorted(cumulative, reached, side="left")

@@ -78,7 +78,7 @@ class InformationPreserving(BaseBinning):
             n_bins = resolve_n_bins(_default_n_bins, len(scores), sample_weight)
         else:
             n_bins = None  # as many as the loss asks for
-        no_labels = np.zeros(len(scores), dtype=bool)
+        no_labels = np.zeros(len(scores), dtype=bool)  # the bins do not depend on them
         table = DistinctScores.from_rows(scores, no_labels, sample_weight)
         cuts = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
         last_of_bin = cuts[1:-1] - 1

@@ -183,6 +183,8 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.nda
     # negative 1: nothing falls there. `first` and `last` are these two scores.
     n_up_to_first = np.searchsorted(table.positives, table.positives[:1], side="right")
     first = n_up_to_first[0] - 1
+    # The fewest scores, from the lowest on, that have all negatives; `weight[k]` and
+    # `positives[k]` are the sums of the first k scores.
     n_negatives = table.weight[-1] - table.positives[-1]
     all_negatives_at = bisect_left(
         range(limit), n_negatives, key=lambda k: table.weight[k] - table.positives[k]

@@ -31,5 +31,6 @@ class UniqueScores(BaseBinning):
     def _edges(self, scores, y, sample_weight):
         """Return edges between the distinct scores; see `BaseBinning._edges`."""
         ordered = sorted_scores(scores)
+        # The first row of each distinct score.
         distinct = ordered[first_rows(ordered)]
         return edges_between(distinct[:-1], distinct[1:])

@@ -167,4 +167,5 @@ class PlattCurve:
         """Return the event probability at scores, whose complement 1 - s may be given
         more exactly than they are.
         """
-        return GlmCurve("logit", "logit", self.c, self.a)(scores, complement)
+        curve = GlmCurve("logit", "logit", intercept=self.c, slope=self.a)
+        return curve(scores, complement)

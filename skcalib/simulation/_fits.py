@@ -146,7 +146,7 @@ def fit_score_distribution(
     if resolution is None:
         if dtype.kind != "f":
             dtype = np.float64
-        resolution = float(np.finfo(dtype).eps) / 4
+        resolution = float(np.finfo(dtype).eps) / 4  # the gap below 1 is eps / 2
     check_number(resolution, "resolution", above=0, below=0.5)
     scores = scores.astype(np.float64)
     at_zero = scores <= resolution
@@ -342,8 +342,10 @@ def _constant_fit(labels):
         frequency * np.log(frequency) + (1 - frequency) * np.log1p(-frequency)
     )
     log_odds = float(np.log(frequency / (1 - frequency)))
-    curve = GlmCurve("logit", "logit", log_odds, 0.0)
-    return _curve_fit("constant_b0", curve, 1, log_likelihood)
+    curve = GlmCurve("logit", "logit", intercept=log_odds, slope=0.0)
+    return _curve_fit(
+        "constant_b0", curve, n_parameters=1, log_likelihood=log_likelihood
+    )
 
 
 def _curve_fit(name, curve, n_parameters, log_likelihood):

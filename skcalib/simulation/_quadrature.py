@@ -117,7 +117,10 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
         jumps = law.level_logits(np.asarray(breakpoints))
         edges = np.unique(np.concatenate((edges, jumps)))
 
-    def density(x):  # f(quantile(q)) dq with q = expit(x)
+    def density(x):
+        """Return f(quantile(q)) dq / dx at x (m,), where q = expit(x) has the
+        derivative expit(x) expit(-x).
+        """
         scores, complement = law.quantiles(x)
         return function(scores, complement) * expit(x) * expit(-x)
 
@@ -146,6 +149,7 @@ def supremum(law, function, breakpoints=None):
     # to the smallest float.
     left, right = np.clip(logit(ends), -700, 700)
     grid = np.linspace(left, right, 20_001)
+    # Each round makes the steps of the grid ten times as fine.
     for _ in range(12):
         values = function(expit(grid), expit(-grid))
         highest = max(highest, values.max())
