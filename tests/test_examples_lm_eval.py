@@ -175,7 +175,7 @@ def test_a_label_of_ones_own(tmp_path):
     path = write(tmp_path, one)
     with pytest.raises(
         ValueError,
-        match=r"sample 1: the target 'was late.' is not one of .* Give label=",
+        match=r"sample 1: the target 'was late.' is not one of .* Pass label=",
     ):
         read_lm_eval([path])
     assert read_lm_eval([path], label=lambda sample: int(sample["doc"]["answer"]) - 1)[
@@ -190,11 +190,14 @@ def test_a_label_of_ones_own(tmp_path):
         (sample([-1.0, -2.0], "2"), "target '2' is not one of the options"),
         (sample([-1.0, -2.0], "-100"), "target '-100' is not one of the options"),
         (sample([-1.0, -2.0], "[0, 1]"), "is not one of the options"),
-        (sample([-1.0, -2.0], "1"), "'acc' says that the target '1' is another option"),
-        (sample([-1.0], "0"), "leave out such tasks"),
+        (
+            sample([-1.0, -2.0], "1"),
+            "'acc' implies that the target '1' is a different option",
+        ),
+        (sample([-1.0], "0"), "Exclude such tasks"),
         (
             sample([-1.0, -2.0], "4", filtered_resps=["The answer is 4", "It is 4"]),
-            "leave out such tasks",
+            "Exclude such tasks",
         ),
     ],
 )

@@ -54,8 +54,8 @@ def read_lm_eval(paths, subject="subject", label=None):
                 numbers = [NUMBER.search(text) for text in texts]
                 if len(pairs) != len(texts) or len(texts) < 2 or None in numbers:
                     raise ValueError(
-                        f"{where} has no log-likelihoods of two options or more: leave"
-                        " out such tasks."
+                        f"{where} has log-likelihoods for fewer than two options."
+                        " Exclude such tasks."
                     )
                 n = (
                     len(texts) // 2 if "acc_mutual_info" in sample else len(texts)
@@ -74,7 +74,7 @@ def read_lm_eval(paths, subject="subject", label=None):
                 if len(places) != 1 or not 0 <= places[0] < n:
                     raise ValueError(
                         f"{where}: the target {target!r} is not one of the options"
-                        f" {options}. Give label=."
+                        f" {options}. Pass label=."
                     )
                 if (
                     label is None
@@ -82,8 +82,8 @@ def read_lm_eval(paths, subject="subject", label=None):
                     and bool(sample["acc"]) != (np.argmax(row) == places[0])
                 ):
                     raise ValueError(
-                        f"{where}: 'acc' says that the target {target!r} is another"
-                        " option. Give label=."
+                        f"{where}: 'acc' implies that the target {target!r} is a"
+                        " different option. Pass label=."
                     )
                 logits.append(row)
                 labels.append(places[0])

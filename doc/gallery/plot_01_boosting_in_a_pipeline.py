@@ -39,7 +39,7 @@ pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).
 # predictions that are confident and wrong.
 from sklearn.metrics import log_loss
 
-models = {"as it is": plain, "recalibrated": pipeline}
+models = {"original": plain, "recalibrated": pipeline}
 for name, fitted in models.items():
     print(f"{name}: log-loss {log_loss(y_test, fitted.predict_proba(X_test)):.3f}")
 

@@ -48,7 +48,7 @@ recalibrated = RecalibratedClassifierCV(FrozenEstimator(model), BetaCalibration(
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error
 
-models = {"as it is": model, "recalibrated": recalibrated}
+models = {"original": model, "recalibrated": recalibrated}
 for name, fitted in models.items():
     print(
         f"{name}: calibration error"

@@ -77,7 +77,7 @@ y = (rng.random(20_000) < scores / 2).astype(int)
 calibrated = (
     OddsShift().fit(scores[:10_000], y[:10_000]).predict_proba(scores[10_000:])[:, 1]
 )
-models = {"as it is": scores[10_000:], "OddsShift": calibrated}
+models = {"original": scores[10_000:], "OddsShift": calibrated}
 for name, proba in models.items():
     print(
         name,

@@ -52,7 +52,7 @@ def add_report_command(commands):
     add(
         "file",
         metavar="FILE",
-        help="CSV (or .gz) file with a header, or Parquet file; a glob with DuckDB",
+        help="CSV (or .gz) file with a header, or Parquet file; globs need DuckDB",
     )
     column("--label", required=True, help="column with the labels")
     column(
