@@ -100,6 +100,7 @@ class Table:
             segment_name=None if self.segments is None else "segment",
             clusters=self.clusters,
             repeated_keys=() if self.keys is None else ("key",),
+            n_of_key=None if self.keys is None else len(np.unique(self.keys)),
             periods=self.periods,
             period_order=order,
             classes=classes,

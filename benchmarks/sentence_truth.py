@@ -97,6 +97,7 @@ class World:
             period_order=MONTHS,
             moments=day[order],
             repeated_keys=("candidate",) if self.repeats > 1 else (),
+            n_of_key=-(-n // self.repeats),
         )
 
     def _draw(self, rng, n):
@@ -283,7 +284,12 @@ _NUMBERS_OF = {"PriorShift": 1, "TemperatureScaling": 1, "PlattScaling": 2}
 # about this are judged in them.
 ONLY = {
     "days": {"dependent"},
-    "repeated keys": {"repeated key", "cluster first", "guarantee"},
+    "repeated keys": {
+        "repeated key",
+        "cluster first",
+        "guarantee",
+        "error of unknown uncertainty",
+    },
     "lone segment": {"one segment"},
     "worse rival": {
         "not told apart",
@@ -437,6 +443,9 @@ class Judge:
     def _tolerance_too_large(self, words, text):
         rarer = min(self.truth.frequency, 1 - self.truth.frequency)
         is_right = 100 * abs(self.truth.bias()) <= _number(words["limit"]) + 0.05
+        if words["ratio"]:
+            ratio = self.truth.frequency / expit(self.truth.odds).mean()
+            is_right &= self._covers(words["ratio"], ratio / 100)
         return is_right and rarer < 5 * TOLERANCE
 
     def _cannot_tell(self, words, text):
@@ -447,7 +456,9 @@ class Judge:
         return _by_power(self._power())
 
     def _repeated_key(self, words, text):
-        return self.world.repeats > 1 and words["column"] == "candidate"
+        if self.world.repeats == 1 or words["column"] != "candidate":
+            return False
+        return "values" not in words or _number(words["values"]) == self.table.n_of_key
 
     # The evidence.
 
@@ -460,6 +471,12 @@ class Judge:
 
     def _error(self, words, text):
         return self._covers(words["size"], self.truth.error, 0.002)
+
+    def _error_of_unknown_uncertainty(self, words, text):
+        """It is no interval, and it is said only where keys repeat."""
+        estimate = 100 * self.model["verdicts"]["error"]["estimate"]
+        is_right = abs(_number(words["size"]) - estimate) <= 0.5 + 1e-9
+        return self._repeated_key({"column": words["column"]}, text) and is_right
 
     def _nothing_but_the_shift(self, words, text):
         world = self.world
@@ -768,6 +785,9 @@ def sentences(table, world):
         found = [each for part in summary(model, about) for each in part]
         if model["segments"]:
             found.append(say.segment_sentence(model["segments"]))
+        below = say.error_sentence(model)
+        if below is not None:
+            found.append(below)
         if len(model["periods"]) > 1:
             found.append(say.period_sentence(model["periods"]))
         if model["monitors"]:

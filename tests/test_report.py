@@ -472,7 +472,7 @@ def _model(bias, sure, error, pvalue, n=1000, **more):
         "changes": [],
         "recalibrators": [],
         **more,
-        "advice": {"since": None, "needs_cluster": None},
+        "advice": {"kind": "none", "since": None, "needs_cluster": None},
     }
 
 
@@ -556,7 +556,10 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     assert "average hides" in names
     unclear = [segments[0], _segment_row("North", 0.2, -4.2, 4.6)]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=unclear))
-    assert "For the other segment the samples cannot tell; at least" in text
+    assert (
+        "The other segment can keep its scores: it is not shown to be off, but for it"
+        " the samples cannot tell whether they are right to within 2 points; at least"
+    ) in text
     # All segments are off on one side: the headline is about all samples.
     alike = [_segment_row(name, 5, 3, 7) for name in ("West", "North")]
     names, _ = _said(_model((5, 4, 6), NONE, NO_ERROR, 0.5, segments=alike))
@@ -575,6 +578,13 @@ def test_a_tolerance_larger_than_rare_events_allow_is_said():
     assert names[0] == "tolerance too large"
     assert "usable" not in names
     assert "say --tolerance 0.05, in points." in text
+    assert "as frequent as predicted" not in text
+    model = _model((-0.33, -0.41, -0.24), NONE, NO_ERROR, 0.001)
+    _, text = _said({**model, "mean_score": 0.004, "event_frequency": 0.0073})
+    assert text.startswith(
+        "The scores are too low by 0.33 points (95 %: 0.24 to 0.41) on average: events"
+        " are 1.82 times (95 %: 1.60 to 2.02) as frequent as predicted. Events are rare"
+    )
 
 
 def test_models_are_compared_with_an_interval():
@@ -640,7 +650,10 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
         for year, half in ((2024, 5.0), (2025, 1.5))
     ]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
-    assert " For 1 of 2 periods the samples cannot tell; at least 3,200 of each" in text
+    assert (
+        " No period is shown to be off, but for 1 of 2 periods the samples cannot tell;"
+        " at least 3,200 of each"
+    ) in text
 
 
 def test_limits_of_segments_hold_together(file):

@@ -415,6 +415,7 @@ NOTHING = {
     "others": None,
     "since": None,
     "needs_cluster": None,
+    "n_of_key": 50,
     "rows_needed": None,
 }
 GAIN = {
@@ -430,8 +431,15 @@ GAIN = {
 
 
 def _said(bias=OFF, changes=(), rows=(), candidates=True, **found):
-    """Return the last paragraph of a summary, and the one before it."""
-    model = {
+    """Return the paragraphs of a summary, the last one first."""
+    model = _model(bias, changes, rows, candidates, **found)
+    paragraphs = summary(model, {"n_samples": 1000, "tolerance": 0.02})
+    return [" ".join(said.text for said in said_) for said_ in paragraphs][::-1]
+
+
+def _model(bias=OFF, changes=(), rows=(), candidates=True, **found):
+    """Return the numbers of a model."""
+    return {
         "verdicts": {"bias": bias, "over_confidence": bias, "error": FINE},
         "test": {"pvalue": 0.4, "smallest_pvalue": 0.001, "rejects": False},
         "mean_score": 0.4,
@@ -441,8 +449,6 @@ def _said(bias=OFF, changes=(), rows=(), candidates=True, **found):
         "recalibrators": CANDIDATES if candidates else [],
         "advice": {**NOTHING, **found},
     }
-    paragraphs = summary(model, {"n_samples": 1000, "tolerance": 0.02})
-    return [" ".join(said.text for said in said_) for said_ in paragraphs][::-1]
 
 
 def test_advice_in_words():
@@ -469,7 +475,7 @@ def test_advice_in_words():
         "Optional: recalibrate with PlattScaling()."
     )
     assert _said(kind="shift", recalibrator="PriorShift", **GAIN)[0].startswith(
-        "Shift the base rate: PriorShift() adds"
+        "Shift the base rate with PriorShift(): it adds one number to all log-odds."
     )
     by_segment = {
         "kind": "map_by_segment",
@@ -480,13 +486,14 @@ def test_advice_in_words():
     rows = [{"segment": name, "column": "subject", "verdict": FINE} for name in "abcde"]
     words = _said(rows=rows, since="2025-08", others="shared", **by_segment, **GAIN)
     assert words[0].startswith(
-        "Recalibrate by subject on the samples from 2025-08 on with"
-        " GroupwiseRecalibrator(PlattScaling()): law, math need "
+        "Recalibrate by subject with GroupwiseRecalibrator(PlattScaling()), fitted to"
+        " the samples from 2025-08 on and applied to all new scores: law, math need "
     )
     words = _said(rows=rows, others="unchanged", **by_segment, **GAIN)
     assert words[0].startswith(
-        "Recalibrate law, math with PlattScaling(), each with its own fit; the other"
-        " segments keep their scores."
+        "Recalibrate law, math with PlattScaling(), each fitted to its own samples; the"
+        " other segments keep their scores. This leaves, over the samples of all"
+        " segments together, a mean absolute calibration error of"
     )
     assert "On held-out samples of all segments together the log-loss is" in words[0]
 
@@ -504,7 +511,8 @@ def test_the_error_that_a_recalibration_leaves_is_judged():
     assert (
         "This leaves a mean absolute calibration error of 2.2 points (90 %: 0.6 to"
         " 3.6), which may not be within the tolerance of 2 points; BetaCalibration"
-        " leaves 0.3."
+        " leaves 0.3. To tell, run the report on the recalibrated scores of new"
+        " samples."
     ) in left(2.2, 0.6, 3.6)
     assert "3.2 points (90 %: 2.4 to 4.1), more than the tolerance of 2 points;" in (
         left(3.2, 2.4, 4.1)
@@ -517,14 +525,47 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
         {"segment": name, "column": "subject", "verdict": found}
         for name, found in (("law", OFF), ("math", unclear), ("art", FINE))
     ]
-    headline = _said(FINE, rows=rows, needs_cluster="match")[-1]
-    assert headline == (
-        "Run the report again with --cluster match: the values of match repeat, and"
-        " what follows holds only if samples of the same match are independent. Do not"
-        " use the scores of law as they are: 5.0 points too high (95 %: 3.0 to 7.0)."
-        " Check these before use, too: math, too high by 0.5 to 3.5 points (95 %). The"
-        " other segment is fine to within 1.0 points."
+    assert _said(FINE, rows=rows)[-1] == (
+        "Do not use the scores of law as they are: 5.0 points too high (95 %: 3.0 to"
+        " 7.0). Check these before use, too: math, too high by 0.5 to 3.5 points (95"
+        " %). The other segment is fine to within 1.0 points."
     )
+    # While rows may depend on each other: no verdict, interval or p-value.
+    advised, known, headline = _said(FINE, rows=rows, needs_cluster="match")
+    assert headline == (
+        "No verdict yet: 1,000 samples share 50 values of match. Run the report again"
+        " with --cluster match."
+    )
+    assert known == (
+        "The mean score is 40.0 %, and 35.0 % of the samples have the event. The mean"
+        " absolute calibration error is estimated as 0.0 points; how uncertain this is"
+        " can only be said with --cluster match."
+    )
+    assert advised.startswith("No recalibration is advised without --cluster match")
+
+
+def test_advice_for_a_model_that_another_one_should_replace():
+    model = _model(FINE, kind="map", recalibrator="PlattScaling", **GAIN)
+    paragraphs = summary(
+        {**model, "name": "rival", "is_inferior": True},
+        {"n_samples": 1000, "tolerance": 0.02},
+    )
+    assert paragraphs[-1][0] == (
+        "Only if rival must be used: recalibrate with PlattScaling()."
+    )
+
+
+def test_the_advice_says_if_the_brier_score_does_not_gain():
+    def gain(low):
+        row = {**CANDIDATES[1], "brier_gain_low": low, "brier_gain_high": 0.01}
+        model = _model(kind="map", recalibrator="PlattScaling", **GAIN)
+        model["recalibrators"] = [row, CANDIDATES[0]]
+        *_, last = summary(model, {"n_samples": 1000, "tolerance": 0.02})
+        return last[2]
+
+    unclear = "(90 %: 2.0 to 6.0); a gain in the Brier score is not measurable. Fit it"
+    assert unclear in gain(-0.001)
+    assert "Brier" not in gain(0.001)
 
 
 def test_the_summary_dates_changes():
@@ -543,8 +584,9 @@ def test_the_summary_dates_changes():
     *_, headline = _said(FINE, [change, whole], rows)
     assert headline.startswith(
         "Do not use the scores of law as they are: 16 points too low (95 %: 13 to 19)"
-        " from 2025-08 on. The other segment is fine to within 1.0 points. Labels that"
-        " arrive late or are missing look like such a change: make sure that all are in"
+        " from 2025-08 on. The other segment is fine to within 1.0 points. Look for the"
+        " cause before refitting: the population, the product or treatment, the"
+        " definition of the event, the data, or labels that are late or missing."
     )
     _, time, *_ = _said(FINE, [change, whole], rows)
     assert time == (

@@ -65,6 +65,7 @@ def _is_true(name, world, truths):
         "late labels": changes,
         "repeated key": world.repeats > 1,
         "cluster first": world.repeats > 1,
+        "error of unknown uncertainty": world.repeats > 1,
         "means": True,
         "error": True,
         "nothing but the shift": world.slope == 1 and not (world.west or world.drift),

@@ -61,6 +61,7 @@ _NO_ADVICE = {
     "rows_needed": None,
     "rows_needed_low": None,
     "needs_cluster": None,
+    "n_of_key": None,
 }
 
 
@@ -140,8 +141,12 @@ def considered(table, name, seed, step=None, tolerance=0.02):
         Bias that does not matter, as a probability.
     """
     rows = TrialRows.of(table, name, seed)
+    nothing = {**_NO_ADVICE}
+    if table.repeated_keys:
+        nothing["needs_cluster"] = table.repeated_keys[0]
+        nothing["n_of_key"] = table.n_of_key
     if rows.folds is None:
-        return Considered({**_NO_ADVICE}, [], [], rows)
+        return Considered(nothing, [], [], rows)
     trials = rows.maps(step)
     unchanged = trials[0]
     path, by_segment = _path(rows, trials)
@@ -153,8 +158,7 @@ def considered(table, name, seed, step=None, tolerance=0.02):
         changes = _changes(rows, chosen, table.period_order, tolerance)
     if table.repeated_keys:
         # Folds that share a key judge a map by what it has learned about that key.
-        advice = {**_NO_ADVICE, "needs_cluster": table.repeated_keys[0]}
-        return Considered(advice, candidates, changes, rows)
+        return Considered(nothing, candidates, changes, rows)
     advice = _since(rows, chosen, changes, table.period_order, tolerance)
     if advice is not None:
         return Considered(advice, candidates, changes, rows)

@@ -15,11 +15,12 @@ from skcalib._report._phrases import (
 from skcalib._verdicts import fixed, interval_words, rounded, rounded_up
 
 
-def advice(words, is_usable):
+def advice(words, is_usable, suggested=None):
     """Return a list of claims on what to do, what it gains and what it needs.
 
     `words` are the `ModelWords`; `is_usable` says that the headline calls the scores
-    usable, so that any step is optional.
+    usable, so that any step is optional. `suggested` is the tolerance that the headline
+    suggests, in points as text; None if it suggests none.
     """
     model = words.model
     found = model["advice"]
@@ -36,12 +37,14 @@ def advice(words, is_usable):
         *gains(found, found["log_loss"]), unit="%", level=OF_ESTIMATES
     )
     which = from_words(found["since"])
+    where = ""
     if found["segments"]:
         which = f" of all segments together{which}"
+        where = f", over the samples{which},"
     steps = [
-        _what_to_do(words, found, since, is_usable),
-        _error_left(words, found),
-        claim("gain", which=which, size=size),
+        _what_to_do(words, found, is_usable),
+        _error_left(words, found, where, suggested),
+        claim("gain", which=which, size=size, brier=_brier_gain(words, found)),
     ]
     if found["rows_needed"] is not None:
         steps.append(_samples_needed(words, found))
@@ -66,6 +69,23 @@ def _nothing_to_do(words, since, is_usable):
     return claim(name, subject=words.subject, since=since, most=words_of_most)
 
 
+def _brier_gain(words, found):
+    """Return words on the Brier score if the interval of its gain has 0, else none.
+
+    The table of candidates knows it, unless the advice is about later samples only.
+    """
+    if found["since"] is not None:
+        return ""
+    for row in words.model["recalibrators"]:
+        is_advised = row["name"] == found["recalibrator"] and (
+            row.get("segments", []) == found["segments"]
+            and row.get("others") == found["others"]
+        )
+        if is_advised and row.get("brier_gain_low", 1) <= 0 <= row["brier_gain_high"]:
+            return "; a gain in the Brier score is not measurable"
+    return ""
+
+
 def _samples_needed(words, found):
     """Return the claim on the number of samples that keeps nine tenths of the gain over
     the next simpler step. `words` are the `ModelWords`, `found` is the advice, a dict.
@@ -80,15 +100,20 @@ def _samples_needed(words, found):
     return claim("samples needed", number=number, simpler=simpler)
 
 
-def _error_left(words, found):
+def _error_left(words, found, where, suggested):
     """Return the claim on the error that is left after the advised step: whether it is
     within the tolerance, and if not, which candidate leaves less than half of it.
-    `words` are the `ModelWords`, `found` is the advice, a dict.
+    `words` are the `ModelWords`, `found` is the advice, a dict; `where` says which
+    samples it is about, `suggested` is the tolerance that the headline suggests.
     """
     left = read_verdict(found["error_left"])
     if left.kind == "fine":
         _, high = limits_words(left)
-        return claim("error left fine", limit=high)
+        further = ""
+        if suggested is not None:
+            verb = "is" if 100 * left.high <= float(suggested) else "may not be"
+            further = f", which {verb} within the suggested {suggested} points"
+        return claim("error left fine", where=where, limit=high, suggested=further)
     better = ""
     # Only a candidate with a lower loss is named. The table of candidates is about all
     # samples, and cannot be compared with advice for those since a change.
@@ -101,22 +126,41 @@ def _error_left(words, found):
             better = f"; {least['name']} leaves {size}"
     name = "error left" if left.kind == "off" else "error left unclear"
     return claim(
-        name, size=points_words(left), tolerance=words.tolerance_words, better=better
+        name,
+        where=where,
+        size=points_words(left),
+        tolerance=words.tolerance_words,
+        better=better,
     )
 
 
-def _what_to_do(words, found, since, is_usable):
-    """Return the claim on the advised step, as an option if the scores are usable.
+def _shared_words(words, found, is_usable):
+    """Return words that all sentences on an advised step have: the samples since a
+    change, and the verb that they begin with; see `_what_to_do`.
+    """
+    since = ""
+    if found["since"]:
+        since = (
+            f", fitted to the samples{from_words(found['since'])} and applied to all"
+            " new scores"
+        )
+    only = ""
+    if words.model.get("is_inferior"):
+        only = f"Only if {words.model['name']} must be used: "
+    elif is_usable:
+        only = "Optional: "
+    verbs = {}
+    for verb in ("Shift", "Recalibrate"):
+        verbs[verb] = f"{only}{verb.lower()}" if only else verb
+    return {"since": since, **verbs}
 
-    `found` is the advice, a dict; `since` is empty, or names the samples since a change
-    as in " on the samples from May on".
+
+def _what_to_do(words, found, is_usable):
+    """Return the claim on the advised step, as an option if the scores are usable or
+    another model is better. `found` is the advice, a dict.
     """
     name = found["recalibrator"]
-    # Words that all these sentences have: a date, and the verb that they begin with.
-    named = {"since": since, "Shift": "Shift", "Recalibrate": "Recalibrate"}
-    if is_usable:
-        named["Shift"] = "Optional: shift"
-        named["Recalibrate"] = "Optional: recalibrate"
+    named = _shared_words(words, found, is_usable)
     if name == "PriorShift" and words.is_of_classes:
         return claim("shift classes", **named)
     if name == "PriorShift":
@@ -130,9 +174,10 @@ def _what_to_do(words, found, since, is_usable):
     if found["others"] == "unchanged" and has_others:
         # "PlattScaling", of "GroupwiseRecalibrator(PlattScaling())".
         inner = name.split("(")[1]
-        each = "each with its own fit"
+        each = "each fitted to its own samples"
         if len(found["segments"]) == 1:
             each = "fitted to its samples"
+        each += from_words(found["since"])
         return claim(
             "recalibrate segments",
             segments=listed(found["segments"]),

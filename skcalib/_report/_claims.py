@@ -20,11 +20,16 @@ CLAIMS = {
         "Check the {subject} of {segment} before use: they are {size}{since}."
     ),
     "others are fine": "The other {others} fine to within {limit} points.",
-    "others cannot be told": "For {which} the samples cannot tell{needed}.",
-    "segments cannot be told": (
-        "For {number} segments the samples cannot tell{needed}."
+    "others cannot be told": (
+        "{Others} shown to be off, but for {which} the samples cannot tell whether"
+        " they are right to within {tolerance} points{needed}."
     ),
-    "periods cannot be told": "For {number} periods the samples cannot tell{needed}.",
+    "segments cannot be told": (
+        "{none}for {number} segments the samples cannot tell{needed}."
+    ),
+    "periods cannot be told": (
+        "{none}for {number} periods the samples cannot tell{needed}."
+    ),
     "do not use": "Do not use the {subject} as they are: {size} on average{since}.",
     "check": (
         "The {subject} are {size} on average{since}; {n} samples do not tell whether"
@@ -53,17 +58,17 @@ CLAIMS = {
         " above 0 is too high). {then}."
     ),
     "late labels": (
-        "Labels that arrive late or are missing look like such a change: make sure that"
-        " all are in before acting on it."
+        "Look for the cause before refitting: the population, the product or treatment,"
+        " the definition of the event, the data, or labels that are late or missing."
     ),
     "repeated key": (
-        "Run the report again with --cluster {column}: the values of {column} repeat,"
-        " and what follows holds only if samples of the same {column} are independent."
+        "No verdict yet: {n} samples share {values} values of {column}. Run the report"
+        " again with --cluster {column}."
     ),
     "tolerance too large": (
-        "The {subject} are {bias}. Events are rare ({frequency}), so that nearly any"
-        " {subject} are right to within {tolerance} points: say --tolerance {smaller},"
-        " in points."
+        "The {subject} are {bias}{ratio}. {What} are rare ({frequency}), so that nearly"
+        " any {subject} are right to within {tolerance} points: say --tolerance"
+        " {smaller}, in points."
     ),
     # The evidence.
     "means": "{What} is {mean}, and {frequency} {of}{bias}.",
@@ -71,11 +76,16 @@ CLAIMS = {
         "The mean absolute calibration error{of} is {size}; the test of calibration"
         " gives {pvalue}."
     ),
+    "error of unknown uncertainty": (
+        "The mean absolute calibration error is estimated as {size} points; how"
+        " uncertain this is can only be said with --cluster {column}."
+    ),
     "nothing but the shift": (
         "Apart from this shift, no miscalibration is detectable."
     ),
     "below the bias": (
-        "This error is below the bias because label noise is subtracted from it."
+        "The mean absolute calibration error is below the bias because label noise is"
+        " subtracted from it."
     ),
     "too extreme": (
         "The likelier outcome happens less often than predicted, by {size}: the scores"
@@ -123,32 +133,36 @@ CLAIMS = {
     "no recalibrator": (
         "No recalibrator is measurably better{since}{most}, so none is advised."
     ),
-    "shift classes": "{Shift} the class frequencies{since} with PriorShift().",
+    "shift classes": "{Shift} the class frequencies with PriorShift(){since}.",
     "shift": (
-        "{Shift} the base rate{since}: PriorShift() adds one number to all log-odds."
+        "{Shift} the base rate with PriorShift(){since}: it adds one number to all"
+        " log-odds."
     ),
-    "recalibrate": "{Recalibrate}{since} with {name}().",
+    "recalibrate": "{Recalibrate} with {name}(){since}.",
     "recalibrate segments": (
-        "{Recalibrate} {segments}{since} with {name}(), {each}; the other segments keep"
-        " their {subject}."
+        "{Recalibrate} {segments} with {name}(), {each}; the other segments keep their"
+        " {subject}."
     ),
     "recalibrate by segment": (
-        "{Recalibrate} by {column}{since} with {name}: {whose}."
+        "{Recalibrate} by {column} with {name}{since}: {whose}."
     ),
     "gain": (
-        "On held-out samples{which} the log-loss is lower by {size}. Fit it again when"
-        " the model changes or a monitor (skcalib.monitoring) raises an alarm."
+        "On held-out samples{which} the log-loss is lower by {size}{brier}. Fit it"
+        " again when the model changes or a monitor (skcalib.monitoring) raises an"
+        " alarm."
     ),
     "error left fine": (
-        "This leaves a mean absolute calibration error of at most {limit} points."
+        "This leaves{where} a mean absolute calibration error of at most {limit}"
+        " points{suggested}."
     ),
     "error left": (
-        "This leaves a mean absolute calibration error of {size}, more than the"
+        "This leaves{where} a mean absolute calibration error of {size}, more than the"
         " tolerance of {tolerance} points{better}."
     ),
     "error left unclear": (
-        "This leaves a mean absolute calibration error of {size}, which may not be"
-        " within the tolerance of {tolerance} points{better}."
+        "This leaves{where} a mean absolute calibration error of {size}, which may not"
+        " be within the tolerance of {tolerance} points{better}. To tell, run the"
+        " report on the recalibrated scores of new samples."
     ),
     "samples needed": (
         "It takes about {number} labelled samples to keep nine tenths of what it gains"
@@ -185,8 +199,8 @@ CLAIMS = {
         " treating {other}{cost}."
     ),
     "nothing to gain": (
-        "None of {n} recalibrators is measurably better. With the best, {name}, the"
-        " log-loss changes by {size}."
+        "None of {n} recalibrators is measurably better. The best, {name}, would"
+        " {change} the log-loss by {size}."
     ),
     "guarantee": (
         "For example, with {n_bins} bins each recalibrated probability lies within"

@@ -41,6 +41,12 @@ def evidence(words, first):
     error = words.error
     test = model["test"]
     claims = [_means(words, first)]
+    if first == "repeated key":
+        # Intervals and p-values would be those of independent samples.
+        estimate = fixed(100 * error.estimate, points_digits(error))
+        column = model["advice"]["needs_cluster"]
+        known = claim("error of unknown uncertainty", size=estimate, column=column)
+        return [*claims, known]
     claims.append(
         claim(
             "error",
@@ -53,10 +59,6 @@ def evidence(words, first):
     any_segment_off = any(verdict.is_off for _, verdict, _ in words.segments)
     if bias.is_off and not (test["rejects"] or any_segment_off or model["changes"]):
         claims.append(claim("nothing but the shift"))
-    # After a change the headline states the bias since then, not that of all samples.
-    _, since = words.overall
-    if bias.is_off and since is None and error.estimate < abs(bias.estimate):
-        claims.append(claim("below the bias"))
     confidence = words.over_confidence
     if not words.is_of_classes and not bias.is_off and confidence.is_off:
         name = "too extreme" if confidence.estimate > 0 else "too cautious"
@@ -72,7 +74,7 @@ def _means(words, first):
     """
     model = words.model
     bias = ""
-    if words.bias.is_off and first not in ("do not use", "check"):
+    if words.bias.is_off and first not in ("do not use", "check", "repeated key"):
         bias = f": the scores are {verdict_words(words.bias)} on average"
     # Both have the digits that the samples support.
     digits = percent_decimals(model["event_frequency"], words.bias.n)

@@ -63,6 +63,8 @@ class ReportTable:
     repeated_keys : tuple of str
         Columns of ids whose values repeat, such as "patient_id", where the user names
         no column of clusters.
+    n_of_key : int or None
+        Number of distinct values of the first of these columns.
     """
 
     source: str
@@ -88,6 +90,7 @@ class ReportTable:
     moments: np.ndarray | None = None
     separator: str = ","
     repeated_keys: tuple = ()
+    n_of_key: int | None = None
 
     @property
     def n_rows(self):

@@ -19,6 +19,7 @@ from skcalib._report._phrases import (
 from skcalib._verdicts import (
     count_words,
     fixed,
+    interval_words,
     overall_verdict,
     percent_words,
     rounded,
@@ -248,15 +249,38 @@ def _other_segments(words):
     if not others:
         return []
     if len(fine) < len(others):
-        which = f"{len(others) - len(fine)} of the other {len(others)} segments"
-        if not fine:
-            which = f"the other {len(others)} segments"
-        if len(others) == 1:
-            which = "the other segment"
-        return [claim("others cannot be told", which=which, needed=_each_needs(others))]
+        return [_others_unclear(words, len(others) - len(fine), others)]
     widest = max(fine, key=lambda verdict: verdict.limit)
     named = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
     return [claim("others are fine", others=named, limit=limit_words(widest))]
+
+
+def _others_unclear(words, n_unclear, others):
+    """Return the claim that the segments in `others` (a list of verdicts) are not
+    shown to be off, but that the samples cannot tell about `n_unclear` of them.
+    """
+    found = words.model["advice"]
+    # Other advice than to leave them or to map some segments changes them, too.
+    keep_theirs = found["kind"] == "none" or found.get("others") == "unchanged"
+    if len(others) == 1:
+        who = "The other segment"
+        keep = f"{who} can keep its {words.subject}: it is not"
+        known = f"{who} is not"
+        which = "it"
+    else:
+        who = f"the other {len(others)} segments"
+        keep = f"{who} can keep their {words.subject}: none is"
+        known = f"none of {who} is"
+        which = "them"
+        if n_unclear < len(others):
+            which = f"{n_unclear} of them"
+    return claim(
+        "others cannot be told",
+        Others=keep if keep_theirs else known,
+        which=which,
+        tolerance=words.tolerance_words,
+        needed=_each_needs(others),
+    )
 
 
 def _each_needs(verdicts):
@@ -279,6 +303,27 @@ def _fine_bias(bias):
         return f"right on average to within {limit_words(bias)} points"
     side = "high" if bias.low > 0 else "low"
     return f"too {side} by {size_words(bias)} on average"
+
+
+def _frequency_ratio(mean_score, frequency, bias):
+    """Return words on how many times as frequent as predicted the rarer outcome is;
+    empty if the interval of the bias, mean score minus frequency, has 0.
+    """
+    if bias.low <= 0 <= bias.high:
+        return ""
+    expected, sign, what = mean_score, 1, "events"
+    if frequency > 0.5:
+        expected, sign, what = 1 - mean_score, -1, "samples without the event"
+    if expected <= 0:
+        return ""
+    # The frequency is what is expected minus its bias.
+    ratios = [
+        (expected - sign * value) / expected
+        for value in (bias.estimate, bias.low, bias.high)
+    ]
+    estimate, *limits = ratios
+    times = interval_words(estimate, *sorted(limits), unit="times", level=OF_VERDICTS)
+    return f": {what} are {times} as frequent as predicted"
 
 
 def _nothing_found(words):
@@ -328,6 +373,8 @@ def _nothing_found(words):
                 bias=_fine_bias(bias),
                 limit=limit_words(bias),
                 tolerance=words.tolerance_words,
+                ratio=_frequency_ratio(words.model["mean_score"], frequency, bias),
+                What="Events" if frequency == rarer else "Samples without the event",
                 frequency=percent_words(rarer, bias.n),
                 smaller=rounded(100 * rarer / (2 * _RARE), 1),
             )
@@ -374,4 +421,8 @@ def _cannot_be_told(name, verdicts):
     number = f"{len(unclear)} of {len(verdicts)}"
     if len(unclear) == len(verdicts):
         number = f"each of {len(verdicts)}"
-    return [claim(name, number=number, needed=_each_needs(unclear))]
+    none = ""
+    if not any(verdict.is_off for verdict in verdicts):
+        kind = name.split()[0].removesuffix("s")  # "segment" or "period"
+        none = f"no {kind} is shown to be off, but "
+    return [claim(name, none=none, number=number, needed=_each_needs(unclear))]

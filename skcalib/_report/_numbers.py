@@ -22,6 +22,7 @@ from skcalib._report._measures import (
 )
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
+from skcalib._report._sections import compared_side
 from skcalib._report._sentences import summary
 from skcalib._report._statistics import CONFIDENCE_LEVEL
 from skcalib._verdicts import (
@@ -98,6 +99,9 @@ def report_numbers(
                 step(f"performance of {name} on the new scores")
                 model["expected"] = expected_performance(table, name, new_scores[name])
             models.append(model)
+    _mark_inferior(models)
+    for model in models:
+        _summarise(model, table, tolerance)
     event_frequency = None
     if table.classes is None:
         event_frequency = models[0]["event_frequency"]
@@ -138,8 +142,8 @@ def report_numbers(
 
 
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
-    """Return all numbers about one model of a table as a dict, with the sentences of
-    its summary; and its advice with all that was tried, as `Considered`.
+    """Return all numbers about one model of a table as a dict; and its advice with all
+    that was tried, as `Considered`.
     """
     step(f"errors of {name}")
     event_rows = table.event_rows(name)
@@ -182,6 +186,21 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         model["decisions"] = decision_rows(table, name, thresholds, seed)
     step(f"numbers for a paper of {name}")
     model["paper"] = _paper(table, event_rows, model, seed)
+    return model, found
+
+
+def _mark_inferior(models):
+    """Set "is_inferior" of each model: whether the comparison says to use another one,
+    the first of these or one that is better than the first.
+    """
+    sides = [compared_side(model) for model in models[1:]]
+    models[0]["is_inferior"] = -1 in sides
+    for model, side in zip(models[1:], sides, strict=True):
+        model["is_inferior"] = side == 1
+
+
+def _summarise(model, table, tolerance):
+    """Add the sentences of its summary to the numbers of a model."""
     paragraphs = summary(
         model, {"n_samples": table.total_weight, "tolerance": tolerance}
     )
@@ -191,7 +210,6 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         texts.append(" ".join(claim.text for claim in claims))
         model["claims"] += [claim.name for claim in claims]
     model["summary"] = "\n".join(texts)
-    return model, found
 
 
 def _few_events(table):

@@ -2,6 +2,8 @@
 
 from skcalib._report._claims import claim
 from skcalib._report._evidence import classes_off
+from skcalib._report._headline import clearest_changes
+from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     MOST_WORST,
     OF_ESTIMATES,
@@ -11,7 +13,7 @@ from skcalib._report._phrases import (
     series,
 )
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
-from skcalib._verdicts import interval_words, rounded
+from skcalib._verdicts import decimals, fixed, interval_words, rounded
 
 _WIDEST_GUARANTEE = 0.2  # largest tolerance of the guarantee that is shown
 # Sentences by the side on which the loss of a model lies.
@@ -31,15 +33,15 @@ def comparisons(models):
     """
     first = models[0]["name"]
     lines = []
+    if models[0].get("advice", {}).get("needs_cluster") is not None:
+        return lines  # the limits of the difference are those of independent samples
     for model in models[1:]:
         # Pairs of a difference and the words that say which one it is.
-        difference = model["brier_difference"]
-        differences = [(difference, "")]
+        differences = [(model["brier_difference"], "")]
         advised = model["brier_difference_as_advised"]
         if advised is not None:
             differences.append((advised, " after the recalibration advised below"))
-            difference = advised
-        side = _side(difference)  # the difference as advised decides
+        side = compared_side(model)
         # What lies on the other side would contradict the sentence, and is left out.
         sizes = []
         for difference, which in differences:
@@ -49,6 +51,27 @@ def comparisons(models):
         size = " and by ".join(sizes)
         lines.append(claim(name, name=model["name"], first=first, size=size))
     return lines
+
+
+def compared_side(model):
+    """Return 1 if a model is worse than the first one, -1 if it is better, and 0 if
+    they are not told apart. The difference as advised decides, if there is one.
+    """
+    advised = model["brier_difference_as_advised"]
+    return _side(model["brier_difference"] if advised is None else advised)
+
+
+def error_sentence(model):
+    """Return the claim that the error is below the bias, and why; None if it is not.
+
+    After a change it is not said: the bias that the summary has is another one.
+    """
+    bias = read_verdict(model["verdicts"]["bias"])
+    error = read_verdict(model["verdicts"]["error"])
+    is_of_later = any(row["group"] is None for row in clearest_changes(model))
+    if bias.is_off and not is_of_later and error.estimate < abs(bias.estimate):
+        return claim("below the bias")
+    return None
 
 
 def _side(difference):
@@ -191,13 +214,20 @@ def cluster_first(advice):
 def nothing_to_gain(rows):
     """Return the claim that no recalibrator helps, with the gain of the best one."""
     before, best = best_of(rows)
-    # The log-loss changes by minus what is saved, so that the limits change places.
     saved, low, high = gains(best, before["log_loss"])
-    changed = interval_words(
-        -saved, -high, -low, unit="%", level=OF_ESTIMATES, signed=True
+    digits = decimals(low, high)
+    limits = []
+    for limit in (high, low):  # what is saved most comes first
+        side = "lower" if limit > 0 else "higher"
+        limits.append(f"{fixed(abs(limit), digits)} {side}")
+    size = f"{fixed(abs(saved), digits)} % ({OF_ESTIMATES}: {' to '.join(limits)})"
+    return claim(
+        "nothing to gain",
+        n=f"{len(rows) - 1}",
+        name=best["name"],
+        change="lower" if saved > 0 else "raise",
+        size=size,
     )
-    n = f"{len(rows) - 1}"
-    return claim("nothing to gain", n=n, name=best["name"], size=changed)
 
 
 def certificate_sentence(rows, of_classes):

@@ -16,6 +16,7 @@ from skcalib._report._checks import (
     checked_column,
     class_codes,
     cluster_column,
+    distinct,
     events,
     identifiers,
     repeats,
@@ -177,6 +178,7 @@ def read_table(
         modified=_last_written(Path(path)),
         separator=separator_of(path),
         repeated_keys=tuple(repeated),
+        n_of_key=len(distinct(columns[repeated[0]])[0]) if repeated else None,
     )
     return _without_rows_of_no_use(table, seed)
 
