@@ -72,7 +72,7 @@ VOTES = np.repeat([0.0, 1.0], 50)
 VOTED = np.r_[np.zeros(49), 1, np.ones(50)].astype(int)
 
 _ON_EDGES = "6 scores on the edges of 10 bins, ECE"
-_RIGHT_CLOSED = "skcalib's bins are (a, b], the other library's [a, b)"
+_RIGHT_CLOSED = "skcalib's bins are (a, b]; those of the other library are [a, b)"
 
 
 def _largest_difference(theirs, recalibrator, scores=S, y=Y):
@@ -275,7 +275,7 @@ _INTERVAL = {"random_state": 0}
 DIFFERENCES = [
     Difference(
         "scikit-learn",
-        "naive Bayes, sigmoid, log-loss on new rows",
+        "naive Bayes, sigmoid, log-loss on held-out rows",
         lambda: _our_log_loss(skcalib.PlattScaling()),
         lambda: _sklearn_log_loss("sigmoid"),
         "Platt scaling works on log-odds in skcalib, and on the probabilities"
@@ -283,14 +283,14 @@ DIFFERENCES = [
     ),
     Difference(
         "scikit-learn",
-        "naive Bayes, isotonic, log-loss on new rows",
+        "naive Bayes, isotonic, log-loss on held-out rows",
         lambda: _our_log_loss(skcalib.IsotonicCalibration()),
         lambda: _sklearn_log_loss("isotonic"),
         "the same",
     ),
     Difference(
         "scikit-learn",
-        "naive Bayes, temperature, log-loss on new rows",
+        "naive Bayes, temperature, log-loss on held-out rows",
         lambda: _our_log_loss(skcalib.TemperatureScaling()),
         lambda: _sklearn_log_loss("temperature"),
         'skcalib learns a floor for scores of 0 and 1 (`clip="auto"`)',
@@ -333,7 +333,7 @@ DIFFERENCES = [
     ),
     Difference(
         "netcal",
-        "logistic calibration: largest difference",
+        "logistic calibration: largest difference between predictions",
         lambda: 0.0,
         _netcal_logistic,
         "the same as `PlattScaling(smooth_targets=False, clip=None)`, up to the "
@@ -341,7 +341,7 @@ DIFFERENCES = [
     ),
     Difference(
         "netcal",
-        "temperature of float32 scores: how far it moves a score",
+        "temperature scaling of float32 scores: largest change of a score",
         lambda: _moves(skcalib.TemperatureScaling(), S.astype(np.float32)),
         lambda: _netcal_temperature(np.float32),
         "in netcal, finite differences vanish in single precision, so the scores "
@@ -349,7 +349,7 @@ DIFFERENCES = [
     ),
     Difference(
         "netcal",
-        "histogram binning of 6 scores on edges: largest distance to its own labels",
+        "histogram binning of 6 scores on edges: largest distance to their labels",
         lambda: np.abs(
             skcalib.HistogramBinning(EqualWidth(10))
             .fit(EDGE_S, EDGE_Y)
@@ -381,7 +381,7 @@ DIFFERENCES = [
         "1,000 scores, debiased l2 error, 15 equal-mass bins",
         lambda: calibration_error(Y, S, method="debiased"),
         _of("calibration", "get_calibration_error", S, Y),
-        "the same estimator, with other bins: skcalib rounds the cuts i n / B up, "
+        "the same estimator with different bins: skcalib rounds the cuts i n / B up, "
         "and uncertainty-calibration puts the remaining rows into the first bins",
     ),
     Difference(
@@ -398,7 +398,7 @@ DIFFERENCES = [
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
         "skcalib inverts a test; uncertainty-calibration resamples the plugin"
-        " error 100 times. {doc}`levels` shows the coverage",
+        " error 100 times. {doc}`levels` shows the coverage of both",
     ),
     Difference(
         "mapie",
@@ -435,7 +435,7 @@ DIFFERENCES = [
         lambda: calibration_test(Y_CALIBRATED, S, method="spiegelhalter").pvalue,
         _of("mapie.metrics.calibration", "spiegelhalter_p_value", Y_CALIBRATED, S),
         "two-sided in skcalib, one-sided in MAPIE, so underconfident scores pass "
-        "MAPIE's test",
+        "the test of MAPIE",
     ),
     Difference(
         "mapie",
@@ -525,7 +525,7 @@ DIFFERENCES = [
         "1,000 scores, sweep error",
         lambda: sweep_calibration_error(Y, S),
         _of("probcal.metrics", "ece_sweep", Y, S),
-        "the same definition, with different edges of equal-mass bins",
+        "the same definition, but equal-mass bins with different edges",
     ),
     Difference(
         "probcal",
@@ -551,7 +551,7 @@ DIFFERENCES = [
     ),
     Difference(
         "probcal",
-        "histogram binning of votes, 1 of 50 zeros wrong: smallest prediction",
+        "histogram binning of votes, 1 of 50 scores of 0 wrong: smallest prediction",
         lambda: (
             skcalib.HistogramBinning(5)
             .fit(VOTES, VOTED)
@@ -559,8 +559,8 @@ DIFFERENCES = [
             .min()
         ),
         _probcal_histogram,
-        "event frequencies in skcalib; probcal shrinks them toward 1/2 (Jeffreys), "
-        "and skcalib's `smoothing=1` toward the base rate",
+        "event frequencies in skcalib; probcal shrinks them toward 1/2 (Jeffreys "
+        "prior), and `smoothing=1` in skcalib shrinks them toward the base rate",
     ),
     Difference(
         "calibre",

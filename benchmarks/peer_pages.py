@@ -92,8 +92,9 @@ def newest(known, library):
     """A newer version that could not be run."""
     peer = _peer(known, library)
     return (
-        f"Version {peer['version']} was run. {peer['newest']} is the current version;"
-        f" it needs {peer['needs']} and was not run.\n{peer['newer']}"
+        f"The comparison used version {peer['version']}. The current version,"
+        f" {peer['newest']}, requires {peer['needs']} and was not run.\n"
+        f"{peer['newer']}"
     )
 
 

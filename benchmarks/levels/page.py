@@ -41,21 +41,21 @@ class Row:
 _REASONS = [
     (
         "^Hosmer-Lemeshow",
-        "the expected number of events per bin is too small for its approximation; it"
-        " warns",
+        "the expected number of events per bin is too small for the approximation; a"
+        " warning says so",
     ),
     (
         "^Spiegelhalter",
         (
             "the normal approximation is poor if few events or non-events are expected;"
-            " it warns"
+            " a warning says so"
         ),
     ),
     (
         'interval="basic"',
         (
-            "resampling adds noise to that of the labels; it warns, and is not the"
-            " default"
+            "resampling adds noise to the label noise; this interval issues a warning"
+            " and is not the default"
         ),
     ),
     (
@@ -64,7 +64,7 @@ _REASONS = [
     ),
     (
         "^usual t interval",
-        "treats the deviation between hospitals as known; not part of skcalib",
+        "the deviation between hospitals is treated as known; not part of skcalib",
     ),
     (
         "without clusters",
@@ -72,7 +72,8 @@ _REASONS = [
     ),
     (
         "^l1, plugin, 15 bins, one of 15 bins",
-        "calibrated bins look miscalibrated by chance; see its docstring",
+        "calibrated bins look miscalibrated by chance; see the docstring of"
+        " `calibration_error_interval`",
     ),
     (
         "^naive search",
@@ -81,19 +82,20 @@ _REASONS = [
     ),
     (
         "^(precision|error when answered), .*of the same rows, ",
-        "the map was fitted to the rows of the certificate; it says so",
+        "the map was fitted to the rows of the certificate, which states this",
     ),
     ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "another library"),
     (
         "clusters, rare",
         (
-            "at most 39 events are expected, too few to estimate the dependence; it"
-            " warns"
+            "at most 39 events are expected, which is too few to estimate the"
+            " dependence; a warning says so"
         ),
     ),
     (
         "^verify, 10 bins, s",
-        "upper limits are approximate if every bin is miscalibrated; see its docstring",
+        "upper limits are approximate if every bin is miscalibrated; see the docstring"
+        " of `verify`",
     ),
     ("^(shift|change).*unequal", "one of the two data sets consists of two clusters"),
     (
@@ -113,33 +115,36 @@ _REASONS = [
     ),
     (
         "^summary of a world: auc",
-        "one of few events occasionally has a low score; see its docstring",
+        "one of the few events occasionally has a low score; see the docstring of"
+        " `calibration_summary`",
     ),
     (
         "^net benefit with weights of the score",
         (
-            "ten rows, which rarely include one of the few that carry most of the"
-            " weight; see its docstring"
+            "samples of ten rows rarely include one of the few rows that carry most"
+            " of the weight; see the docstring of `net_benefit`"
         ),
     ),
     (
         "^net benefit in clusters at a threshold",
-        "few clusters of very unequal size; see its docstring",
+        "few clusters of very unequal size; see the docstring of `net_benefit`",
     ),
     (
         "^recalibration gain, .*1 % events",
-        "ten events: the distribution of gains is skewed; see its docstring",
+        "ten events: the distribution of gains is skewed; see the docstring of"
+        " `recalibration_gain`",
     ),
     (
         "^standardised net benefit",
-        "with few events, the ratio to the event frequency is not close to normal",
+        "with few events, the distribution of the ratio to the event frequency is not"
+        " close to normal",
     ),
 ]
 _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that fits
     (
         (
-            "not recommended: basic bootstrap, naive search, clusters ignored, usual t"
-            " interval"
+            "not recommended: basic bootstrap, naive search, clusters ignored,"
+            " standard t interval"
         ),
         "",
         "basic|^naive|without clusters|^usual t",
@@ -169,7 +174,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     ("net benefit", "coverage", "net benefit"),
     ("performance without labels", "coverage", "^estimated"),
     (
-        "clusters: each, their mean, a new one, bins of a diagram",
+        "clusters: single clusters, their mean, a new cluster, bins of a diagram",
         "coverage",
         "(of a new|over|of each) hospitals?,|^bars by cluster",
     ),
@@ -189,8 +194,8 @@ _TITLES = {
         "interval",
         (
             "The tables show coverage. For a calibrated model, an interval can miss the"
-            " true error 0 on one side only,\nin 5 % of data sets, so its exact"
-            " coverage is .95."
+            " true error 0 only on one side,\nwhich happens in 5 % of data sets, so"
+            " the exact coverage is .95."
         ),
     ),
     "size": (
@@ -200,7 +205,7 @@ _TITLES = {
             "The tables show the share of data sets in which a true null hypothesis is"
             " rejected. The asymptotic Kuiper and\nKolmogorov-Smirnov tests are"
             " conservative with few rows or ties. If the data have clusters or"
-            " weights,\nthey are passed to the test."
+            " weights,\nthese are passed to the test."
         ),
     ),
     "broken": (
@@ -225,13 +230,59 @@ _WORDS = {
     "flat at the limit": "constant risk at the limit",
     "one of 15 bins off by": "one of 15 bins wrong by",
     "another mix of features": "changed mix of features",
+    "label-free, few labelled": "few labelled rows",
+    "label-free, few new": "few new rows",
+    "label-free, few of both": "few labelled and few new rows",
+    "label-free, never certain": "event frequencies not near 0 or 1",
     "label-free, ": "",
+    "alike within": "with correlated rows",
+    "twice too low": "scores too low by a factor of 2",
+    "other shares": "changed shares",
+    "the upper too high": "scores of the upper group too high",
+    "and 20,000 of .2": "and 20,000 rows of weight .2",
+    "8 labels alike": "8 correlated labels",
+    "a third of the others": "a third of the other rows",
+}
+# The same for the names of promises.
+_NAMES = {
+    "(truth: of each score)": "(true error at each score)",
+    "less treat all": "minus that of treating all",
+    "net benefit of one model less another's": (
+        "difference in net benefit between two models"
+    ),
+    "with weights of the score": "with weights that depend on the score",
+    "groups mixed": "weights mixed within groups",
+    "light and heavy rows apart": "small and large weights in separate groups",
+    "interval of the light bin": "interval of the bin with small weights",
+    "interval of the heavy bin": "interval of the bin with large weights",
+    "summary of a world": "summary, searched data",
+    "observed expected": "observed/expected ratio",
+    "estimated log loss": "estimated log-loss",
+    "brier score": "Brier score",
+    ": auc": ": AUC",
+    ": ici": ": ICI",
+    ": e50": ": E50",
+    ": e90": ": E90",
+    ": emax": ": Emax",
+    "bars by cluster": "bars of a diagram, with clusters",
+    "bars without clusters": "bars of a diagram, clusters ignored",
+    "Kuiper without clusters": "Kuiper, clusters ignored",
+    "Kolmogorov-Smirnov without clusters": "Kolmogorov-Smirnov, clusters ignored",
+    "usual t interval of a further hospital's O/E": (
+        "standard t interval for O/E of a new hospital"
+    ),
+    "Platt's map of the same rows": "Platt scaling fitted to the same rows",
+    "cross-fitted Platt's map": "cross-fitted Platt scaling",
+    "map of the same rows": "map fitted to the same rows",
+    "temperature of the same rows": "temperature scaling fitted to the same rows",
+    "vector scaling of the same rows": "vector scaling fitted to the same rows",
+    "treating from .95 on is better than": "treating from .95 upward is better than",
 }
 
 
-def _worded(shape):
-    """Return the name of data as the page shows it."""
-    for name, words in _WORDS.items():
+def _worded(shape, names=_WORDS):
+    """Return the name of data, or of a promise, as the page shows it."""
+    for name, words in names.items():
         shape = shape.replace(name, words)
     return shape
 
@@ -257,7 +308,7 @@ def reason_of(row):
     )
     return next(
         found,
-        "within three standard errors, so possibly chance"
+        "within three standard errors, so possibly due to chance"
         if _missed_by(row) < 3
         else None,
     )
@@ -295,14 +346,14 @@ def _misses(rows):
             (row.promise, row.promised, reason_of(row) or "**not named**"), []
         ).append(row)
     lines = [
-        f"| {promise} | {_few([_worded(row.shape) for row in some])} | {promised:.3g} |"
-        f" {_spread(some)} | {reason} |"
+        f"| {_worded(promise, _NAMES)} | {_few([_worded(row.shape) for row in some])} |"
+        f" {promised:.3g} | {_spread(some)} | {reason} |"
         for (promise, promised, reason), some in folded.items()
     ]
     text = (
         f"## What does not hold\n\n{len(missed)} of {len(rows)} rows miss their nominal"
-        " level by more than two standard errors. If the\nlevel is exact, one row in 44"
-        " does so by chance.\n\n"
+        " level by more than two standard errors. If the\nlevel were exact, one row in"
+        " 44 would do so by chance.\n\n"
     )
     return text + _table(("method", "data", "nominal", "measured", "reason"), lines)
 
@@ -326,11 +377,11 @@ def _summary(rows):
     order = lines[2:] + lines[:2]  # what is ours stands first
     text = (
         "For intervals, the level is the coverage; for tests and thresholds, it is the"
-        " share of errors. Rows with an\nearlier date were simulated with the code of"
-        " that day.\n\n"
+        " share of errors. Rows with an\nearlier date were simulated with the version"
+        " of the code at that date.\n\n"
     )
     return f"## Summary\n\n{text}" + _table(
-        ("method", "nominal", "measured", "rows", "hold", "simulated"), order
+        ("method", "nominal", "measured", "rows", "rows that hold", "simulated"), order
     )
 
 
@@ -384,9 +435,10 @@ def _by_promise(rows, name):
     for (promise, promised), some in folded.items():
         held = sum(row.verdict == "holds" for row in some)
         lines.append(
-            f"| {promise} | {promised:.3g} | {_spread(some)} | {len(some)} | {held} |"
+            f"| {_worded(promise, _NAMES)} | {promised:.3g} | {_spread(some)} |"
+            f" {len(some)} | {held} |"
         )
-    return _table((name, "nominal", "measured", "rows", "hold"), lines)
+    return _table((name, "nominal", "measured", "rows", "rows that hold"), lines)
 
 
 def _long(rows, name):
@@ -406,8 +458,8 @@ def _long(rows, name):
     for (promise, promised, measured, error, runs, verdict), shapes in folded.items():
         mark = " (misses)" if verdict == "misses" else ""
         lines.append(
-            f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} |"
-            f" {error} | {runs:,} |"
+            f"| {_worded(promise, _NAMES)} | {'; '.join(shapes)} | {promised:.3g} |"
+            f" {measured}{mark} | {error} | {runs:,} |"
         )
     return _table((name, "data", "nominal", "measured", "s.e.", "data sets"), lines)
 
@@ -425,7 +477,8 @@ def _crossed(rows):
             if tuple(found) == names:
                 cells = map(_cell, found.values())
                 lines.append(f"| {_worded(shape)} | {' | '.join(cells)} | {runs:,} |")
-        text += _table(("data", *names, "data sets"), lines) + "\n"
+        heads = [_worded(name, _NAMES) for name in names]
+        text += _table(("data", *heads, "data sets"), lines) + "\n"
     return text
 
 
