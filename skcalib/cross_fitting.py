@@ -39,15 +39,15 @@ __all__ = ["CrossFittedClassifier"]
 
 
 class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
-    """Base of estimators around a classifier: metadata go to its `fit`, and to the
-    splitter where there is a `cv`.
+    """Base of estimators that wrap a classifier. Metadata are routed to its `fit` and,
+    if there is a `cv`, to the splitter.
     """
 
     _callers = ("fit",)  # the methods that fit the classifier
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata is routed: to the classifier's `fit` and, where there is
-        one, to the splitter's `split`.
+        """Return how metadata are routed: to the classifier's `fit` and, if there is a
+        splitter, to its `split`.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
 
 
 class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
-    """A classifier as a pipeline step that returns out-of-fold scores.
+    """Wrapper that makes a classifier a pipeline step with out-of-fold scores.
 
     A model is overconfident on its own training samples, so their scores cannot be used
     to calibrate it. `fit_transform` therefore gives each sample the score of a model
@@ -148,12 +148,12 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     ----------
     estimator : classifier
         The classifier to use in the pipeline; it is cloned. A
-        `sklearn.frozen.FrozenEstimator` is used unchanged: since it has not seen the
-        samples, nothing is split or refitted.
+        `sklearn.frozen.FrozenEstimator` is used unchanged: since it was not fitted to
+        the samples, nothing is split or refitted.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=5
-        How samples are split. An int means that many stratified folds. Each sample must
-        be in exactly one test fold, so repeated and shuffled-split strategies are
+        How the samples are split. An int means that many stratified folds. Each sample
+        must be in exactly one test fold, so repeated and shuffled-split strategies are
         rejected.
 
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
@@ -171,7 +171,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     verbose : bool, default=False
         Whether to write a line to standard error for each fit of the classifier, at
-        most every two seconds.
+        most one every two seconds.
 
     Attributes
     ----------
@@ -182,10 +182,10 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         The classifier fitted to all samples.
 
     response_method_ : str
-        The method that computes the scores, with "auto" resolved.
+        Name of the method that computes the scores, with "auto" resolved.
 
     n_features_in_ : int
-        Number of columns of `X`, if it has columns.
+        Number of columns of `X`, if `X` is two-dimensional.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, if they are strings.
@@ -193,50 +193,51 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     Raises
     ------
     ValueError
-        In `fit`, if `y` has only one class, or a parameter is not one of the options
+        In `fit`, if `y` has only one class, or if a parameter is not one of the options
         listed.
 
     See Also
     --------
-    RecalibratedClassifierCV : Classifier and recalibrator in one estimator.
+    RecalibratedClassifierCV : Combines classifier and recalibrator in one estimator.
 
     Notes
     -----
     Scores have shape (n_samples, n_classes) if they come from `predict_proba` or from a
     decision function for more than two classes, and (n_samples, 1) for a decision
-    function of two classes. They have the floating-point type that the classifier
-    returns.
+    function for two classes. Their floating-point type is that of the classifier's
+    output.
 
     A class that is missing from the training part of a fold has probability 0 in that
-    fold. For logits, it gets the smallest logit of the row plus log(2^-52), about -36.
-    This logit is finite, and corresponds to a smaller probability than the one to which
-    0 is clipped. For two classes, a decision function needs both classes in the
-    training part of each fold; a missing one is an error.
+    fold. With logits, its logit is the smallest logit of the row plus log(2^-52), about
+    -36. This logit is finite, and corresponds to a smaller probability than the one to
+    which 0 is clipped. For two classes, a decision function needs both classes in the
+    training part of each fold; otherwise, an error is raised.
 
     With `passthrough`, a pandas or polars DataFrame gives a DataFrame of the same
     library, so strings and categories are kept. Other containers give a float array if
     the appended columns are numbers, otherwise an object array.
 
-    Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the
+    The methods `fit` and `fit_transform` pass `sample_weight` and other metadata to the
     classifier's `fit`, and `groups` to the splitter. With metadata routing enabled,
-    metadata are routed by the requests instead, as in the rest of scikit-learn. In a
-    pipeline without routing, write ``pipe.fit(X, y,
+    metadata are routed according to the requests instead, as in the rest of
+    scikit-learn. In a pipeline without routing, write ``pipe.fit(X, y,
     crossfittedclassifier__groups=groups)``, which also works through a search; a list
-    of splits passed as `cv` does not, because it is for one particular `X`.
+    of splits passed as `cv` does not, because it applies to one particular `X`.
 
-    Put a resampler inside, together with the classifier:
+    Put a resampler inside this step, together with the classifier:
     ``CrossFittedClassifier(imblearn.pipeline.make_pipeline(RandomUnderSampler(),
     classifier))``. A resampler before this step changes the labels that the
     recalibrator is fitted to, and its probabilities are those of the resampled rows.
-    This step cannot detect that.
+    This step cannot detect the resampling.
 
-    ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv
-    + 1 fits per outer split, however many candidates it compares.
+    ``Pipeline(memory=...)`` caches the scores: a search over later steps then requires
+    cv + 1 fits of the classifier per outer split, regardless of the number of
+    candidates.
 
     References
     ----------
     Platt (1999), Probabilistic outputs for support vector machines and comparisons to
-    regularized likelihood methods, Section 2.1: scores of left-out folds.
+    regularized likelihood methods, Section 2.1 (scores of left-out folds).
 
     Examples
     --------
@@ -250,7 +251,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     >>> cross_fitted.get_feature_names_out()
     array(['crossfittedclassifier_0', 'crossfittedclassifier_1'], dtype=object)
 
-    A model that was fitted elsewhere gives the same scores either way:
+    For a frozen classifier, which was fitted to other data, `fit_transform` and
+    `transform` return the same scores:
 
     >>> from sklearn.frozen import FrozenEstimator
     >>> frozen = CrossFittedClassifier(
@@ -310,7 +312,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Raises
         ------
         ValueError
-            If `y` has only one class, or a parameter is not one of the options listed.
+            If `y` has only one class, or if a parameter is not one of the options
+            listed.
         """
         self._fit(X, y, "fit", params)
         return self
@@ -327,25 +330,25 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             Labels: numbers, booleans or strings.
 
         **params : dict
-            `sample_weight` and other metadata for the classifier, `groups` for the
+            `sample_weight` and other metadata for the classifier, and `groups` for the
             splitter.
 
         Returns
         -------
         scores : ndarray or DataFrame of shape (n_samples, n_scores)
-            Each row's scores from the model that was fitted without its fold, then the
-            columns of `passthrough`.
+            Scores of each row from the model that was fitted without its fold, followed
+            by the columns of `passthrough`.
 
         Raises
         ------
         ValueError
-            If `cv` does not put each sample into exactly one test fold or trains on
-            rows it tests, and as in `fit`.
+            If `cv` does not put each sample into exactly one test fold, if a test fold
+            overlaps its training set, and in the cases listed under `fit`.
         """
         return self._joined(self._fit(X, y, "fit_transform", params), X)
 
     def transform(self, X: Any) -> Any:
-        """Score samples with the classifier fitted to all training samples.
+        """Return the scores of the classifier fitted to all training samples.
 
         Parameters
         ----------
@@ -355,7 +358,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Returns
         -------
         scores : ndarray or DataFrame of shape (n_samples, n_scores)
-            Scores, then the columns of `passthrough`.
+            Scores, followed by the columns of `passthrough`.
         """
         check_is_fitted(self)
         scores = classifier_scores(
@@ -366,19 +369,19 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> np.ndarray:
-        """Return one name per score column, then the names of the passed columns.
+        """Return the names of the score columns and of the columns passed through.
 
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns of `X`, needed only if `X` had none in `fit` and
-            `passthrough` gives positions.
+            Names of the columns of `X`; required only if `X` had no column names in
+            `fit` and `passthrough` gives positions.
 
         Returns
         -------
         names : ndarray of str objects
             ``crossfittedclassifier_<label>`` for each class; only the positive class
-            for a decision function of two classes.
+            for a decision function for two classes.
         """
         check_is_fitted(self)
         names_in = check_feature_names_in(

@@ -23,11 +23,11 @@ def sharpest_within(
     n_standard_errors: float = 1.0,
     binning: BaseBinning | int | None = None,
 ) -> "SharpestWithin":
-    """Rule that selects the best candidate that is calibrated well enough.
+    """Rule that selects the best of the candidates that are sufficiently calibrated.
 
-    Do not select by a calibration error alone: a constant prediction minimises it. The
-    rule requires an error of at most `max_error`, up to the standard error over the
-    folds, and then selects by a proper score.
+    Do not select by a calibration error alone, because a constant prediction minimises
+    it. The rule requires an error of at most `max_error`, allowing for its standard
+    error over the folds, and then selects by a proper scoring rule.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def sharpest_within(
     Returns
     -------
     rule : SharpestWithin
-        For ``GridSearchCV(..., scoring=rule.scoring, refit=rule)``.
+        The rule, to be used as ``GridSearchCV(..., scoring=rule.scoring, refit=rule)``.
 
     Raises
     ------
     ValueError
-        If `max_error` or `n_standard_errors` is out of range or there is no such
-        scorer.
+        If `max_error` or `n_standard_errors` is out of range, or if the scorer does not
+        exist.
 
     Warns
     -----
@@ -61,14 +61,14 @@ def sharpest_within(
 
     See Also
     --------
-    skcalib.metrics.get_scorer : A scorer by name.
-    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.metrics.get_scorer : Returns a scorer by name.
+    skcalib.ScalingBinning : A smooth map whose outputs are then binned.
     skcalib.displays.BinCountDisplay : Draws the result.
 
     Notes
     -----
-    The folds were used for the selection. Verify the result on new samples, for example
-    with `ScalingBinning.verify`.
+    The folds were used for the selection, so verify the result on new samples, for
+    example with `ScalingBinning.verify`.
 
     References
     ----------

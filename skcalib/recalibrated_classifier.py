@@ -58,18 +58,18 @@ def _linear_svc():
 class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
     """Classifier whose probabilities are recalibrated on held-out samples.
 
-    It is the counterpart of `sklearn.calibration.CalibratedClassifierCV` for any
+    This is the counterpart of `sklearn.calibration.CalibratedClassifierCV` for any
     recalibrator object. For a classifier with a decision function,
-    ``PlattScaling(clip=None)`` and `IsotonicCalibration` with ``ensemble=True`` or
-    False give the same probabilities.
+    ``PlattScaling(clip=None)`` and `IsotonicCalibration`, with ``ensemble=True`` or
+    ``ensemble=False``, give the same probabilities as scikit-learn.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its
+        The classifier to recalibrate; None means ``LinearSVC(random_state=0)``. Its
         `decision_function` is used if it has one, otherwise its `predict_proba`. With
         ``recalibrator=None``, `predict_proba` is preferred, because the original model
-        may be kept. If a model is already fitted, wrap it in a
+        may be kept. If the classifier is already fitted, wrap it in a
         `sklearn.frozen.FrozenEstimator` and pass held-out data.
 
     recalibrator : recalibrator, default=None
@@ -77,14 +77,14 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         `CautiousRecalibrator`: a stack of recalibrators, or the original model if the
         stack does not reduce the log-loss enough (see Notes). It is cloned. Its
         parameters `input` (the scale of the scores) and `classes` (the labels of their
-        columns) are set to match the classifier; in a nested recalibrator, those of the
-        inner one are set.
+        columns) are set to match the classifier; in a nested recalibrator, the
+        parameters of the inner one are set.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How the samples are split into those for the classifier and those for the
         recalibrator. None means 5 stratified folds; an int means that many. With
-        ``ensemble=False``, each sample may be tested at most once. Samples that are
-        never tested, such as the first ones of a `TimeSeriesSplit`, are used for
+        ``ensemble=False``, each sample may be in at most one test set. Samples that are
+        in no test set, such as the first ones of a `TimeSeriesSplit`, are used for
         training only.
 
     n_jobs : int, default=None
@@ -93,18 +93,18 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     ensemble : bool or "auto", default="auto"
         With True, each fold has a classifier fitted to its training samples and a
-        recalibrator fitted to its test samples; their probabilities are averaged. With
-        False, one recalibrator is fitted to the cross-fitted scores of all samples, and
-        the classifier to all samples. "auto" combines the fold classifiers and a
-        classifier fitted to all samples with a single recalibrator, and pools their
-        probabilities into one forecast: see Notes. It means False for a
-        `FrozenEstimator`, for which nothing is split, for a precomputed kernel, and for
-        a `cv` that never tests some samples, and True for one that tests a sample
-        twice.
+        recalibrator fitted to its test samples; the probabilities of these pairs are
+        averaged. With False, one recalibrator is fitted to the cross-fitted scores of
+        all samples, and the classifier to all samples. "auto" combines the fold
+        classifiers and a classifier fitted to all samples with a single recalibrator,
+        and pools their probabilities into one forecast: see Notes. "auto" is equivalent
+        to False for a `FrozenEstimator` (nothing is split), for a precomputed kernel,
+        and for a `cv` that leaves some samples out of all test sets. It is equivalent
+        to True for a `cv` with overlapping test sets.
 
     verbose : bool, default=False
         Whether to write a line to standard error for each fit of the classifier, at
-        most every two seconds.
+        most one every two seconds.
 
     Attributes
     ----------
@@ -117,14 +117,15 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         samples), or a single pair.
 
     pooling_exponent_ : float or None
-        Exponent of the geometric mean that pools the pairs; None if their
-        probabilities are averaged, or there is one pair.
+        Exponent of the geometric mean that pools the pairs; None if their probabilities
+        are averaged or if there is only one pair.
 
     gain_ : IntervalEstimate
         Reduction in out-of-fold log-loss, in nats per sample, from recalibrating one
-        classifier: estimate, low and high (90 %, approximate). Pooling reduces the loss
-        further. Available if all pairs share a recalibrator that measures its gain,
-        such as `CautiousRecalibrator` (the default) or `StackedRecalibrator`.
+        classifier: the estimate and its approximate 90 % limits, low and high. Pooling
+        reduces the loss further. Available if all pairs share a recalibrator that
+        measures its gain, such as `CautiousRecalibrator` (the default) or
+        `StackedRecalibrator`.
 
     chosen_ : recalibrator
         The recalibrator that was chosen: the stack, or ``Uncalibrated()`` for the
@@ -140,43 +141,43 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     Raises
     ------
     ValueError
-        In `fit`, if `y` has only one class, if `cv` tests a fold on its own training
-        samples, or, with ``ensemble=False``, tests a sample twice.
+        In `fit`, if `y` has only one class, if a test set of `cv` overlaps its training
+        set, or, with ``ensemble=False``, if a sample is in two test sets.
     TypeError
         In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or
-        `recalibrator` lacks a method.
+        if `recalibrator` lacks a required method.
 
     See Also
     --------
-    CrossFittedClassifier : The same as two steps of a pipeline, so that a search can
-        reuse the scores.
+    CrossFittedClassifier : Splits this into two steps of a pipeline, so that a search
+        can reuse the scores.
 
     Notes
     -----
     An arithmetic mean of calibrated forecasts that differ is underconfident [3]_.
-    "auto" therefore uses their normalised geometric mean, to the power 1.03, where a
-    probability of 0 counts as 2^-52. Every prediction evaluates all classifiers. Since
-    pooling also reduces the log-loss, the default keeps the original model only if
-    `gain_` is below 0 by more than half its standard error. If nothing is pooled, it
-    keeps the original model unless `gain_` is above 0 by more than that. Use
-    ``ensemble=False`` to deploy or explain a single classifier. For a stable model on
-    about a hundred samples, it can also be slightly better: logistic regression on 100
-    samples of iris has a log-loss of .105 instead of .111 (10 splits); linear
-    discriminant analysis has .057 either way.
+    "auto" therefore uses their normalised geometric mean, raised to the power 1.03,
+    where a probability of 0 counts as 2^-52. Each prediction evaluates all classifiers.
+    Since pooling also reduces the log-loss, the default keeps the original model only
+    if `gain_` is below 0 by more than half its standard error. If nothing is pooled, it
+    keeps the original model unless `gain_` is above 0 by more than half its standard
+    error. Use ``ensemble=False`` to deploy or explain a single classifier. For a stable
+    model and about a hundred samples, ``ensemble=False`` can also be slightly better:
+    logistic regression on 100 samples of iris has a log-loss of .105 instead of .111
+    (10 splits); linear discriminant analysis has a log-loss of .057 in both cases.
 
     A class that is missing from a fold's training samples has probability 0 in that
-    fold's pair. Test rows of that class are excluded from the pair's recalibration,
-    because its classifier does not know the class. If a class is missing from a fold's
-    test samples, only recalibrators that cannot be fitted without it raise an error. A
-    recalibrator that all pairs share is fitted to all samples.
+    fold's pair. Test rows of this class are excluded from the recalibration of the
+    pair, because its classifier does not know the class. If a class is missing from a
+    fold's test samples, only recalibrators that cannot be fitted without it raise an
+    error. A recalibrator that all pairs share is fitted to all samples.
 
     `sample_weight` is passed to the recalibrator and, if its `fit` accepts it, to the
     classifier. In a `Pipeline` of recalibrators, it is passed to every step that
     accepts it, `input` to the first step, and `classes` to all steps. Other metadata
-    are passed to the classifier, and `groups` to the splitter; with metadata routing
-    enabled, the requests determine this instead. Without routing, a search uses
-    `groups` only for its own splitter. In this case, make this estimator a step of a
-    pipeline, and name the step: ``search.fit(X, y,
+    are passed to the classifier, and `groups` is passed to the splitter; with metadata
+    routing enabled, the requests determine the routing instead. Without routing, a
+    search uses `groups` only for its own splitter. In this case, make this estimator a
+    step of a pipeline, and address the step by name: ``search.fit(X, y,
     recalibratedclassifiercv__groups=groups)``.
 
     References
@@ -276,11 +277,11 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Raises
         ------
         ValueError
-            If `y` has only one class, if `cv` tests a fold on its own training samples,
-            or, with ``ensemble=False``, tests a sample twice.
+            If `y` has only one class, if a test set of `cv` overlaps its training set,
+            or, with ``ensemble=False``, if a sample is in two test sets.
         TypeError
             If `estimator` has neither `decision_function` nor `predict_proba`, or
-            `recalibrator` lacks a method.
+            if `recalibrator` lacks a required method.
         """
         estimator = self._classifier()
         # The default recalibrator prefers probabilities, any other one decisions.
@@ -325,7 +326,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows.
+            New samples.
 
         Returns
         -------
@@ -347,7 +348,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows.
+            New samples.
 
         Returns
         -------
@@ -368,7 +369,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Returns
         -------
         routing : MetadataRouter
-            The routes of `fit`; `sample_weight` is also used here, for the
+            The routes of `fit`; `sample_weight` is also used by this estimator, for the
             recalibrator.
         """
         return super().get_metadata_routing().add_self_request(self)

@@ -93,7 +93,7 @@ SENTENCES = {
         "Probability that a calibrated model stays inside the band",
         "Probability of no alarm",
         "Probability, over both samples, that every bin is within the tolerance",
-        "Level at which `epsilon` is to hold, and of the certificate",
+        "Confidence level of the certificate, at which `epsilon` must hold",
         "Level of the upper bound, in (0.5, 1)",
         (
             "Level of each bin's interval, of the consistency band (at each score) and"

@@ -32,7 +32,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
     Attributes
     ----------
     needs_unit_interval : bool
-        Whether the edges are meaningful only on [0, 1]. If so, log-odds are first
+        Whether the edges are meaningful only on [0, 1]. If True, log-odds are first
         mapped to this interval.
     needs_labels : bool
         Whether the edges depend on `y`. A metric is biased if its bins depend on the
@@ -41,7 +41,8 @@ class BaseBinning(DefaultObjects, BaseEstimator):
     See Also
     --------
     skcalib.binning.EqualMass : Bins with equal numbers of samples.
-    skcalib.binning.check_binning : Returns a strategy for a number, an object or None.
+    skcalib.binning.check_binning : Returns a strategy from a number, a strategy or
+        None.
 
     Examples
     --------
@@ -73,10 +74,10 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Parameters
         ----------
         scores : array-like of shape (n,)
-            Scores, inside the support.
+            Scores in [0, 1].
         y : array-like of shape (n,), optional
-            Whether the event happened, 0 and 1 or booleans; for strategies that need
-            labels.
+            Labels, 0 and 1 or booleans: whether the event occurred. Required by
+            strategies that need labels.
         sample_weight : array-like of shape (n,), optional
             Frequency weights: a weight of 2 counts a sample twice.
 
@@ -89,7 +90,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         ------
         ValueError
             If scores, labels or weights are invalid, if the strategy needs labels and
-            there are none, or if its edges do not increase.
+            none are given, or if its edges do not increase.
         """
         return self._edges_of(
             *check_score_column(scores, y, sample_weight, labels_name="y")
@@ -134,7 +135,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
 
 def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
-    """Return the index of each score's bin, by the rule that applies to all bins.
+    """Return the index of each score's bin, by the rule shared by all strategies.
 
     Bins are right-closed; the first bin is closed on both sides.
 
@@ -153,12 +154,12 @@ def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
     Raises
     ------
     ValueError
-        If scores or edges are not numbers, such as strings or NaN.
+        If scores or edges are not valid numbers, for example strings or NaN.
 
     See Also
     --------
     skcalib.binning.FixedEdges : Bins with given edges.
-    skcalib.metrics.reliability_curve : The sums of each bin.
+    skcalib.metrics.reliability_curve : Statistics of each bin.
 
     Examples
     --------

@@ -28,8 +28,8 @@ class EqualMass(BaseBinning):
 
     Cut i of B is the smallest score whose cumulative weight reaches i W / B, where W is
     the total weight; the edge is the midpoint between this score and the next distinct
-    one. Tied scores stay together, and equal cuts are merged, so there may be fewer
-    bins than requested.
+    one. Tied scores stay together, and equal cuts are merged, so the result may have
+    fewer bins than requested.
 
     Parameters
     ----------
@@ -125,10 +125,11 @@ def check_binning(
     Parameters
     ----------
     binning : BaseBinning, int or None
-        A strategy, None for the default, or a number of bins.
+        A strategy, a number of bins, or None for the default.
     default : BaseBinning, optional
-        The strategy for None; ``EqualMass()`` if not given. A number of bins means
-        equal width if the default is `EqualWidth`, otherwise equal mass.
+        The strategy that None means; ``EqualMass()`` if not given. A number of bins
+        means equal-width bins if the default is `EqualWidth`, otherwise equal-mass
+        bins.
 
     Returns
     -------
@@ -138,11 +139,11 @@ def check_binning(
     Raises
     ------
     TypeError
-        If `binning` is none of these.
+        If `binning` is of any other type.
 
     See Also
     --------
-    skcalib.binning.BaseBinning : The base of strategies of your own.
+    skcalib.binning.BaseBinning : Base class for custom strategies.
     skcalib.binning.EqualMass : Bins with equal numbers of samples.
 
     Examples

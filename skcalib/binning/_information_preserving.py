@@ -14,32 +14,32 @@ from skcalib.binning._monotonic_sweep import equal_mass_below
 
 
 class InformationPreserving(BaseBinning):
-    """Bins that lose the least information, by Kullback-Leibler divergence.
+    """Bins that lose the least information, measured by Kullback-Leibler divergence.
 
     If the scores are calibrated, replacing each by its bin mean increases the expected
     log-loss by the divergence of the score from that mean. These edges minimise the
-    total increase: they are closer together near 0 and 1, and where there are many
+    total increase. They are closer together near 0 and 1, and where there are many
     scores. Labels are not used. Scaling-binning with these bins is hardly worse than
     the smooth map.
 
     Parameters
     ----------
     n_bins : int, {"sqrt", "cube_root"} or callable, default=None
-        Number of bins, or a rule for it: see `EqualWidth`. None means ``4 n^(1/3)``, or
-        as many as `max_loss` requires.
+        Number of bins, or a rule for it: see `EqualWidth`. None means ``4 n^(1/3)`` or,
+        if `max_loss` is given, as many as it requires.
     max_loss : float, default=None
-        Use the fewest bins that lose at most this share of the mean entropy of the
-        scores, such as 1e-3.
+        Largest acceptable loss as a share of the mean entropy of the scores, such as
+        1e-3. The smallest sufficient number of bins is used.
 
     See Also
     --------
     skcalib.binning.EqualMass : Bins with equal numbers of samples.
-    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.ScalingBinning : A smooth map whose outputs are then binned.
 
     Notes
     -----
-    For up to 1000 distinct scores, the solution is exact, by dynamic programming. With
-    more distinct scores, neighbours are joined first.
+    For up to 1000 distinct scores, the exact solution is found by dynamic programming.
+    With more distinct scores, neighbouring scores are joined first.
 
     References
     ----------
@@ -49,7 +49,8 @@ class InformationPreserving(BaseBinning):
 
     Examples
     --------
-    The probabilities 0.001 and 0.1 carry more different information than 0.4 and 0.6.
+    The probabilities 0.001 and 0.1 differ more in information than 0.4 and 0.6, which
+    are therefore put into the same bin.
 
     >>> import numpy as np
     >>> from skcalib.binning import InformationPreserving

@@ -11,17 +11,17 @@ from skcalib.binning._equal_width import EqualWidth
 class MinimumMass(BaseBinning):
     """Bins of another strategy, merged until each contains enough samples.
 
-    Starting from the left, a bin is closed as soon as it contains `min_weight`; the
-    remainder at the right end is added to the last bin. With equal-width bins, the
-    result is a hybrid of equal-width and equal-mass bins, with fine bins where there
-    are many samples.
+    Starting from the left, a bin is closed as soon as its total weight reaches
+    `min_weight`; the remainder at the right end is added to the last bin. With
+    equal-width bins, the result is a hybrid of equal-width and equal-mass bins, with
+    fine bins where there are many samples.
 
     Parameters
     ----------
     base : BaseBinning, int or None, default=None
         The strategy whose bins are merged; None means ``EqualWidth(15)``.
     min_weight : float, default=10
-        Minimum number of samples (total weight) in a bin.
+        Minimum number of samples (total weight) in each bin.
 
     See Also
     --------

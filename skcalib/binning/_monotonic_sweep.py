@@ -20,16 +20,17 @@ class MonotonicSweep(BaseBinning):
     """The largest number of bins whose event frequencies still increase.
 
     Starting from two bins, bins are added as long as no bin has a lower event frequency
-    than the previous one. There are at most as many bins as distinct scores. Empty bins
-    are ignored. If the frequency increases with every distinct score, the result is one
-    bin per score. With few samples, a binned error has less bias with these bins than
-    with a fixed number of bins. It is still too large for a model that is calibrated or
-    nearly calibrated.
+    than the previous one. The number of bins is at most the number of distinct scores.
+    Empty bins are ignored. If the frequency increases with every distinct score, the
+    result is one bin per score. With few samples, a binned error has less bias with
+    these bins than with a fixed number of bins. However, the estimated error is still
+    too large for a model that is calibrated or nearly calibrated.
 
     Parameters
     ----------
     base : EqualMass or EqualWidth, default=None
-        How the bins are cut; None means ``EqualMass()``. Its `n_bins` is not used.
+        Strategy that places the bin edges; None means ``EqualMass()``. Its `n_bins` is
+        not used.
 
     See Also
     --------
@@ -43,8 +44,8 @@ class MonotonicSweep(BaseBinning):
 
     Examples
     --------
-    Frequencies 0 and 1/2 rise; of three bins the last one would have fallen from 1 to
-    0.
+    With two bins, the frequency increases from 0 to 1/3. With three bins, it would fall
+    from 1/2 to 0 in the last bin.
 
     >>> import numpy as np
     >>> from skcalib.binning import MonotonicSweep

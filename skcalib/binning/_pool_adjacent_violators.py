@@ -10,13 +10,14 @@ from skcalib.binning._base import BaseBinning, edges_above
 class PoolAdjacentViolators(BaseBinning):
     """Blocks of the isotonic fit, whose event frequencies increase.
 
-    You do not have to choose a number of bins. These are the bins of the CORP
+    The number of bins does not have to be chosen. These are the bins of the CORP
     reliability diagram and score decomposition.
 
     See Also
     --------
-    skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
-    skcalib.IsotonicCalibration : Any increasing map.
+    skcalib.binning.MonotonicSweep : The largest number of bins whose event frequencies
+        increase.
+    skcalib.IsotonicCalibration : A non-decreasing map without a parametric form.
 
     References
     ----------

@@ -7,7 +7,7 @@ from skcalib.binning._base import BaseBinning, edges_between
 class UniqueScores(BaseBinning):
     """One bin for each distinct score, for models with few distinct scores.
 
-    Edges are the midpoints between neighbours.
+    The edges are the midpoints between neighbouring scores.
 
     See Also
     --------
@@ -16,7 +16,7 @@ class UniqueScores(BaseBinning):
 
     Examples
     --------
-    A model that predicts one of three values:
+    The bins for a model that predicts only three distinct values:
 
     >>> import numpy as np
     >>> from skcalib.binning import UniqueScores

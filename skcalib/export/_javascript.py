@@ -112,10 +112,10 @@ def to_javascript(
         A fitted recalibrator that has a map: any in this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
-        function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
-        Or a dict from segment to recalibrator, as returned by
-        `PredictionTable(by=...).fit`: the segment is then the second argument, and
-        unknown segments give NaN.
+        function. It can also be a `CertifiedThresholdClassifier` that wraps such a
+        recalibrator in a `FrozenEstimator`, or a dict from segment to recalibrator, as
+        returned by `PredictionTable(by=...).fit`. For a dict, the segment is the second
+        argument of the function, and unknown segments give NaN.
     name : str, default="calibrate"
         Name of the function.
 
@@ -124,14 +124,14 @@ def to_javascript(
     text : str
         The statement ``const calibrate = ...;``. For two classes, the function takes
         the positive class's probability (its log-odds with ``input="logit"``) and
-        returns its calibrated probability; for K classes it takes and returns arrays.
-        If groups are given, the group is the second argument. For a
+        returns its calibrated probability; for K classes, it takes and returns arrays.
+        If groups are used, the group is the second argument. For a
         `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
 
     Raises
     ------
     ValueError
-        If the recalibrator cannot be exported, or `name` is not a valid name.
+        If the recalibrator cannot be exported, or if `name` is not a valid identifier.
 
     See Also
     --------
@@ -140,14 +140,15 @@ def to_javascript(
 
     Notes
     -----
-    Arrays of scores may be typed (Float32Array and others). An input that is not a
-    valid score gives NaN, or an array of NaN: NaN, null, text, a hole, a score out of
-    range, probabilities that do not sum to 1, and a group that is null or undefined; a
-    decision is then null. Groups that were not seen use the pooled fit. A logit of
-    -Infinity, or more than 700 below the largest, is an impossible class. The results
-    agree with Python's to within 1e-12, because each engine computes logarithms and
-    exponentials in a different way. In a decision, a probability that is below the
-    threshold by at most 1e-12 counts as equal to it.
+    Arrays of scores may be typed (Float32Array and others). An invalid input gives NaN,
+    or an array of NaN; a decision is then null. Invalid inputs are NaN, null, text, a
+    hole in an array, a score out of range, probabilities that do not sum to 1, and a
+    group that is null or undefined. Groups that were not seen in `fit` use the pooled
+    fit. A logit of -Infinity, or more than 700 below the largest, marks an impossible
+    class. The results agree with those of Python to within 1e-12; they may differ
+    slightly because engines compute logarithms and exponentials in different ways. In a
+    decision, a probability that is below the threshold by at most 1e-12 is treated as
+    equal to it.
 
     Examples
     --------

@@ -80,35 +80,36 @@ _CLASSES = {**_public(binning), **_WHOLE}
 def to_dict(
     recalibrator: BaseEstimator | CertifiedThreshold | Mapping,
 ) -> dict[str, Any]:
-    """Return a fitted recalibrator as plain values, which `json.dumps` writes and
-    `from_dict` reads.
+    """Return a fitted recalibrator as plain values that `json.dumps` can write and
+    `from_dict` can read.
 
     Parameters
     ----------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        A fitted recalibrator of this package, including its components. For a
-        `RecalibratedClassifierCV`, only the recalibrators are written, not the
+        A fitted recalibrator whose components, if any, also belong to this package. For
+        a `RecalibratedClassifierCV`, only the recalibrators are written, not the
         classifiers. A certified threshold is written with its guarantee, and monitors
         with their evidence, so that a restarted service can continue. Dates in monitors
-        become strings. A dict from segment to recalibrator, as returned by
+        are converted to strings. A dict from segment to recalibrator, as returned by
         `PredictionTable(by=...).fit`, is also accepted.
 
     Returns
     -------
     document : dict
-        Dicts, lists, strings, numbers, booleans and None: the schema's version, the
-        class by its public name, its parameters and its fitted attributes. Numbers are
-        exact, and labels keep their type.
+        Nested dicts and lists of strings, numbers, booleans and None. They contain the
+        schema version, the public name of the class, its parameters and its fitted
+        attributes. Numbers are exact, and labels keep their type.
 
     Raises
     ------
     ValueError
-        If the recalibrator is not fitted, or contains an object of another package's
-        (or your own) class, a function or a random generator. The message names it.
+        If the recalibrator is not fitted, or contains a function, a random generator,
+        or an object whose class does not belong to this package. The message names the
+        object.
 
     See Also
     --------
-    skcalib.export.from_dict : Reads what `to_dict` wrote.
+    skcalib.export.from_dict : Restores a recalibrator from the output of `to_dict`.
     skcalib.export.to_sql : Writes a recalibrator as an SQL expression.
     skcalib.export.to_onnx : Writes a recalibrator as an ONNX graph.
 
@@ -157,18 +158,19 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
     Returns
     -------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        The restored object. Its probabilities equal those of the original bit for bit.
-        A `RecalibratedClassifierCV` is restored without its classifiers: its
-        `predict_proba` takes scores instead of features, as an array of shape (n, C)
-        for all classifiers, or (number of classifiers, n, C) with the scores of each.
+        The restored object. Its probabilities are identical to those of the original,
+        bit for bit. A `RecalibratedClassifierCV` is restored without its classifiers:
+        its `predict_proba` takes scores instead of features, as an array of shape (n,
+        C) with scores for all classifiers, or of shape (n_classifiers, n, C) with the
+        scores of each.
 
     Raises
     ------
     ValueError
-        If the document is invalid: a newer schema, an unknown class, a missing, unknown
-        or impossible attribute, or a state that does not predict probabilities. The
-        message says where. No code from the document is executed, and only classes of
-        this package are instantiated.
+        If the document is invalid, that is, if it has a newer schema, an unknown class,
+        a missing, unknown or invalid attribute, or a state that does not predict
+        probabilities. The message gives the position of the error. No code from the
+        document is executed, and only classes from this package are instantiated.
 
     See Also
     --------
@@ -176,7 +178,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
 
     Examples
     --------
-    A recalibrator of 1,000 scores, stored as text and read again:
+    A recalibrator fitted to 1,000 scores is stored as text and restored:
 
     >>> import json
     >>> import numpy as np
@@ -190,7 +192,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
     >>> bool(np.array_equal(read.predict_proba(scores), spline.predict_proba(scores)))
     True
 
-    A document of a later version of the package is refused:
+    A document written by a later version of the package is rejected:
 
     >>> document = json.loads(text)
     >>> document["schema"] = 1000

@@ -45,32 +45,34 @@ def to_onnx(
         A fitted recalibrator that has a map: any in this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
-        function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`,
-        or a dict of maps by segment, as returned by `PredictionTable(by=...).fit`.
+        function. It can also be a `CertifiedThresholdClassifier` that wraps such a
+        recalibrator in a `FrozenEstimator`, or a dict of maps by segment, as returned
+        by `PredictionTable(by=...).fit`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
-        Version of the ONNX operator set, at least 13; None means 17. Two graphs joined
-        by `onnx.compose` need the same version.
+        Version of the ONNX operator set, at least 13; None means 17. Two graphs that
+        are joined by `onnx.compose` must have the same version.
 
     Returns
     -------
     model : onnx.ModelProto
-        With the input ``scores`` (as many columns as in `fit`) and the output
-        ``calibrated`` (one column per class). A `GroupwiseRecalibrator` whose groups
-        are passed directly or taken from a column has a second input ``group``: strings
-        of shape (n, 1) (other types are converted to strings); unknown groups use the
-        pooled fit. A dict of maps also has this input, and returns NaN for unknown
-        segments. A `CertifiedThresholdClassifier` has a second output ``decision`` of
-        shape (n,), the label that `predict` returns. The properties ``classes`` and
-        ``provenance`` are JSON.
+        The model, with the input ``scores`` (as many columns as in `fit`) and the
+        output ``calibrated`` (one column per class). A `GroupwiseRecalibrator` whose
+        groups are passed directly or taken from a column has a second input ``group``,
+        which contains strings and has shape (n, 1); groups of other types must be
+        passed as strings, and unknown groups use the pooled fit. A dict of maps also
+        has this input, and returns NaN for unknown segments. A
+        `CertifiedThresholdClassifier` has a second output ``decision`` of shape (n,),
+        the label that `predict` returns. The metadata properties ``classes`` and
+        ``provenance`` contain JSON.
 
     Raises
     ------
     ImportError
-        If the package onnx is not installed: the extra is ``skcalib[onnx]``.
+        If the onnx package is not installed (``pip install skcalib[onnx]``).
     ValueError
-        If the recalibrator cannot be written as a graph, or an argument is wrong.
+        If the recalibrator cannot be written as a graph, or if an argument is invalid.
 
     See Also
     --------
@@ -81,10 +83,10 @@ def to_onnx(
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` rejects (NaN, scores out of
-    range, probabilities that do not sum to 1) give NaN, and are below the threshold of
-    a decision. In a decision, a probability that is below the threshold by at most
-    1e-12 counts as equal to it. A logit of -inf next to others means that the class is
-    impossible, as in `predict_proba`.
+    range, probabilities that do not sum to 1) give NaN, and are treated as below the
+    decision threshold. In a decision, a probability that is below the threshold by at
+    most 1e-12 is treated as equal to it. A logit of -inf in a row with finite logits
+    means that the class is impossible, as in `predict_proba`.
 
     Examples
     --------

@@ -159,7 +159,7 @@ def to_python(
 ) -> str:
     """Return a fitted recalibrator as a function that needs only the standard library.
 
-    For services that answer one request at a time and have no NumPy.
+    Use it for services that answer one request at a time and cannot import NumPy.
 
     Parameters
     ----------
@@ -173,31 +173,31 @@ def to_python(
     Returns
     -------
     text : str
-        A module that defines the function, to be written to a file. It imports only
-        `math` and `bisect`. For two classes, the function takes the positive class's
-        probability (its log-odds with ``input="logit"``) and returns its calibrated
-        probability; for K classes it takes and returns a list. Groups or segments, if
-        given, are the second argument. For a `CertifiedThresholdClassifier`, the result
-        is the label that `predict` returns.
+        Source of a module that defines the function, to be written to a file. It
+        imports only `math` and `bisect`. For two classes, the function takes the
+        positive class's probability (its log-odds with ``input="logit"``) and returns
+        its calibrated probability; for K classes, it takes and returns a list. If
+        groups or segments are used, they are the second argument. For a
+        `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
 
     Raises
     ------
     ValueError
-        If the recalibrator cannot be exported, or `name` is not a valid name.
+        If the recalibrator cannot be exported, or if `name` is not a valid identifier.
 
     See Also
     --------
-    skcalib.export.to_javascript : The same as a JavaScript function.
+    skcalib.export.to_javascript : Writes a recalibrator as a JavaScript function.
     skcalib.export.to_dict : Stores the recalibrator for use with this package.
 
     Notes
     -----
-    An input that is not a valid score gives NaN, or a list of NaN: NaN, None, text, a
-    score out of range, probabilities that do not sum to 1, and None as the group; a
-    decision is then None. Groups that were not seen use the pooled fit, and segments
-    that were not seen give NaN. A logit of minus infinity, or more than 700 below the
-    largest, is an impossible class. The results agree with those of `predict_proba` to
-    within 1e-12.
+    An invalid input gives NaN, or a list of NaN; a decision is then None. Invalid
+    inputs are NaN, None, text, a score out of range, probabilities that do not sum to
+    1, and None as the group. Groups that were not seen in `fit` use the pooled fit, and
+    segments that were not seen give NaN. A logit of minus infinity, or more than 700
+    below the largest, marks an impossible class. The results agree with those of
+    `predict_proba` to within 1e-12.
 
     Examples
     --------

@@ -21,18 +21,19 @@ _CLASSIFIER_OPTIONS = {
 def register_skl2onnx_converters() -> None:
     """Register converters for this package's estimators with skl2onnx.
 
-    In this process, `skl2onnx.to_onnx` then converts a recalibrator, or a `Pipeline` of
-    a `CrossFittedClassifier` and a recalibrator, in one call. Like any classifier, a
-    recalibrator then has two outputs: labels and probabilities.
+    After this call, `skl2onnx.to_onnx` converts a recalibrator, or a `Pipeline` of a
+    `CrossFittedClassifier` and a recalibrator, in one step. The registration applies to
+    the current process. Like any classifier, a recalibrator then has two outputs:
+    labels and probabilities.
 
     Raises
     ------
     ImportError
-        If the package skl2onnx is not installed.
+        If the skl2onnx package is not installed.
 
     See Also
     --------
-    to_onnx : The graph of a recalibrator alone, without skl2onnx.
+    to_onnx : Writes the graph of a recalibrator alone, without skl2onnx.
 
     Notes
     -----

@@ -47,8 +47,9 @@ def to_sql(
     recalibrator : recalibrator
         A fitted recalibrator that has a map: any in this package except a
         `MulticalibratedRecalibrator` with rounds, and a `GroupwiseRecalibrator` whose
-        `groups` is neither the name of a column nor ``"predicted_class"``. Or a
-        `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
+        `groups` is neither the name of a column nor ``"predicted_class"``. It can also
+        be a `CertifiedThresholdClassifier` that wraps such a recalibrator in a
+        `FrozenEstimator`.
     score : str or list of str, default="p"
         For two classes, the column of the positive class's probability (its log-odds
         with ``input="logit"``). A list names one column per class, in the order of
@@ -56,73 +57,77 @@ def to_sql(
     dialect : {"ansi", "duckdb", "spark", "postgres", "snowflake", "bigquery", \
             "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
             default="ansi"
-        The dialect of SQL. All but the first four need sqlglot (``pip install
+        The SQL dialect. All but the first four require sqlglot (``pip install
         skcalib[sql]``), which translates the PostgreSQL text. The tests of this package
         run the SQL for DuckDB, Spark, PostgreSQL, SQLite and MySQL (in MariaDB); for
-        the other dialects, it is parsed and then run in DuckDB.
+        the other dialects, the SQL is parsed and then run in DuckDB.
     ids : str, default=None
-        For a `UniformMassBinning` with ``randomize=True``, the column of the rows' ids,
-        strings or integers, including inside a `GroupwiseRecalibrator`. The result is
-        that of ``predict_proba(scores, ids=...)``. For DuckDB, Spark and PostgreSQL.
+        For a `UniformMassBinning` with ``randomize=True``, including one inside a
+        `GroupwiseRecalibrator`, the column of the row ids, which are strings or
+        integers. The result is that of ``predict_proba(scores, ids=...)``. Only DuckDB,
+        Spark and PostgreSQL are supported.
     group : str, default=None
         For a dict from segment to recalibrator, as returned by
-        `PredictionTable(by=...).fit`, the column of the segments. Other segments give
-        NULL.
+        `PredictionTable(by=...).fit`, the column of the segments. Segments that are not
+        in the dict give NULL.
 
     Returns
     -------
     expression : str or list of str
         The probability of the positive class; for a list of columns, a list with the
-        probability of each class. For a `CertifiedThresholdClassifier`, one expression:
-        the label that `predict` returns. A comment at the end (of the first) gives the
-        number of samples, the parameters, the versions and the hash of the fit.
+        probability of each class. For a `CertifiedThresholdClassifier`, one expression
+        for the label that `predict` returns. A comment at the end of the (first)
+        expression gives the number of samples, the parameters, the versions and the
+        hash of the fit.
 
     Raises
     ------
     ValueError
-        If the recalibrator cannot be written in SQL or in this dialect, `score` does
-        not fit its classes, or an expression has more than a million characters; in
-        this case, use `to_sql_table`.
+        If the recalibrator cannot be written in SQL or in this dialect, if `score` does
+        not match its classes, or if an expression has more than a million characters;
+        in the last case, use `to_sql_table`.
     ImportError
-        If the dialect needs sqlglot, and it is not installed.
+        If the dialect requires sqlglot, which is not installed.
 
     See Also
     --------
-    to_sql_table : A table of pieces to be joined, faster for isotonic maps with many
-        knots.
+    to_sql_table : Writes a table of pieces to be joined, which is faster for isotonic
+        maps with many knots.
 
     Notes
     -----
-    Names are quoted, and columns are cast to double precision. NULL, NaN, and scores
-    out of range give NULL: a probability outside [0, 1], a logit beyond 1e100 in size,
-    a row of probabilities whose sum is off by more than 1e-6, or a missing group or id.
-    Rows of probabilities are not normalised again. No score makes EXP overflow or LN
-    fail. Among several logits, -inf, or one that is more than 700 below the largest, is
-    an impossible class, with probability 0. If that would take more than 500,000
-    characters, such rows give NULL. For logits with ``clip=None``, this happens with at
-    least 9 classes for matrix scaling, 11 for Dirichlet and beta calibration, 15 for
-    vector scaling and 18 for Platt scaling, and with up to 25 classes never for
-    temperature scaling. With ``clip=0.01``, it happens with at least 3 classes (6 for
-    matrix scaling, 8 for vector scaling). For steps and splines, it happens with at
-    least 3 to 9 classes, whatever `clip` is.
+    Names are quoted, and columns are cast to double precision. Invalid inputs give
+    NULL. These are NULL, NaN, a probability outside [0, 1], a logit above 1e100 in
+    absolute value, a row of probabilities whose sum differs from 1 by more than 1e-6,
+    and a missing group or id. Rows of probabilities are not normalised again. No score
+    makes EXP overflow or LN fail. In a row of several logits, one that is -inf, or more
+    than 700 below the largest, marks an impossible class, with probability 0. If the
+    SQL for this case would exceed 500,000 characters, such rows give NULL. For logits
+    with ``clip=None``, this limit is exceeded with 9 or more classes for matrix
+    scaling, 11 for Dirichlet and beta calibration, 15 for vector scaling and 18 for
+    Platt scaling; for temperature scaling, it is never exceeded with up to 25 classes.
+    With ``clip=0.01``, it is exceeded with 3 or more classes (6 for matrix scaling, 8
+    for vector scaling). For steps and splines, it is exceeded with 3 to 9 or more
+    classes, depending on the method, whatever `clip` is.
 
-    One-vs-rest methods on log-odds compare a class with the sum of the others. With
-    more than about fifteen classes, that text would be too long for probabilities, and
-    1 - p replaces the sum. The result is the same unless a probability is so close to
-    1, within about 1e-9, that 1 - p is mostly rounding.
+    One-vs-rest methods on log-odds compare a class with the sum of the others. For
+    probabilities of more than about fifteen classes, the text of this sum would be too
+    long, and 1 - p replaces it. The result is the same unless a probability is so close
+    to 1, within about 1e-9, that 1 - p is mostly rounding.
 
-    "tsql" is for SQL Server 2022 and Azure, which have LEAST and GREATEST. They accept
-    at most ten nested levels of CASE, so maps with many pieces are rejected. Oracle
-    computes in BINARY_DOUBLE; its groups cannot be booleans. SQLite needs its
-    mathematical functions, which Python's `sqlite3` has. It treats text in the column
-    of scores as 0, whereas other engines fail.
+    The dialect "tsql" is intended for SQL Server 2022 and Azure, which support LEAST
+    and GREATEST. They accept at most ten nested levels of CASE, so maps with many
+    pieces are rejected. Oracle computes in BINARY_DOUBLE, and its groups cannot be
+    booleans. SQLite requires its mathematical functions, which Python's `sqlite3`
+    includes. SQLite treats text in the column of scores as 0, whereas other engines
+    fail.
 
-    In a decision, a probability that is below the threshold by at most 1e-12 counts as
-    equal to it, because engines round in different ways.
+    In a decision, a probability that is below the threshold by at most 1e-12 is treated
+    as equal to it, because engines round in different ways.
 
     Examples
     --------
-    A map of 400 scores of churn in two bins, for the column "churn_score":
+    Histogram binning of 400 churn scores in two bins, for the column "churn_score":
 
     >>> import numpy as np
     >>> from skcalib import HistogramBinning

@@ -16,8 +16,8 @@ _CELLS_PER_PIECE = 2  # at least, on average
 
 
 class SqlTable(NamedTuple):
-    """Three texts: what makes the table, what joins it to a table of scores, and what
-    then is the probability.
+    """Three SQL texts: the statement that creates the table, the clause that joins it
+    to a table of scores, and the expression for the probability.
     """
 
     create: str
@@ -32,8 +32,9 @@ def to_sql_table(
     score: str = "p",
     dialect: str = "ansi",
 ) -> Any:
-    """Return a piecewise map of one score as a table of its pieces, for maps for which
-    a CASE expression would be too long or too slow.
+    """Return a piecewise map of one score as a table of its pieces.
+
+    Use it if a CASE expression would be too long or too slow.
 
     Parameters
     ----------
@@ -48,36 +49,36 @@ def to_sql_table(
     dialect : {"ansi", "duckdb", "spark", "postgres", "snowflake", "bigquery", \
             "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
             default="ansi"
-        The dialect of SQL. Spark gets a temporary view. All but the first four need
-        sqlglot (``pip install skcalib[sql]``).
+        The SQL dialect. For Spark, a temporary view is created instead of a table. All
+        but the first four require sqlglot (``pip install skcalib[sql]``).
 
     Returns
     -------
     texts : SqlTable
-        Named tuple ``(create, join, expression)``: run ``create`` once, then ``SELECT
-        *, {expression} AS calibrated FROM my_scores {join}``. Every row occurs exactly
-        once in the result.
+        Named tuple ``(create, join, expression)``: run ``create`` once, and then
+        ``SELECT *, {expression} AS calibrated FROM my_scores {join}``. Every row occurs
+        exactly once in the result.
 
     Raises
     ------
     ValueError
-        If the map does not consist of pieces of one score.
+        If the map is not a piecewise function of one score.
     ImportError
-        If the dialect needs sqlglot, and it is not installed.
+        If the dialect requires sqlglot, which is not installed.
 
     See Also
     --------
-    to_sql : One expression and no table.
+    to_sql : Writes a single expression without a table.
 
     Notes
     -----
     The range of the scores is divided into cells whose width is a power of two, so that
     the cell of a score is computed exactly. Engines join on equal cells, which is fast,
-    and then compare the score to the ends of the few pieces there.
+    and then compare the score with the ends of the few pieces in that cell.
 
     Examples
     --------
-    Isotonic regression on 5,000 scores of churn, as a table of DuckDB:
+    Isotonic regression on 5,000 churn scores, as a table for DuckDB:
 
     >>> import numpy as np
     >>> from skcalib import IsotonicCalibration

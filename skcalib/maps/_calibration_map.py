@@ -30,13 +30,13 @@ class CalibrationMap:
     Parameters
     ----------
     scores : Scores
-        The leaf at which the tree starts. Width 1 means the positive class's
-        probability, or its log-odds; otherwise there is one column per class.
+        The leaf at which the tree starts. Width 1 means that the score is the positive
+        class's probability or its log-odds; otherwise, each class has one column.
     output : Node
         The root of the tree: the positive class's probability (width 1) for two
         classes, otherwise the K probabilities.
     input : {"probability", "logit"}
-        What the scores are.
+        Scale of the scores.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
     unmasked : Node or None
@@ -45,7 +45,7 @@ class CalibrationMap:
 
     See Also
     --------
-    skcalib.maps.calibration_map : Creates it.
+    skcalib.maps.calibration_map : Creates this object.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class CalibrationMap:
 def calibration_map(
     recalibrator: Any, *, n_columns: int | None = None
 ) -> CalibrationMap:
-    """Return what `predict_proba` does to valid scores as a `CalibrationMap`.
+    """Return the map that `predict_proba` applies to valid scores.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ def calibration_map(
     Raises
     ------
     ValueError
-        If the method, or a part of it, has no map. The message names it.
+        If the method, or a part of it, has no map. The message names the method.
 
     See Also
     --------
-    skcalib.export.to_sql : Writes the map.
+    skcalib.export.to_sql : Writes the map as an SQL expression.
 
     Examples
     --------
@@ -143,9 +143,9 @@ def calibration_map(
 
 
 def map_of(recalibrator: Any, scores: Node) -> Node:
-    """Return the node of a fitted recalibrator's probabilities.
+    """Return the node that computes a fitted recalibrator's probabilities.
 
-    A recalibrator that contains others builds its map from theirs.
+    A recalibrator that contains others builds its map from their maps.
 
     Parameters
     ----------
@@ -157,16 +157,16 @@ def map_of(recalibrator: Any, scores: Node) -> Node:
     Returns
     -------
     probabilities : Node
-        Those of all classes; for two, only that of the positive class.
+        Probabilities of all classes; for two classes, only that of the positive class.
 
     Raises
     ------
     ValueError
-        If the method, or a part of it, has no map. The message names it.
+        If the method, or a part of it, has no map. The message names the method.
 
     See Also
     --------
-    skcalib.maps.calibration_map : The map with its scores and classes.
+    skcalib.maps.calibration_map : The map together with its scores and classes.
 
     Examples
     --------
@@ -189,18 +189,18 @@ def map_of(recalibrator: Any, scores: Node) -> Node:
 
 
 def has_map(kind: type) -> bool:
-    """Return whether a class of recalibrators defines its map.
+    """Return whether a recalibrator class defines a map.
 
     Parameters
     ----------
     kind : type
-        A class of recalibrators.
+        A recalibrator class.
 
     Returns
     -------
     has_map : bool
-        Also False if a subclass overrides only the prediction, which the inherited map
-        then no longer describes.
+        Whether the class defines a map. This is also False if a subclass overrides only
+        the prediction, because the inherited map then no longer describes it.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from skcalib.maps._node import Node, NodeOf, Rows, require
 
 
 class Largest(NodeOf):
-    """Key of a `Choice`: the column of the largest value, the first if tied.
+    """Key of a `Choice`: the column of the largest value, or the first one if tied.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Largest(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Choice : One of several nodes, by a key.
+    skcalib.maps.Choice : Selects one of several nodes by a key.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Largest(NodeOf):
     """
 
     def number(self, rows: Rows) -> np.ndarray:
-        """Return which case each row takes.
+        """Return the index of the case that applies to each row.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class Largest(NodeOf):
         Returns
         -------
         number : ndarray of int, shape (n,)
-            The case of each row.
+            Index of the case for each row.
         """
         return rows(self.of).argmax(axis=1)
 
@@ -50,13 +50,13 @@ class Place(NodeOf):
     Parameters
     ----------
     of : Node
-        One value.
+        A node with one value.
     cuts : ndarray of shape (n_cases - 1,)
         The cuts, strictly increasing.
 
     See Also
     --------
-    skcalib.maps.Choice : One of several nodes, by a key.
+    skcalib.maps.Choice : Selects one of several nodes by a key.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Place(NodeOf):
         require((np.diff(self.cuts) > 0).all(), self, "cuts that increase")
 
     def number(self, rows: Rows) -> np.ndarray:
-        """Return which case each row takes.
+        """Return the index of the case that applies to each row.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Place(NodeOf):
         Returns
         -------
         number : ndarray of int, shape (n,)
-            The case of each row.
+            Index of the case for each row.
         """
         return np.searchsorted(self.cuts, rows(self.of)[:, 0], side="left")
 
@@ -95,7 +95,7 @@ class GroupOf(Node):
     Parameters
     ----------
     column : str or None
-        Name of the column of groups; None if groups are passed in the call.
+        Name of the column of groups; None if groups are passed as an argument.
     cases : dict
         The number of each group (a string, an integer, a boolean or a float).
     otherwise : int
@@ -103,7 +103,7 @@ class GroupOf(Node):
 
     See Also
     --------
-    skcalib.maps.Choice : One of several nodes, by a key.
+    skcalib.maps.Choice : Selects one of several nodes by a key.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class GroupOf(Node):
     otherwise: int
 
     def number(self, rows: Rows) -> np.ndarray:
-        """Return which case each row takes.
+        """Return the index of the case that applies to each row.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class GroupOf(Node):
         Returns
         -------
         number : ndarray of int, shape (n,)
-            The case of each row.
+            Index of the case for each row.
         """
         _, groups, _ = rows.inputs
         numbers = [self.cases.get(group, self.otherwise) for group in groups]
@@ -148,7 +148,7 @@ class Choice(Node):
 
     See Also
     --------
-    skcalib.GroupwiseRecalibrator : One map for each group.
+    skcalib.GroupwiseRecalibrator : Fits one map for each group.
 
     Examples
     --------

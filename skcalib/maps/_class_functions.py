@@ -25,8 +25,8 @@ class Affine(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Scaled : One slope for each value.
-    skcalib.maps.linear_form : Several affine nodes as one.
+    skcalib.maps.Scaled : Applies one slope to each value.
+    skcalib.maps.linear_form : Rewrites several affine nodes as one.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class Affine(NodeOf):
 
 
 class LogOddsAgainstRest(NodeOf):
-    """The log-odds of each of a row's probabilities against the sum of the others.
+    """The log-odds of each probability in a row against the sum of the others.
 
-    Both are clipped to [2^-52, 1 - 2^-52] first.
+    Both the probability and the sum are first clipped to [2^-52, 1 - 2^-52].
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class LogOddsAgainstRest(NodeOf):
 
     See Also
     --------
-    skcalib.maps.LogOdds : For one probability.
+    skcalib.maps.LogOdds : The log-odds of one probability.
 
     Examples
     --------
@@ -90,12 +90,12 @@ class LogOddsAgainstRest(NodeOf):
 
 @dataclass(frozen=True, eq=False)
 class Possible(NodeOf):
-    """The values of the classes, and 0 for the impossible ones.
+    """The values of the classes, with 0 for impossible classes.
 
     A class is impossible in a row if its logit is -inf, or more than 700 below the
-    largest logit of the row. Nodes with ``possible=True`` exclude such classes,
-    whatever values they receive for them, and return 0 for them. `calibration_map` sets
-    this parameter.
+    largest logit of the row. Nodes with ``possible=True`` exclude such classes
+    regardless of their values, and return 0 for them. `calibration_map` sets this
+    parameter.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Possible(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Softmax : Has a parameter with the same effect.
+    skcalib.maps.Softmax : Has the parameter `possible` with the same effect.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class Centred(_OfClasses):
 class LogNormalized(_OfClasses):
     """Logits as the logarithms of probabilities that sum to 1.
 
-    Each value minus the row's ``log(sum(exp(values)))``.
+    The result is each value minus the row's ``log(sum(exp(values)))``.
 
     Parameters
     ----------
@@ -214,7 +214,8 @@ class Softmax(NodeOf):
 
     See Also
     --------
-    skcalib.maps.class_probabilities : The same for any number of classes.
+    skcalib.maps.class_probabilities : The softmax for any number of classes, including
+        two.
 
     Examples
     --------
@@ -247,13 +248,13 @@ class Normalized(_OfClasses):
     Parameters
     ----------
     of : Node
-        The values, none of them negative.
+        The values, which must be non-negative.
     possible : bool, default=False
         Whether impossible classes are excluded: see `Possible`.
 
     See Also
     --------
-    skcalib.maps.Softmax : For logits.
+    skcalib.maps.Softmax : The corresponding node for logits.
 
     Examples
     --------
@@ -293,17 +294,18 @@ class RowMax(OneValueOf):
 
 @dataclass(frozen=True, eq=False)
 class Spread(NodeOf):
-    """New confidence for the predicted class; the other classes share the rest.
+    """Replaces the confidence of the predicted class; the other classes share the rest.
 
-    The first of the largest values is replaced by the confidence. The others share the
-    rest in proportion to their values; if they are all 0, they share it equally.
+    The first of the largest values is replaced by the confidence. The other classes
+    share the remaining probability in proportion to their values; if these are all 0,
+    it is shared equally.
 
     Parameters
     ----------
     of : Node
         The probabilities.
     confidence : Node
-        The confidence: one value.
+        The confidence, a node with one value.
     possible : bool, default=False
         Whether impossible classes are excluded: see `Possible`.
 

@@ -16,11 +16,11 @@ class OneColumn(OneValueOf):
     of : Node
         The node.
     index : int
-        Which of its values.
+        Index of the value.
 
     See Also
     --------
-    skcalib.maps.Columns : Puts columns together.
+    skcalib.maps.Columns : Combines columns.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Columns(Node):
 
     See Also
     --------
-    skcalib.maps.OneColumn : Takes one of the columns.
+    skcalib.maps.OneColumn : Selects one of the columns.
 
     Examples
     --------

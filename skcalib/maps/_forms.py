@@ -34,11 +34,12 @@ def clipped_probability(node: Node) -> Clip:
     Returns
     -------
     node : Clip
-        The same node if its values already lie there.
+        The clipped probabilities; the same node if its values are already within these
+        limits.
 
     See Also
     --------
-    skcalib.maps.Clip : Other limits.
+    skcalib.maps.Clip : Clips to other limits.
 
     Examples
     --------
@@ -57,18 +58,19 @@ def piecewise_polynomial(
     origins: ArrayLike,
     coefficients: Sequence[ArrayLike],
 ) -> Pieces:
-    """Return continuous pieces with different numbers of coefficients.
+    """Return a continuous piecewise polynomial.
 
     Parameters
     ----------
     score : Node
-        One value.
+        A node with one value.
     cuts : array-like of shape (n_pieces - 1,)
-        Where pieces meet, strictly increasing.
+        Points at which the pieces meet, strictly increasing.
     origins : array-like of shape (n_pieces,)
-        Where each polynomial has its origin.
+        Origin of each polynomial.
     coefficients : sequence of n_pieces array-likes
-        Coefficients of each piece, starting with the constant.
+        Coefficients of each piece, starting with the constant. Pieces may have
+        different numbers of coefficients.
 
     Returns
     -------
@@ -78,15 +80,15 @@ def piecewise_polynomial(
     Raises
     ------
     ValueError
-        If cuts do not increase or lengths do not match.
+        If the cuts are not strictly increasing or the lengths do not match.
 
     See Also
     --------
-    skcalib.maps.step_function : Pieces that are constant.
+    skcalib.maps.step_function : Constant pieces.
 
     Examples
     --------
-    0 below 0, and the square above:
+    A function that is 0 for negative values and the square of positive values:
 
     >>> from skcalib.maps import Rows, Scores, piecewise_polynomial
     >>> hinge = piecewise_polynomial(
@@ -112,11 +114,12 @@ def step_function(score: Node, cuts: ArrayLike, values: ArrayLike) -> Pieces:
     Parameters
     ----------
     score : Node
-        One value.
+        A node with one value.
     cuts : array-like of shape (n_steps - 1,)
-        Where steps meet, increasing. A score at a cut belongs to the step below it.
+        Points at which the steps meet, in increasing order. A score at a cut belongs to
+        the step below it.
     values : array-like of shape (n_steps,)
-        The heights.
+        Height of each step.
 
     Returns
     -------
@@ -126,12 +129,12 @@ def step_function(score: Node, cuts: ArrayLike, values: ArrayLike) -> Pieces:
     Raises
     ------
     ValueError
-        If cuts are not in order, or the number of values is not one more than the
-        number of cuts.
+        If the cuts are not in increasing order, or if the number of values is not the
+        number of cuts plus one.
 
     See Also
     --------
-    skcalib.maps.just_below : For cuts that belong to the step above.
+    skcalib.maps.just_below : Converts cuts that belong to the step above.
 
     Examples
     --------
@@ -200,10 +203,10 @@ def _pieces_with_scores(cuts):
 
 
 def just_below(cuts: ArrayLike) -> np.ndarray:
-    """Return the floats just below cuts.
+    """Return the floats just below the cuts.
 
-    This turns a cut that belongs to the step above it into one that belongs to the step
-    below it.
+    A cut that belongs to the step above it is thereby turned into one that belongs to
+    the step below it.
 
     Parameters
     ----------
@@ -213,7 +216,7 @@ def just_below(cuts: ArrayLike) -> np.ndarray:
     Returns
     -------
     cuts : ndarray of float64, shape (n,)
-        The next smaller floats.
+        The next smaller float for each cut.
 
     See Also
     --------
@@ -234,7 +237,7 @@ def two_logits(log_odds: Node) -> Affine:
     Parameters
     ----------
     log_odds : Node
-        One value z.
+        A node with one value z.
 
     Returns
     -------
@@ -248,7 +251,7 @@ def two_logits(log_odds: Node) -> Affine:
 
     See Also
     --------
-    skcalib.maps.class_probabilities : From logits to probabilities.
+    skcalib.maps.class_probabilities : Converts logits to probabilities.
 
     Examples
     --------
@@ -260,7 +263,7 @@ def two_logits(log_odds: Node) -> Affine:
 
 
 def class_probabilities(logits: Node, clip: bool = True) -> Node:
-    """Return the softmax of logits; for two classes, the probability of the second.
+    """Return the softmax of logits; for two classes, only the second probability.
 
     Parameters
     ----------
@@ -273,12 +276,12 @@ def class_probabilities(logits: Node, clip: bool = True) -> Node:
     Returns
     -------
     probabilities : Node
-        K values, or one for two classes.
+        A node with K values, or with one value for two classes.
 
     See Also
     --------
     skcalib.maps.Softmax : The node for K classes.
-    skcalib.maps.Expit : The node for two.
+    skcalib.maps.Expit : The node for two classes.
 
     Examples
     --------
@@ -296,7 +299,7 @@ def class_probabilities(logits: Node, clip: bool = True) -> Node:
 
 
 def log_probabilities(logits: Node) -> Node:
-    """Return the logarithms of the probabilities whose logits are given.
+    """Return the logarithms of the probabilities from their logits.
 
     Parameters
     ----------
@@ -306,7 +309,7 @@ def log_probabilities(logits: Node) -> Node:
     Returns
     -------
     log_probabilities : Node
-        Logarithms of the probabilities of all classes, even for two.
+        Logarithms of the probabilities of all classes, including for two classes.
 
     See Also
     --------
@@ -331,12 +334,12 @@ def normalized_rows(probabilities: Node) -> Node:
     Parameters
     ----------
     probabilities : Node
-        One value for two classes, else K.
+        A node with one value for two classes, otherwise with K values.
 
     Returns
     -------
     probabilities : Node
-        The same number of values.
+        A node with the same number of values.
 
     See Also
     --------
@@ -368,7 +371,7 @@ def predicted_class(logits: Node) -> Largest | Place:
 
     See Also
     --------
-    skcalib.maps.Choice : One of several nodes, by a key.
+    skcalib.maps.Choice : Selects one of several nodes by a key.
 
     Examples
     --------
@@ -412,9 +415,9 @@ def linear_form(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     base : Node
         The node to which the linear nodes are applied.
     matrix : ndarray of shape (width, width of the base)
-        The product of their matrices.
+        Product of the matrices of these nodes.
     constants : ndarray of shape (width,)
-        The constants they add.
+        Constants that these nodes add.
 
     See Also
     --------

@@ -10,17 +10,17 @@ from skcalib.maps._node import Node
 
 @dataclass(frozen=True, eq=False)
 class Scores(Node):
-    """The scores of a row, where a map starts.
+    """The scores of a row, at which a map starts.
 
     Parameters
     ----------
     width : int, default=1
-        K for one score per class. 1 for two classes: the positive class's probability
-        (or log-odds) alone.
+        Number of scores: K for one score per class, or 1 for two classes if only the
+        positive class's probability (or log-odds) is given.
 
     See Also
     --------
-    skcalib.maps.CalibrationMap : Has the scores at which its tree starts.
+    skcalib.maps.CalibrationMap : Contains the scores at which its tree starts.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Scores(Node):
 
 @dataclass(frozen=True, eq=False)
 class RowKey(Node):
-    """A number in [0, 1) from the row's id, or a random one if rows have no ids.
+    """A number in [0, 1) from the row's id, or a random one if the rows have no ids.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class RowKey(Node):
 
     See Also
     --------
-    skcalib.UniformMassBinning : Breaks ties with it.
+    skcalib.UniformMassBinning : Breaks ties with this number.
 
     Examples
     --------

@@ -34,20 +34,20 @@ class Rows:
     scores : array-like of shape (n, C)
         Valid scores.
     groups : sequence of length n, default=None
-        Their groups.
+        Group of each row.
     ids : sequence of length n, default=None
-        Their ids.
+        Id of each row.
 
     Attributes
     ----------
     inputs : tuple
-        Scores as float64, groups and ids as arrays of objects or None.
+        The scores as float64, and the groups and ids as arrays of objects or None.
     values : dict
-        The values of each node so far, with the node, by the node's `id`.
+        Maps the `id` of each node evaluated so far to the node and its values.
 
     See Also
     --------
-    skcalib.maps.calibration_map : The nodes of a fitted recalibrator.
+    skcalib.maps.calibration_map : Returns the nodes of a fitted recalibrator.
 
     Examples
     --------
@@ -72,7 +72,9 @@ class Rows:
 
     @cached_property
     def closed(self):
-        """Which classes are impossible (n, K): see `Possible`. None where none is."""
+        """Which classes are impossible in each row (n, K): see `Possible`. None if no
+        class is impossible in any row.
+        """
         return impossible(self.inputs[0])
 
     def __call__(self, node: "Node") -> np.ndarray:
@@ -89,12 +91,12 @@ class Rows:
         Parameters
         ----------
         chosen : ndarray
-            Their indices, or a mask.
+            Indices of the rows, or a mask.
 
         Returns
         -------
         rows : Rows
-            Without the values of any node.
+            The selected rows, without the values of any node.
         """
         scores, groups, ids = self.inputs
         return Rows(
@@ -108,9 +110,9 @@ class Node:
     """Base class of nodes; a subclass is a frozen dataclass with named fields.
 
     The fields are checked when a node is created: numbers must be finite, and
-    ``_check`` of the subclass checks that they are consistent. Two nodes are equal only
-    if they are the same object, so a node that is used in several places is evaluated
-    once.
+    the subclass's ``_check`` method verifies that they are consistent. Two nodes are
+    equal only if they are the same object, so a node that is used in several places is
+    evaluated once.
 
     Attributes
     ----------
@@ -123,8 +125,8 @@ class Node:
 
     Examples
     --------
-    A node of your own works in Python; the writers of SQL, ONNX and JavaScript know the
-    nodes of this module only.
+    A custom node works in Python only; the exports to SQL, ONNX and JavaScript support
+    only the nodes of this module.
 
     >>> from dataclasses import dataclass
     >>> from skcalib.maps import Node, Rows, Scores
@@ -173,7 +175,7 @@ def require(condition, node, what):
 
 @dataclass(frozen=True, eq=False)
 class NodeOf(Node):
-    """Base of nodes that take their values from one other node, `of`.
+    """Base class of nodes that compute their values from one other node, `of`.
 
     A subclass writes ``_evaluate(values)``: from the values of `of`, (n, width of
     `of`), to its own. Its width is that of `of` unless it says otherwise.
@@ -193,6 +195,6 @@ class NodeOf(Node):
 
 
 class OneValueOf(NodeOf):
-    """Base of nodes that give one value, from the values of one other node."""
+    """Base class of nodes that compute one value from the values of one other node."""
 
     width = 1

@@ -21,7 +21,7 @@ class Clip(NodeOf):
     of : Node
         The values.
     low, high : float
-        The limits.
+        Limits of the values.
 
     See Also
     --------
@@ -50,13 +50,13 @@ class Scaled(NodeOf):
     of : Node
         The values.
     slope : float or ndarray of shape (width,)
-        The slope, or one for each value.
+        The slope, or one slope for each value.
     intercept : float or ndarray of shape (width,), default=0.0
-        The intercept, or one for each value.
+        The intercept, or one intercept for each value.
 
     See Also
     --------
-    skcalib.maps.Affine : Mixes the values by a matrix.
+    skcalib.maps.Affine : Multiplies the values by a matrix.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Exp(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Log : Its inverse for probabilities.
+    skcalib.maps.Log : The inverse function for probabilities.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Exp(NodeOf):
 
 
 class Log(NodeOf):
-    """The logarithm of probabilities, clipped to [2^-52, 1 - 2^-52] first.
+    """The logarithm of probabilities, which are first clipped to [2^-52, 1 - 2^-52].
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Log(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Softmax : From logits back to probabilities.
+    skcalib.maps.Softmax : Converts logits to probabilities.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Log(NodeOf):
 
 
 class LogOdds(NodeOf):
-    """``log(p / (1 - p))`` of probabilities, clipped to [2^-52, 1 - 2^-52] first.
+    """``log(p / (1 - p))`` of probabilities, first clipped to [2^-52, 1 - 2^-52].
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class LogOdds(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Expit : Its inverse.
+    skcalib.maps.Expit : The inverse function.
 
     Examples
     --------
@@ -158,11 +158,11 @@ class LogSides(NodeOf):
     Parameters
     ----------
     of : Node
-        The log-odds: one value.
+        The log-odds, a node with one value.
 
     See Also
     --------
-    skcalib.BetaCalibration : Is linear in both.
+    skcalib.BetaCalibration : Its log-odds are linear in both values.
 
     Examples
     --------
@@ -195,8 +195,8 @@ class Expit(NodeOf):
 
     See Also
     --------
-    skcalib.maps.LogOdds : Its inverse.
-    skcalib.maps.Softmax : The same for K logits.
+    skcalib.maps.LogOdds : The inverse function.
+    skcalib.maps.Softmax : The corresponding function for K logits.
 
     Examples
     --------
@@ -218,8 +218,9 @@ class Expit(NodeOf):
 class Pieces(OneValueOf):
     """A piecewise polynomial of one value x.
 
-    Piece i applies for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower end
-    and the last no upper one. Its value is the sum over j of ``coefficients[i, j] * (x
+    Piece i applies for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower
+    end, and the last has no upper end. Its value is the sum over j of ``coefficients[i,
+    j] * (x
     - origins[i])**j``. Steps (bins) have one coefficient, piecewise linear functions
     two, cubic splines four.
 
@@ -228,20 +229,21 @@ class Pieces(OneValueOf):
     of : Node
         The value x.
     cuts : ndarray of shape (n_pieces - 1,)
-        Where pieces meet: finite, strictly increasing. A cut that belongs to the piece
-        above it is written as the float64 just below it (see `just_below`).
+        Points at which the pieces meet: finite and strictly increasing. A cut that
+        belongs to the piece above it is written as the float64 just below it (see
+        `just_below`).
     origins : ndarray of shape (n_pieces,)
-        Where each polynomial has its origin.
+        Origin of each polynomial.
     coefficients : ndarray of shape (n_pieces, n_coefficients)
         The coefficients, starting with the constant.
     continuous : bool, default=False
-        Whether neighbours agree at their cut, up to rounding, so that it does not
-        matter on which side of it a value falls.
+        Whether neighbouring pieces agree at their cut, up to rounding, so that it does
+        not matter on which side of the cut a value falls.
 
     See Also
     --------
-    skcalib.maps.step_function : Steps from their cuts and values.
-    skcalib.maps.piecewise_polynomial : Continuous pieces.
+    skcalib.maps.step_function : Builds steps from their cuts and values.
+    skcalib.maps.piecewise_polynomial : Builds continuous pieces.
 
     Examples
     --------

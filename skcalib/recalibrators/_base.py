@@ -55,8 +55,8 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and
     ``_predict_scores(scores)`` for validated scores (n, C). `codes` (n,) holds the
-    column index of each label. Treat it as read-only; its dtype may be int8. Most
-    methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
+    column index of each label. Treat this array as read-only. Its dtype may be int8.
+    Most methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class BaseRecalibrator(ProbabilityTransformer):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     Examples
     --------
-    The base rates, whatever the scores:
+    A method that predicts the base rates, whatever the scores are:
 
     >>> import numpy as np
     >>> from skcalib.recalibrators import BaseRecalibrator
@@ -120,8 +120,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
-            Scores: probabilities, or log-odds and logits with ``input="logit"``, in the
-            sorted order of the classes.
+            Scores: probabilities or, with ``input="logit"``, log-odds or logits.
+            Columns are in the sorted order of the classes.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
@@ -135,8 +135,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         Raises
         ------
         ValueError
-            If scores and labels are inconsistent, with the reason and the first
-            offending row.
+            If scores and labels are inconsistent. The message gives the reason and the
+            first offending row.
         """
         self._validate_params()
         vars(self).pop("_has_wide_logits_", None)  # of an earlier fit
@@ -182,13 +182,12 @@ class BaseRecalibrator(ProbabilityTransformer):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
 
         Raises
         ------
         ValueError
-            If scores are not valid or have a different number of columns from those
-            passed to `fit`.
+            If scores are invalid or their number of columns differs from that in `fit`.
         """
         check_fitted(self)
         scores, is_impossible = self._possible_scores(X)
@@ -281,34 +280,35 @@ class BaseRecalibrator(ProbabilityTransformer):
         return super().predict(X)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Return the smallest scores that reach probabilities, for increasing maps.
+        """Return the smallest scores that reach the given probabilities.
 
-        This converts a threshold on the calibrated probability into one on the raw
-        score: ``score >= inverse_transform([p])`` exactly if
-        ``predict_proba(score)[:, 1] >= p``. At a step, it is the first score of the
-        step.
+        The map must be increasing. A threshold on the calibrated probability is thereby
+        converted into one on the raw score: ``score >= inverse_transform([p])`` if and
+        only if ``predict_proba(score)[:, 1] >= p``. At a step, the result is the first
+        score of the step.
 
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1) or (n, 2)
-            Calibrated probabilities of the positive class, or of both.
+            Calibrated probabilities of the positive class, or of both classes.
 
         Returns
         -------
         scores : ndarray of float64, shape (n,)
-            The positive class's probabilities, or log-odds with ``input="logit"``. If
-            every score reaches the probability, it is 0 or minus infinity.
+            Scores of the positive class: probabilities or, with ``input="logit"``,
+            log-odds. If every score reaches a probability, the result for it is 0 or
+            minus infinity.
 
         Raises
         ------
         ValueError
-            If there are more than two classes, the map decreases somewhere or is
-            constant, or no score reaches a probability. Monotonicity is checked at
+            If there are more than two classes, if the map decreases somewhere or is
+            constant, or if no score reaches a probability. Monotonicity is checked at
             about 2,000 scores and on both sides of the knots.
 
         Examples
         --------
-        Lend where at most one of five is expected to default:
+        Grant loans for which the probability of default is below .2:
 
         >>> from skcalib import HistogramBinning
         >>> scores, defaults = [0.02, 0.1, 0.1, 0.3, 0.3, 0.3], [0, 0, 0, 0, 1, 1]
@@ -386,19 +386,20 @@ class BinaryRecalibrator(BaseRecalibrator):
     ``_fit_binary(scores, labels, sample_weight)`` receives scores (n,) on the scale
     named by `_scale`, boolean labels (n,) and positive weights or None, and sets the
     fitted attributes; ``_predict_binary(scores)`` returns the probability of the event.
-    With many classes, each is fitted against the rest, or only the predicted class is.
+    For more than two classes, either each class is fitted against the rest, or only the
+    confidence of the predicted class is calibrated.
 
-    Instead of ``_predict_binary``, a subclass may define ``_map(score)``: the
-    probability as an expression of the nodes in `skcalib.maps`. `predict_proba` then
-    evaluates it, and SQL, ONNX and JavaScript are written from it. If a method has
-    both, ``_predict_binary`` is used because it is faster, and a test checks that they
-    agree.
+    Instead of ``_predict_binary``, a subclass may define ``_map(score)``, which returns
+    the probability as an expression of the nodes in `skcalib.maps`. `predict_proba`
+    then evaluates this expression, and the SQL, ONNX and JavaScript exports are
+    generated from it. If a method defines both, ``_predict_binary`` is used because it
+    is faster, and a test checks that the two agree.
 
     Parameters
     ----------
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -410,14 +411,14 @@ class BinaryRecalibrator(BaseRecalibrator):
     Attributes
     ----------
     _scale : {"log_odds", "probability", "given"}
-        Scale on which the method works; "given" is the scale of the input: log-odds for
-        ``input="logit"``.
+        Scale on which the method works; "given" means the scale of the input, which is
+        log-odds for ``input="logit"``.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     Examples
     --------
@@ -668,12 +669,12 @@ class BinaryRecalibrator(BaseRecalibrator):
 
 
 class LogitRecalibrator(BaseRecalibrator):
-    """Base class of methods for K logits.
+    """Base class of methods that work on K logits.
 
     ``_fit_logits(logits, codes, sample_weight)`` receives logits (n, K), the column
     index of each label and positive weights or None; ``_predict_logits(logits)``
-    returns calibrated logits. Two classes given as log-odds z are the logits (0, z);
-    probabilities become their logarithms.
+    returns calibrated logits. For two classes given as log-odds z, the logits are (0,
+    z); probabilities are replaced by their logarithms.
 
     Parameters
     ----------
@@ -686,8 +687,8 @@ class LogitRecalibrator(BaseRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     Examples
     --------
@@ -719,15 +720,15 @@ class LogitRecalibrator(BaseRecalibrator):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`. Where scikit-learn dispatches to the array API
-            (``sklearn.config_context(array_api_dispatch=True)``), a tensor gives a
-            tensor of the same library, device and floating type.
+            Calibrated probabilities, with columns in the order of `classes_`. With
+            scikit-learn's array API dispatch
+            (``sklearn.config_context(array_api_dispatch=True)``), a tensor input gives
+            a tensor of the same library, device and floating-point type.
 
         Raises
         ------
         ValueError
-            If scores are not valid or have a different number of columns from those
-            passed to `fit`.
+            If scores are invalid or their number of columns differs from that in `fit`.
         """
         check_fitted(self)
         probabilities = mapped_tensor(self, X)
@@ -815,7 +816,7 @@ def _are_no_masks(logits, is_impossible, codes):
 
 
 def refuse_impossible_labels(is_impossible, codes):
-    """Raise where the class of a row is one that the logits say is impossible there."""
+    """Raise if the class of a row is impossible according to its logits."""
     if is_impossible is None:
         return
     has_impossible_label = is_impossible[np.arange(len(codes)), codes]

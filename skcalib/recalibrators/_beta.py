@@ -26,40 +26,40 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default="abm"
-        Parameters to fit: all three, ``a = b`` and the midpoint (the family of
-        `PlattScaling`), or a and b with the midpoint fixed at 1/2, that is
-        ``c = (a - b) log(2)``.
+        Parameters to fit. "abm" fits all three. "am" fits the midpoint and a common
+        slope ``a = b`` (the family of `PlattScaling`). "ab" fits a and b, with the
+        midpoint fixed at 1/2, that is, ``c = (a - b) log(2)``.
     smooth_targets : bool, default=True
         Whether to minimise the log-loss for Platt's targets ``(N+ + 1) / (N+ + 2)`` and
-        ``1 / (N- + 2)`` instead of 1 and 0. This keeps the map from becoming too steep
-        if few samples separate the classes, and is required if a class is missing. With
-        `class_pooling` above 0, N+ and N- are the counts over all K problems, and a
-        class may be missing.
+        ``1 / (N- + 2)`` instead of 1 and 0. This prevents the map from becoming too
+        steep if a small sample separates the classes, and is required if a class is
+        missing. With `class_pooling` above 0, N+ and N- are the counts over all K
+        problems, and a class may be missing.
     alpha : float, default=None
         Strength of the ridge, at least 0: ``alpha / 2 * ((a - 1)**2 + (b - 1)**2)`` is
-        added to the log-loss, summed over the samples. It stabilises the slopes if all
-        scores lie near one end, and matters less with more samples. None means 1 with
-        smoothed targets, and 0 without them (the fit of Kull et al.).
+        added to the log-loss, summed over the samples. The ridge stabilises the slopes
+        if all scores lie near one end, and has less influence with more samples. None
+        means 1 with smoothed targets, and 0 without them (as in Kull et al.).
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes: the ridge, at least 0, that pulls the map of each class
-        toward a common map, which is fitted with the ridge `alpha` to all K one-vs-rest
-        problems at once.
+        For K > 2 classes, the strength, at least 0, of the ridge that pulls the map of
+        each class toward a common map, which is fitted with the ridge `alpha` jointly
+        to all K one-vs-rest problems.
         ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b - b_all)**2 / s**2 + (m - m_all)**2)``
-        is added to the log-loss of the class, summed over the samples. m is the
-        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters
-        less with more samples. "auto" lowers it from 1 to .3, .1 and .03, as long as
-        the loss on left-out samples improves: see `QuadraticScaling`. 0 fits each class
-        separately with the ridge `alpha`, which needs several hundred samples per
-        class.
+        is added to the log-loss of the class, summed over the samples. Here m is the
+        calibrated log-odds at a score of 1/2, and s is the mean of a_all and b_all. The
+        ridge has less influence with more samples. "auto" lowers it from 1 to .3, .1
+        and .03, as long as this improves the loss on left-out samples: see
+        `QuadraticScaling`. 0 fits each class separately with the ridge `alpha`, which
+        needs several hundred samples per class.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -71,7 +71,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that was used; 0 for two classes and for top-label calibration.
+        Strength of the ridge that was used; 0 for two classes and for top-label
+        calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -80,20 +81,20 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     a_, b_, c_ : float
         Parameters of the map. For K > 2 classes, lists with one entry per class.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
-    skcalib.QuadraticScaling : A parabola on the log-odds.
+    skcalib.QuadraticScaling : A parabola in the log-odds.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
 
     References
@@ -103,7 +104,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     Examples
     --------
-    A map that is a root near 0 and doubles the log-odds near 1:
+    A map that halves the log-odds near 0 and doubles them near 1:
 
     >>> import numpy as np
     >>> from scipy.special import expit

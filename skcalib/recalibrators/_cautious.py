@@ -33,23 +33,24 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     Otherwise the scores are returned unchanged.
 
-    It is the default of `RecalibratedClassifierCV`.
+    This is the default recalibrator of `RecalibratedClassifierCV`.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
-        `StackedRecalibrator`. Its `input` and `classes` are set to those below.
+        `StackedRecalibrator`. Its parameters `input` and `classes` are set to the
+        values given here.
     n_standard_errors : float, default=0.5
         Number of standard errors by which the mean gain must exceed 0. With 0, any gain
-        is enough. With a larger number, a well-calibrated model is changed less often,
-        but a badly calibrated one is left unchanged more often if there are few
-        samples. With a negative number, the scores are recalibrated unless they are
-        better by that many standard errors.
+        is sufficient. With a larger number, a well-calibrated model is changed less
+        often, but a badly calibrated one is left unchanged more often if there are few
+        samples. With a negative number, the scores are recalibrated unless the original
+        scores are better by more than that many standard errors.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds in which every sample is predicted once. An int makes random folds that
-        depend only on the samples and are not stratified: see `recalibration_gain`. A
-        stack measures its gain itself, with its own folds.
+        Folds in which every sample is predicted once. An int gives random folds that
+        depend only on the samples and are not stratified (see `recalibration_gain`). A
+        `StackedRecalibrator` measures its gain itself, with its own folds.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -64,35 +65,35 @@ class CautiousRecalibrator(BaseRecalibrator):
         The recalibrator fitted to all samples, whether or not it is used.
     gain_ : IntervalEstimate
         Named tuple (estimate, low, high): the reduction in out-of-fold log-loss, in
-        nats per sample, with an approximate 90 % interval. It estimates the mean over
-        calibration sets, not the gain of this particular fit.
+        nats per sample, with an approximate 90 % interval. It estimates the mean gain
+        over calibration sets, not the gain of this particular fit.
     chosen_ : recalibrator
-        The recalibrator that predicts: `recalibrator_`, or ``Uncalibrated()``, which
-        returns the scores unchanged.
+        The recalibrator used for prediction: `recalibrator_`, or ``Uncalibrated()``,
+        which returns the scores unchanged.
 
     Notes
     -----
-    The calibration set may contain no event with a score of 0, but new data may: the
+    Even if the calibration set contains no event with a score of 0, new data may; the
     log-loss of the original scores is then infinite. The mean gain used for the
-    decision therefore includes one more row than `gain_`, in which the class with the
-    smallest score of all is the true one (the rule of succession). This row is omitted
-    if the scores predict the right class in every sample.
+    decision therefore includes one more row than `gain_`, in which the true class is
+    the one with the smallest of all scores (the rule of succession). This row is
+    omitted if the scores predict the right class in every sample.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.RecalibratedClassifierCV : Also fits the model.
-    skcalib.evaluation.recalibration_gain : The gain alone.
+    skcalib.RecalibratedClassifierCV : Fits the classifier as well.
+    skcalib.evaluation.recalibration_gain : Estimates the gain alone.
 
     Examples
     --------
-    Here calibrated scores stay as they are, and those that are twice too far from 1/2
-    in log-odds do not:
+    Calibrated scores are left unchanged here; scores whose log-odds are twice as large
+    as they should be are recalibrated:
 
     >>> import numpy as np
     >>> from skcalib import CautiousRecalibrator

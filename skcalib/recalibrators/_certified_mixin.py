@@ -41,35 +41,36 @@ class CertifiedMixin:
         *,
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
     ) -> "CalibrationCertificate":
-        """Return what can be guaranteed about the fitted probabilities, for any
+        """Return what is guaranteed about the fitted probabilities, for any
         distribution of the samples.
 
         Parameters
         ----------
         confidence_level : float, default=None
-            Probability of the promise; None means the constructor's `confidence_level`
-            where there is one, else 0.9.
+            Probability with which the guarantee holds, in (0, 1); None means the
+            constructor's `confidence_level` if it has one, otherwise 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
-            A promise for all predicted probabilities at once, or for that of one random
-            future sample.
+            A guarantee that holds simultaneously for all predicted probabilities, or
+            one for the predicted probability of a single random future sample.
         n_candidates : int or fitted search, default=1
             Number of candidates, fixed beforehand, among which this one was chosen on
-            the same samples; of a fitted search of scikit-learn that of its candidates.
+            the same samples. For a fitted scikit-learn search, the number of its
+            candidates is used.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
-            What is known before any label is seen, or the sharper bound from the labels
-            at hand.
+            The bound known before any label is seen, or the tighter bound from the
+            observed labels.
 
         Returns
         -------
         certificate : CalibrationCertificate
             Tolerance, level, intervals by bin and assumptions; it prints as sentences.
             Its first assumption cannot be checked here: the scores must come from *one*
-            model that was fitted on other samples.
+            model that was fitted to other samples.
 
         Raises
         ------
         ValueError
-            Where the theory promises nothing, with the reason.
+            If the theory gives no guarantee. The message states the reason.
 
         References
         ----------
@@ -119,13 +120,14 @@ class CertifiedMixin:
         return certificate
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; a certificate says which, because a search may have chosen
-        them.
+        """Set parameters.
+
+        A certificate lists those that were set, because a search may have chosen them.
 
         Parameters
         ----------
         **params : dict
-            Parameters by name, nested ones of a default object included.
+            Parameters by name, including nested ones of a default object.
 
         Returns
         -------

@@ -25,18 +25,18 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     ``softmax(inverse_temperature[predicted class] * logits)``.
 
-    Use it for models that are overconfident for some classes and underconfident for
-    others, because the classes differ in label noise or in size. Predicted classes
-    never change.
+    Use this method for models that are overconfident for some classes and
+    underconfident for others because the classes differ in label noise or in size.
+    Predicted classes never change.
 
     Parameters
     ----------
     max_deviation : float or "auto", default="auto"
-        How far the inverse temperature of a class may deviate from the shared one
-        (Gamma in [1]_). 0 is `TemperatureScaling`; infinity fits each class separately,
-        which needs a few hundred samples per class: with 20 samples in each of 150
-        classes, it doubles the log-loss. "auto" allows the variation in the data that
-        exceeds chance: see Notes.
+        Maximum deviation of a class's inverse temperature from the shared one (Gamma in
+        [1]_). 0 is `TemperatureScaling`; infinity fits each class separately, which
+        needs a few hundred samples per class: with 20 samples in each of 150 classes,
+        it doubles the log-loss. "auto" allows for the variation between classes that
+        exceeds chance (see Notes).
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. Without limits, a class with only correct
         predictions would have an infinite inverse temperature, and a class with only
@@ -46,7 +46,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -63,46 +63,47 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     max_deviation_ : float
         The largest deviation allowed.
     inverse_temperature_ : ndarray of shape (n_classes,)
         Inverse temperature of each predicted class. A class that is never predicted in
         the calibration set uses the shared one.
     shared_inverse_temperature_ : float
-        The centre of the deviations. If several centres are optimal, the one nearest to
-        the pooled optimum.
+        The centre of the deviations. If several centres are optimal, this is the one
+        nearest to the pooled optimum.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    GroupwiseRecalibrator : Any method by predicted class, or by any other group.
+    GroupwiseRecalibrator : Applies any method by predicted class, or by any other
+        group.
 
     Notes
     -----
     The optimum is exact. The log-loss is a sum over the predicted classes, and each
     term is convex in its inverse temperature. For a given centre, the best inverse
-    temperature of a class is its own optimum, clipped to the allowed deviation. What
-    remains is a convex problem in the centre alone.
+    temperature of a class is its own optimum, clipped to the allowed deviation. The
+    remaining problem is convex in the centre alone.
 
-    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance is
-    that of the classes' own inverse temperatures around the shared one, by the method
-    of moments [2]_. It is estimated from the variance of the score statistics (the
-    slopes of the log-losses at the shared value) minus that expected for equal classes,
-    and is at least 0. The standard error is that of the inverse temperature of a
-    typical class, and is estimated from the variance of the samples' slopes. If it is
-    as large as the spread of the classes, they may deviate by half of that spread. With
-    n rows, the limit grows like sqrt(n), so with many samples it does not constrain any
-    class. For classes that do not differ, the result is temperature scaling. For
-    deviations and errors from normal distributions, the limit with the smallest squared
-    error is between ``0.8 * variance / standard_error`` (few rows) and ``variance /
-    standard_error`` (many). Half of this is used, because overconfidence increases the
-    log-loss more than underconfidence.
+    ``max_deviation="auto"`` means ``variance / (2 * standard_error)``. The variance is
+    that of the separate inverse temperatures of the classes around the shared one, by
+    the method of moments [2]_. It is estimated as the variance of the score statistics
+    (the slopes of the log-losses at the shared value) minus the variance expected if
+    the classes did not differ, and is at least 0. The standard error is that of the
+    inverse temperature of a typical class, and is estimated from the variance of the
+    samples' slopes. If the standard error is as large as the spread of the classes,
+    they may deviate by half of that spread. With n rows, the limit grows like sqrt(n),
+    so with many samples it does not constrain any class. For classes that do not
+    differ, the result is temperature scaling. For normally distributed deviations and
+    errors, the limit with the smallest squared error is between ``0.8 * variance /
+    standard_error`` (few rows) and ``variance / standard_error`` (many). Half of this
+    is used, because overconfidence increases the log-loss more than underconfidence.
 
     References
     ----------
@@ -112,9 +113,9 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     Examples
     --------
-    Log-odds of 2 log(3) are right in 3 of 4 rows that are predicted as class 1, and in
-    9 of 10 rows that are predicted as class 0. The first must be halved, the second are
-    calibrated.
+    All log-odds are 2 log(3) in absolute value. Of the rows predicted as class 1, 3 of
+    4 are correct, so their log-odds must be halved. Of the rows predicted as class 0, 9
+    of 10 are correct, so their log-odds are calibrated.
 
     >>> import numpy as np
     >>> from skcalib import ClasswiseTemperatureScaling

@@ -29,12 +29,12 @@ from skcalib.recalibrators._base import BaseRecalibrator
 
 
 class ClippedRecalibrator(BaseRecalibrator):
-    """Base of the methods that work on log-odds. It stands before the other base:
+    """Base of the methods that work on log-odds. It precedes the other base:
     ``(ClippedRecalibrator, ...)``.
 
     If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive
-    Bayes), the log-odds are 36 in the wrong direction. No slope serves that row and all
-    the others: the floor makes the log-odds smaller.
+    Bayes), the log-odds are 36 in the wrong direction. No slope fits both this row and
+    all the others; the floor reduces such log-odds.
     """
 
     _parameter_constraints = {

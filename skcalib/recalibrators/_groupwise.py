@@ -56,20 +56,21 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         The method, cloned for each group; None means `TemperatureScaling`. Its `input`
         and `classes` apply to the whole estimator.
     groups : "predicted_class", str, int, callable or None, default="predicted_class"
-        Source of the groups: the class of the largest score, the column of `X` with
+        Source of the groups: the class with the largest score, the column of `X` with
         this name or position (which is then not a score), or a function of `X` that
         returns one value per sample. Alternatively, pass an array as `groups` to `fit`
         and `predict_proba`; with None, this is required.
     min_group_size : float, default=50
         Groups with fewer samples (total weight) use the pooled fit, or are merged.
     shrinkage : float, default=0.0
-        Probabilities are a weighted mean: the group's fit has the weight n / (n +
-        shrinkage), where n is the weight of its rows, and the pooled fit has the rest.
+        Probabilities are a weighted mean of the two fits: the group's fit has the
+        weight n / (n + shrinkage), where n is the total weight of its rows, and the
+        pooled fit has the remaining weight.
     merge_small_groups : bool, default=False
-        Whether to merge small groups until they have `min_group_size` samples together.
-        Groups with similar mean residuals of the pooled fit are merged; the residuals
-        are shrunk toward 0 by `min_group_size` samples. Groups with few samples may
-        look similar by chance, so use a positive `shrinkage` as well.
+        Whether to merge small groups until they contain `min_group_size` samples in
+        total. Groups with similar mean residuals of the pooled fit are merged; the
+        residuals are shrunk toward 0 by `min_group_size` samples. Groups with few
+        samples may look similar by chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
@@ -79,12 +80,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     groups_ : ndarray of shape (n_groups,)
-        The groups seen, sorted; all classes if the predicted class is the group.
+        Sorted groups seen in `fit`; all classes if groups are predicted classes.
     group_sizes_ : ndarray of shape (n_groups,)
         Total weight of the samples in each group.
     recalibrators_ : dict
         Maps each group to the fitted recalibrator that it uses: its own, that of the
-        merged groups or the pooled one.
+        merged groups, or the pooled one.
     pooled_recalibrator_ : recalibrator
         Fitted to all samples.
     n_features_in_ : int
@@ -95,15 +96,16 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range. Also raised if no
-        source of groups is given, or two are, or a column does not exist.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range. Also
+        raised if no source of groups or more than one is given, or if a column does not
+        exist.
 
     See Also
     --------
     ClasswiseTemperatureScaling : Temperatures by predicted class that stay near a
         shared one.
-    skcalib.metrics.groupwise_calibration_error : Which groups need it.
+    skcalib.metrics.groupwise_calibration_error : Shows which groups are miscalibrated.
 
     Notes
     -----
@@ -113,7 +115,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     without a class that its method needs also uses the pooled fit, without a warning.
 
     ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label
-    histogram binning of [2]_, calibrated given the predicted class.
+    histogram binning of [2]_, which is calibrated conditionally on the predicted class.
 
     References
     ----------
@@ -124,7 +126,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     Examples
     --------
-    A score of 1/2 is right in 1 of 4 rows on Mondays and in 3 of 4 on Tuesdays:
+    A score of 1/2 is followed by an event in 1 of 4 rows on Mondays and in 3 of 4 on
+    Tuesdays:
 
     >>> import numpy as np
     >>> from skcalib import GroupwiseRecalibrator, HistogramBinning
@@ -136,7 +139,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     ... )[:, 1].tolist()
     [0.25, 0.75]
 
-    By a column of the data, in a pipeline:
+    The same method in a pipeline, with groups from a column of the data:
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
@@ -203,7 +206,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
-            Scores, in the sorted order of the classes, and the column of the groups if
+            Scores, in the sorted order of the classes, and the column of groups if
             there is one.
         y : array-like of shape (n,)
             Labels.
@@ -211,7 +214,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Frequency weights: a weight of 2 counts a sample twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, instead of the predicted class; `predict_proba`
-            then also needs them.
+            then also requires groups.
 
         Returns
         -------
@@ -277,7 +280,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
-            Scores, and the column of the groups if there is one.
+            Scores, and the column of groups if there is one.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
@@ -288,7 +291,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
         """
         return self.fit(X, y, sample_weight, groups).transform(X, groups)
 
@@ -303,7 +306,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
-            Scores, and the column of the groups if there is one.
+            Scores, and the column of groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each sample, if groups were passed to `fit`.
         ids : array-like of shape (n,), default=None
@@ -313,15 +316,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
 
         Raises
         ------
         ValueError
-            If groups are missing, or if scores are not valid or have a different number
-            of columns from those passed to `fit`.
+            If groups are missing, or if scores are invalid or their number of columns
+            differs from that in `fit`.
         TypeError
-            If ids are passed to a recalibrator that takes none.
+            If ids are passed to a recalibrator that does not accept them.
         """
         check_fitted(self)
         if ids is not None and not isinstance(
@@ -367,7 +370,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
-            Scores, and the column of the groups if there is one.
+            Scores, and the column of groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each sample, if groups were passed to `fit`.
         ids : array-like of shape (n,), default=None
@@ -377,7 +380,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
         """
         return self.predict_proba(X, groups, ids)
 
@@ -387,12 +390,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups: ArrayLike | None = None,
         ids: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Return the most probable class or, for top-label, that of the largest score.
+        """Return the most probable class or, for top-label, the top-scoring class.
 
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
-            Scores, and the column of the groups if there is one.
+            Scores, and the column of groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each sample, if groups were passed to `fit`.
         ids : array-like of shape (n,), default=None
@@ -427,8 +430,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Probability with which the guarantee holds, in (0, 1); None means the level
             of the recalibrator if it has one, otherwise 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
-            A guarantee for all predicted probabilities of all groups at once (by the
-            union bound), or for that of one random future sample.
+            A guarantee that holds simultaneously for all predicted probabilities of all
+            groups (by the union bound), or one for the predicted probability of a
+            single random future sample.
         n_candidates : int or fitted search, default=1
             Number of candidates, fixed beforehand, among which this one was chosen on
             the same samples.

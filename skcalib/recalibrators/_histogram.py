@@ -193,20 +193,20 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     Parameters
     ----------
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, None means
+        Binning strategy; an int means that many equal-mass bins, and None means
         ``EqualMass(10)``.
     sample_split : float, default=None
         Share of the samples used to place the bins; the others are used to estimate the
         frequencies. None uses all samples for both. 0.5 with equal-mass bins is
         uniform-mass binning with sample splitting (UMS).
     smoothing : float, default=0.0
-        Pseudo-counts, at the base rate, added to each bin so that log-loss stays
-        finite; 1 is a mild choice.
+        Number of pseudo-observations, at the base rate, added to each bin so that the
+        log-loss remains finite; 1 gives mild smoothing.
     random_state : int, RandomState or None, default=None
         Seed for shuffling the samples before a split; None keeps their order.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -228,22 +228,22 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts; an empty bin predicts its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
-        Number of samples behind each value.
+        Number of samples from which each value was estimated.
     bin_positives_ : ndarray of shape (n_bins,)
-        Number of events among them (with weights, their total weight).
+        Number of events among these samples (with weights, their total weight).
     n_bins_ : int
         Number of bins, which may be smaller than requested: see `EqualMass`.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
     skcalib.UniformMassBinning : Bins with a certificate.
-    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.ScalingBinning : A smooth map whose outputs are then binned.
     skcalib.binning.EqualMass : Bins with equal numbers of samples.
 
     References
@@ -254,7 +254,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     Examples
     --------
-    Events of score s happen with probability s^2. Five bins of 200 rows each:
+    Samples with score s are events with probability s^2. The five bins contain 200 rows
+    each:
 
     >>> import numpy as np
     >>> from skcalib import HistogramBinning

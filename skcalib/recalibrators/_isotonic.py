@@ -23,10 +23,10 @@ class IsotonicCalibration(BinaryRecalibrator):
     centered : bool, default=False
         Whether to shrink each flat segment to a point at its mean score (centered
         isotonic regression [2]_). The map is then strictly increasing between the outer
-        knots, and creates no ties there.
+        knots, where it creates no ties.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -42,18 +42,18 @@ class IsotonicCalibration(BinaryRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
-        The map: linear between the knots, constant beyond them. For K > 2 classes,
-        lists with one entry per class.
+        Knots of the map, which is linear between the knots and constant beyond them.
+        For K > 2 classes, these are lists with one entry per class.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.VennAbers : An interval for each probability.
+    skcalib.VennAbers : Also gives an interval for each probability.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
     skcalib.binning.PoolAdjacentViolators : The bins of the isotonic fit.
 
@@ -66,7 +66,7 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     Examples
     --------
-    Events of score s happen with probability s^2.
+    Samples with score s are events with probability s^2.
 
     >>> import numpy as np
     >>> from skcalib import IsotonicCalibration
@@ -77,7 +77,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     >>> isotonic.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
     [0.0, 0.21, 0.83]
 
-    The violators .4 and .6 are pooled.
+    The scores .4 and .6 violate the order and are pooled.
 
     >>> from skcalib import IsotonicCalibration
     >>> isotonic = IsotonicCalibration().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])

@@ -29,8 +29,8 @@ _LARGEST_FEATURE = 1e150  # whose square is a number
 class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
-    A subclass defines ``_affine_map``, `DiagonalMap` or `MatrixMap`, which says what
-    its parameters stand for, and ``_penalty(n_classes, alpha)``, the ridge on each
+    A subclass defines ``_affine_map``, `DiagonalMap` or `MatrixMap`, which defines the
+    meaning of its parameters, and ``_penalty(n_classes, alpha)``, the ridge on each
     parameter (n_parameters,). The features are the logits minus ``_reference(logits)``.
     """
 
@@ -203,31 +203,31 @@ class VectorScaling(AffineScaling):
     ``softmax(coef * logits + intercept)``.
 
     The fit minimises log-loss. It starts from temperature scaling, with a ridge toward
-    it, so it does not overfit many classes with few samples.
+    it, so it does not overfit if there are many classes and few samples.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0. "auto" lowers it from 1 to .3, .1 and .02, as
-        long as the loss on left-out samples improves. The ridge adds to the log-loss,
-        summed over the samples, ``alpha * n_classes * ((coef / inverse_temperature -
-        1)**2 + intercept**2)``, summed over the classes: with more classes, there are
-        fewer samples for each. With more samples, the ridge matters less. 0 is the
-        unpenalised fit.
+        long as this improves the loss on left-out samples. The ridge adds to the
+        log-loss, summed over the samples, ``alpha * n_classes * ((coef /
+        inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: with
+        more classes, there are fewer samples for each. With more samples, the ridge has
+        less influence. 0 gives the unpenalised fit.
     center : bool, default=True
         Whether the mean of each sample's logits is subtracted first. A constant added
-        to a row then changes nothing. False uses the logits unchanged, which is eq. 4.5
+        to a row then has no effect. False uses the logits unchanged, which is eq. 4.5
         of [3]_ with ``alpha=0``. The ridge pulls toward the same temperature scaling
         either way. With ``input="probability"``, the logits are the logarithms of the
-        probabilities, for one column (0, log-odds).
+        probabilities or, for one column, (0, log-odds).
     alpha_intercept : float, default=None
-        Ridge of the intercepts; None means `alpha`.
+        Strength of the ridge on the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -246,7 +246,7 @@ class VectorScaling(AffineScaling):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     coef_ : ndarray of shape (n_classes,)
         Slopes.
     intercept_ : ndarray of shape (n_classes,)
@@ -257,26 +257,26 @@ class VectorScaling(AffineScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
     MatrixScaling : The logit of each class may affect all others. TemperatureScaling :
-        One slope and no intercepts: decisions never change.
+        One slope and no intercepts, so decisions never change.
 
     References
     ----------
     .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural
         networks.
-    .. [2] Kull et al. (2019), Beyond temperature scaling, for the ridge apart on the
-        intercepts.
+    .. [2] Kull et al. (2019), Beyond temperature scaling, for the separate ridge on the
+    intercepts.
     .. [3] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
         in model confidence.
 
     Examples
     --------
-    Half the samples are of the third class, but each class is predicted with
+    Half of the samples belong to the third class, but each class is predicted with
     probability 1/3:
 
     >>> import numpy as np
@@ -359,27 +359,27 @@ class MatrixScaling(AffineScaling):
     ----------
     alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0, for the parts without their own setting.
-        "auto" lowers it from 1 to .3, .1 and .02, as long as the loss on
-        left-out samples improves: see Notes. Let V be the matrix ``coef /
-        inverse_temperature``. The ridge added to the log-loss, which is summed over the
-        samples, is the sum of::
+        "auto" lowers it from 1 to .3, .1 and .02, as long as this improves the loss on
+        left-out samples: see Notes. Let V be the matrix ``coef / inverse_temperature``.
+        The ridge added to the log-loss, which is summed over the samples, is the sum
+        of::
 
             alpha_diagonal     * K           * sum_k      (V_kk - 1)^2
             alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
             alpha_intercept    * K           * sum_k      intercept_k^2
 
         for K classes. With these factors, the K (K - 1) off-diagonal elements together
-        have the same weight as K elements. They also account for the smaller number of
-        samples per class if there are more classes. With more samples, the ridge
-        matters less. 0 is the unpenalised fit.
+        have the same weight as K elements. The factors also account for the smaller
+        number of samples per class if there are more classes. With more samples, the
+        ridge has less influence. 0 gives the unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
-        Ridges of the parts; None means `alpha`.
+        Strengths of the ridge on the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -398,7 +398,7 @@ class MatrixScaling(AffineScaling):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix: row k gives the logit of class k.
     intercept_ : ndarray of shape (n_classes,)
@@ -409,31 +409,31 @@ class MatrixScaling(AffineScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    VectorScaling : The diagonal alone. DirichletCalibration : The same on
+    VectorScaling : The diagonal alone. DirichletCalibration : Matrix scaling on
         log-probabilities.
 
     Notes
     -----
     ``alpha="auto"`` uses a weaker ridge only if the log-loss summed over left-out rows
     falls by more than 5 nats, and stops when it rises. With up to 16 classes, each
-    sample is left out by one Newton step from the fit to all samples; with more classes
-    one fold of five is left out. This takes as long as two to eight fits. With fewer
-    than 30 rows per class, alpha is 1.
+    sample is left out by one Newton step from the fit to all samples; with more
+    classes, one of five folds is left out. This takes as long as two to eight fits.
+    With fewer than 30 rows per class, alpha is 1.
 
     References
     ----------
     Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
-    Kull et al. (2019), Beyond temperature scaling, for ridges apart on the diagonal,
-    off it and on the intercepts.
+    Kull et al. (2019), Beyond temperature scaling, for separate ridges on the diagonal,
+    the off-diagonal elements and the intercepts.
 
     Examples
     --------
-    A model that takes one class for another half of the time:
+    A model that mistakes one class for another in half of the cases:
 
     >>> import numpy as np
     >>> from skcalib import MatrixScaling
@@ -488,27 +488,27 @@ class MatrixScaling(AffineScaling):
 class DirichletCalibration(MatrixScaling):
     """Dirichlet calibration: matrix scaling on log-probabilities.
 
-    The same parameters, solver and attributes as `MatrixScaling`, applied to the
-    logarithms of the probabilities instead of centred logits. The map therefore also
-    depends on how confident the model is. For two classes, the family is that of
-    `BetaCalibration`.
+    The parameters, solver and attributes are those of `MatrixScaling`, but the map is
+    applied to the logarithms of the probabilities instead of centred logits. It
+    therefore also depends on how confident the model is. For two classes, the family is
+    that of `BetaCalibration`.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0, for the parts without their own setting: see
-        `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as the loss on
-        left-out samples improves.
+        `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as this improves
+        the loss on left-out samples.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
-        Ridges of the parts; None means `alpha`.
+        Strengths of the ridge on the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
-        What the scores are. Logits are normalised to log-probabilities.
+        Scale of the scores. Logits are normalised to log-probabilities.
     classes : array-like, default=None
         Labels of the columns, needed if a class is missing from the calibration set.
 
@@ -524,7 +524,7 @@ class DirichletCalibration(MatrixScaling):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix: row k gives the logit of class k from the log-probabilities.
     intercept_ : ndarray of shape (n_classes,)
@@ -535,14 +535,14 @@ class DirichletCalibration(MatrixScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
     skcalib.MatrixScaling : A linear map of the logits.
     skcalib.VectorScaling : A slope and an intercept for each class.
-    skcalib.TemperatureScaling : One number for all logits.
+    skcalib.TemperatureScaling : One temperature for all logits.
 
     References
     ----------

@@ -41,18 +41,18 @@ _TREES_PER_ROUND = 10
 _MAX_LEAVES = 16
 _MIN_ROWS_PER_LEAF = 20
 _CLIP = 1e-6  # of the probabilities that a Newton step divides by
-_PATIENCE = 2  # rounds without a rise of the mean gain that end the search
+_PATIENCE = 2  # the search ends after one more round than this without a rise
 _ROWS_FOR_THREADS = 50_000
 _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibration that is also valid within segments described by features.
+    """Recalibration that also holds within segments described by features.
 
     A global map is fitted to the scores alone. It is then corrected in rounds of Newton
     steps, by histogram gradient boosting on the features and the score.
-    Cross-validation chooses the number of rounds: 0 (the global map itself) unless a
-    larger number is significantly better.
+    Cross-validation selects the number of rounds, which is 0 (the global map itself)
+    unless a larger number is significantly better.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         to the whole estimator.
     features : str, int, list of these, or callable
         Columns of `X` by name or position, which are then not scores, or a function of
-        `X` that returns a table. Columns may have any type; for categories, the 254
-        most frequent are used, and the others count as missing.
+        `X` that returns a table. Columns may have any type; of the categories in a
+        column, the 254 most frequent are used, and the others are treated as missing.
     max_rounds : int, default=20
         Maximum number of rounds; 0 gives the global map.
     learning_rate : float, default=0.1
@@ -70,11 +70,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     regularization : float, default=20.0
         Ridge of each leaf's Newton step, in units of ``sum(w * p * (1 - p))``.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that choose the number of rounds, which must predict every sample once.
-        None means 5.
+        Folds for selecting the number of rounds; every sample must be in exactly one
+        test set. None means 5.
     random_state : int, RandomState instance or None, default=None
-        Seed for histogram gradient boosting, which draws a subset of the rows if there
-        are more than 200,000.
+        Seed for histogram gradient boosting, which subsamples the rows if there are
+        more than 200,000.
     verbose : bool or int, default=False
         Whether to write the number of completed rounds to standard error.
 
@@ -88,7 +88,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     recalibrator_ : recalibrator
         The global map, fitted to all samples.
     n_rounds_ : int
-        Number of rounds used; 0 means exactly the global map.
+        Number of rounds used; with 0, the global map is used unchanged.
     gains_ : ndarray of shape (n_tried,)
         Cross-validated log-loss of the global map minus that after each round tried, in
         nats per sample.
@@ -102,32 +102,34 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range. Also raised if the
-        features do not match the scores, or a column does not exist.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range. Also
+        raised if the features do not match the scores, or if a column does not exist.
 
     See Also
     --------
-    GroupwiseRecalibrator : A separate map for each group that you name.
-    skcalib.metrics.segment_calibration_test : Whether any segment needs it.
+    GroupwiseRecalibrator : A separate map for each given group.
+    skcalib.metrics.segment_calibration_test : Tests whether any segment is
+        miscalibrated.
 
     Notes
     -----
     Inside a pipeline, pass columns of the data around the classifier, as below;
     `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class has
-    separate steps on the logits of the softmax. Weights count in the log-loss and in
-    the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not
-    exactly two rows. Up to 50,000 rows are fitted by one thread, more samples by the
-    threads of scikit-learn's histogram gradient boosting (``OMP_NUM_THREADS``).
+    separate steps on the logits of the softmax. Weights are used in the log-loss and in
+    the steps, but a leaf needs 20 rows whatever their weights are, so a weight of 2 is
+    not exactly equivalent to two rows. Up to 50,000 rows are fitted in one thread, and
+    larger data sets in the threads of scikit-learn's histogram gradient boosting
+    (``OMP_NUM_THREADS``).
 
-    The number of rounds is the one whose mean gain minus two standard errors is
-    largest, if that is above 0. Rounds are tried until the mean gain has not risen for
-    two of them.
+    The number of rounds is the one for which the mean gain minus two standard errors is
+    largest, if this difference is above 0. Rounds are added until three in succession
+    have not increased the mean gain.
 
-    In 76 fits on 11 tables, two standard errors were the best rule: with one, the
-    log-loss on new samples rises by up to 1 %; with three, a quarter of the useful
+    In 76 fits on 11 data sets, two standard errors were the best rule: with one, the
+    log-loss on new samples increases by up to 1 %; with three, a quarter of the useful
     corrections is lost. Requiring that the error of the worst held-out segment also
-    falls changed nothing.
+    falls made no difference.
 
     References
     ----------
@@ -137,7 +139,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     Examples
     --------
-    Scores that are too low in one region and too high in the other, in a pipeline:
+    A pipeline for scores that are too low in one region and too high in the other:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
@@ -214,7 +216,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, n_columns)
-            Scores, in the sorted order of the classes, and the columns of the features.
+            Scores, in the sorted order of the classes, and the feature columns.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
@@ -260,18 +262,18 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
         Parameters
         ----------
-        X : array-like or DataFrame of the columns given to `fit`
+        X : array-like or DataFrame with the same columns as in `fit`
             Scores and features.
 
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
 
         Raises
         ------
         ValueError
-            If scores are not valid, or columns differ from those passed to `fit`.
+            If scores are invalid, or if columns differ from those passed to `fit`.
         """
         check_fitted(self)
         scores, table = self._scores_and_table(X, reset=False)

@@ -49,23 +49,24 @@ class OnlineRecalibrator(ProbabilityTransformer):
     """Recalibrator that keeps learning from each batch of labels.
 
     It mixes up to four forecasts: the original scores, a fixed recalibrator (if given),
-    Platt scaling updated with every sample, and the same method with forgetting. Each
-    is weighted by its past performance, so that the log-loss is never far above that of
-    the best of them, even if a different one becomes the best.
+    Platt scaling updated with every sample, and the same method with forgetting. The
+    forecasts are weighted by their past performance, so that the log-loss stays close
+    to that of the best of them, even if a different one becomes the best.
 
     Parameters
     ----------
     recalibrator : FrozenEstimator, default=None
-        A fitted recalibrator in a `FrozenEstimator`, which keeps it fitted when the
-        object is cloned; it takes the same scores.
+        A recalibrator fitted to the same kind of scores, in a `FrozenEstimator`, which
+        keeps it fitted when the object is cloned.
     half_life : float, default=5000
-        Number of samples after which a sample counts half as much in the member with
-        forgetting.
+        Number of samples after which the weight of a sample is halved in the member
+        with forgetting.
     switching_rate : "auto" or float, default="auto"
         Share of the weights, in [0, 1), that is redistributed evenly after each sample,
-        so that a member that was bad can recover. "auto" is 1 / (t + 1) after t
-        samples, which costs little in the long run. A constant a costs up to about a
-        nats per sample forever, but follows frequent changes faster.
+        so that a member that performed badly can recover. "auto" means 1 / (t + 1)
+        after t samples, which costs little in the long run. A constant rate ``a`` costs
+        up to about ``a`` nats per sample indefinitely, but adapts faster to frequent
+        changes.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -79,7 +80,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
     weights_ : ndarray of shape (n_members,)
         Their weights, which sum to 1.
     n_rows_ : int
-        Number of samples learned from.
+        Number of samples from which it has learned.
     n_features_in_ : int
         Number of score columns.
     feature_names_in_ : ndarray of str
@@ -88,31 +89,32 @@ class OnlineRecalibrator(ProbabilityTransformer):
     Raises
     ------
     ValueError
-        In `fit` and `partial_fit`, if scores and labels are inconsistent, or for a
-        `recalibrator` that is not frozen.
+        In `fit` and `partial_fit`, if scores and labels are inconsistent, or if
+        `recalibrator` is not frozen.
 
     See Also
     --------
-    skcalib.monitoring.CalibrationMonitor : Raises an alarm, but corrects nothing.
+    skcalib.monitoring.CalibrationMonitor : Raises an alarm, but does not correct the
+        scores.
     skcalib.PlattScaling : The same map, fitted once.
 
     Notes
     -----
     For more than two classes, the probability of the predicted class is recalibrated;
-    the other classes share the rest in proportion to their scores.
+    the other classes share the remaining probability in proportion to their scores.
 
-    A batch is predicted with the state before it. The weights are updated with the
-    losses of the forecasts that were issued; the members learn sample by sample. The
-    state therefore depends on how the samples are divided into batches. If labels
-    arrive with a delay, the bounds below grow with it.
+    A batch is predicted with the state before the batch is learned. The weights are
+    updated with the losses of the forecasts that were issued; the members learn sample
+    by sample. The state therefore depends on how the samples are divided into batches.
+    If labels arrive with a delay, the bounds below increase with this delay.
 
     The learning member is online Platt scaling [1]_. Its regret relative to the best
-    fixed sigmoid is of order log(T) after T samples, with a constant that grows with
-    the size of the coefficients. The weights follow the fixed-share rule [2]_: with
-    ``switching_rate="auto"``, the log-loss of the mixture exceeds that of the best
-    member by at most the order of log(T) in all, and that of the best sequence of
-    members with k changes by the order of k log(T). These are orders of growth, not
-    limits for a given T. The method does not guarantee calibration.
+    fixed sigmoid is of order log(T) after T samples, with a constant that increases
+    with the magnitude of the coefficients. The weights follow the fixed-share rule
+    [2]_: with ``switching_rate="auto"``, the log-loss of the mixture exceeds that of
+    the best member by a total of at most order log(T), and that of the best sequence of
+    members with k changes by at most order k log(T). These are rates of growth, not
+    bounds for a given T. The method does not guarantee calibration.
 
     References
     ----------
@@ -121,7 +123,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     Examples
     --------
-    Scores are calibrated, and too high by 1 in log-odds after half of the stream:
+    The scores are calibrated in the first half of the stream; in the second half, their
+    log-odds are too high by 1:
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -186,8 +189,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights: the loss of a sample counts that many times. Samples with weight 0
-            are ignored.
+            Weights, by which the losses of the samples are multiplied. Samples with
+            weight 0 are ignored.
 
         Returns
         -------
@@ -203,7 +206,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from the next batch, after its forecasts were made.
+        """Learn from the next batch, after it has been predicted.
 
         Parameters
         ----------
@@ -212,10 +215,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels, in the first call; needed if its batch lacks a class.
+            All labels; required in the first call if its batch lacks a class.
         sample_weight : array-like of shape (n,), default=None
-            Weights: the loss of a sample counts that many times. Samples with weight 0
-            are ignored.
+            Weights, by which the losses of the samples are multiplied. Samples with
+            weight 0 are ignored.
 
         Returns
         -------
@@ -225,7 +228,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return self._learn(X, y, classes, sample_weight, reset=not self._has_learned)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Return the forecasts from the current state.
+        """Return the forecasts of the current state.
 
         Parameters
         ----------
@@ -235,7 +238,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
         """
         check_fitted(self)
         scores = check_estimator_scores(self, X, input=self.input, reset=False)

@@ -30,25 +30,26 @@ _FALLS = 0.25
 class PriorShift(LogitRecalibrator):
     """Correction for class frequencies that differ between training and deployment.
 
-    Use it for models trained on resampled or class-weighted data. Each probability is
-    multiplied by the ratio of the two frequencies of its class, and the probabilities
-    of each sample are renormalised. This is exact if the feature distribution within
-    each class is the same in both populations and only the class frequencies differ. A
-    prior that is None is estimated from the labels given to `fit`. If both are None,
-    the target frequencies come from the labels, and the training frequencies are
-    estimated by maximum likelihood. The mean probability of each class then equals its
-    frequency in the labels.
+    Use this correction for models trained on resampled or class-weighted data. Each
+    probability is multiplied by the ratio of the target frequency to the training
+    frequency of its class, and the probabilities of each sample are renormalised. The
+    correction is exact if the feature distribution within each class is the same in
+    both populations, that is, if only the class frequencies differ. A prior that is
+    None is estimated from the labels given to `fit`. If both are None, the target
+    frequencies come from the labels, and the training frequencies are estimated by
+    maximum likelihood. The mean probability of each class then equals its frequency in
+    the labels.
 
     Parameters
     ----------
     train_prior : array-like, dict, float or "balanced", default=None
         Class frequencies of the training data: an array in the order of the sorted
         classes, a dict from label to frequency, the frequency of the positive class if
-        there are two classes, or "balanced" for equal frequencies, the effect of
+        there are two classes, or "balanced" for equal frequencies, as produced by
         ``class_weight="balanced"``.
     target_prior : array-like, dict, float or "balanced", default=None
-        Class frequencies where the model is used, in the same format; see
-        `estimate_target_prior` for unlabelled data.
+        Class frequencies in deployment, in the same format; see `estimate_target_prior`
+        for unlabelled data.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -63,17 +64,17 @@ class PriorShift(LogitRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     train_prior_, target_prior_ : ndarray of shape (n_classes,)
-        The frequencies used.
+        The class frequencies used.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    estimate_target_prior : The class frequencies behind unlabelled scores.
+    estimate_target_prior : Estimates class frequencies from unlabelled scores.
 
     References
     ----------
@@ -83,8 +84,8 @@ class PriorShift(LogitRecalibrator):
     Examples
     --------
     A model that was trained on equal numbers of frauds and other payments predicts 1/2.
-    One payment in a thousand is a fraud. Both frequencies are given, so `fit` learns
-    nothing but the classes:
+    In deployment, one payment in a thousand is a fraud. Both frequencies are given, so
+    `fit` learns only the classes:
 
     >>> from skcalib import PriorShift
     >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit(
@@ -220,11 +221,11 @@ def estimate_target_prior(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Return the class frequencies that make unlabelled scores most likely.
+    """Estimate class frequencies from unlabelled scores by maximum likelihood.
 
-    Use it for a population in which the features have the same distribution within each
-    class as in training, but the class frequencies differ. The scores must be
-    calibrated for the training frequencies: any miscalibration biases the estimate.
+    Use this function for a population in which the features have the same distribution
+    within each class as in training, but the class frequencies differ. The scores must
+    be calibrated for the training frequencies: any miscalibration biases the estimate.
 
     Parameters
     ----------
@@ -247,7 +248,8 @@ def estimate_target_prior(
     Raises
     ------
     ValueError
-        If scores are not probabilities, or the frequencies do not match them.
+        If scores are not probabilities, or if the frequencies do not match their
+        columns.
 
     See Also
     --------
@@ -255,8 +257,8 @@ def estimate_target_prior(
 
     Notes
     -----
-    The likelihood is maximised by second-order steps; its maximum is the limit of the
-    expectation-maximisation algorithm of [1]_.
+    The likelihood is maximised by a second-order method; its maximum is the limit of
+    the expectation-maximisation algorithm of [1]_.
 
     References
     ----------
@@ -265,8 +267,8 @@ def estimate_target_prior(
 
     Examples
     --------
-    A model that was trained on equal class frequencies meets rows without labels, of
-    which a tenth are events.
+    A model that was trained on equal class frequencies is applied to unlabelled rows,
+    of which a tenth are events.
 
     >>> import numpy as np
     >>> from scipy.special import expit

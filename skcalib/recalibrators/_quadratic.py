@@ -21,43 +21,43 @@ _SMALLEST_SPREAD = 0.3
 
 
 class QuadraticScaling(PartiallyPooledRecalibrator):
-    """Quadratic scaling: sigmoid of a parabola in the log-odds.
+    """Quadratic scaling: the sigmoid of a parabola in the log-odds.
 
     ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
     The fit minimises log-loss, with a ridge toward temperature scaling. Beyond the
     range of the calibration set, the map continues as a straight line in the log-odds,
-    so that the parabola does not turn around where there are no data.
+    so that the parabola does not turn where there are no data.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
         the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
-        summed over the samples. Here z are the temperature-scaled log-odds, and s is
-        their root mean square or .3, whichever is larger. 0 is the unpenalised fit.
-        Unlike `class_pooling` for K classes, it is not learned from the data.
+        summed over the samples. Here z is the temperature-scaled log-odds, and s is
+        their root mean square or .3, whichever is larger. 0 gives the unpenalised fit.
+        Unlike `class_pooling` for K classes, `alpha` is not learned from the data.
     monotone : bool, default=False
         Whether to constrain the slope to be non-negative everywhere, so that the
         ranking is preserved.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class
-        toward a common parabola, which is fitted with the ridge `alpha` to all K
-        one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times the
-        squared distance of the coefficients, in the coordinates of `alpha`, is added to
-        the log-loss of the class, summed over the samples. The ridge matters less with
-        more samples. "auto" lowers it from 1 to .3, .1 and .03, as long as the loss on
-        left-out samples improves. 0 fits each class separately with the ridge `alpha`,
-        which needs several hundred samples per class.
+        For K > 2 classes, the strength, at least 0, of the ridge that pulls the
+        parabola of each class toward a common parabola, which is fitted with the ridge
+        `alpha` jointly to all K one-vs-rest problems. ``class_pooling * n_classes / 2``
+        times the squared distance of the coefficients, in the coordinates of `alpha`,
+        is added to the log-loss of the class, summed over the samples. The ridge has
+        less influence with more samples. "auto" lowers it from 1 to .3, .1 and .03, as
+        long as this improves the loss on left-out samples. 0 fits each class separately
+        with the ridge `alpha`, which needs several hundred samples per class.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -69,7 +69,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that was used; 0 for two classes and for top-label calibration.
+        Strength of the ridge that was used; 0 for two classes and for top-label
+        calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -78,7 +79,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     intercept_, slope_, curvature_ : float
         Coefficients of the parabola. For K > 2 classes, these and the following are
         lists with one entry per class.
@@ -89,20 +90,20 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
-    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its
-        own slope.
+    skcalib.BetaCalibration : Two slopes and an intercept, with a separate slope for
+        each end of the map.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
 
     Notes
     -----
-    The temperature is fitted to Platt's targets, so that it is finite for separable
-    classes.
+    The temperature is fitted to Platt's targets, so that it is finite if the classes
+    are separable.
 
     ``class_pooling="auto"`` uses a weaker ridge only if the log-loss of the K-class
     predictions, summed over left-out rows, falls by more than 5 nats, and stops when it
@@ -112,12 +113,13 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     References
     ----------
-    .. [1] Platt (1999), Probabilistic outputs for support vector machines: the targets.
+    .. [1] Platt (1999), Probabilistic outputs for support vector machines, for the
+    targets.
 
     Examples
     --------
-    Log-odds of -1, 0 and 1 that should be -1, 0 and 3 lie on the parabola
-    ``2 z + z^2``:
+    Log-odds of -1, 0 and 1 that should be -1, 0 and 3 are corrected by the parabola ``2
+    z + z^2``:
 
     >>> import numpy as np
     >>> from scipy.special import expit

@@ -30,27 +30,27 @@ class PlattScaling(PartiallyPooledRecalibrator):
         et al. [2]_.
     smooth_targets : bool, default=True
         Whether to minimise the log-loss for Platt's targets ``(N+ + 1) / (N+ + 2)`` and
-        ``1 / (N- + 2)`` instead of 1 and 0. They keep the slope finite for separable
-        classes. The squared loss uses the original labels.
+        ``1 / (N- + 2)`` instead of 1 and 0. These targets keep the slope finite if the
+        classes are separable. The squared loss uses the original labels.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class
-        toward a common sigmoid, which is fitted to all K one-vs-rest problems at once.
-        The term
+        For K > 2 classes, the strength, at least 0, of the ridge that pulls the sigmoid
+        of each class toward a common sigmoid, which is fitted jointly to all K
+        one-vs-rest problems. The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)``
         is added to the log-loss of the class, summed over the samples. 0 fits each
         class separately, as Platt's method is usually understood, and needs several
         hundred samples per class. "auto" lowers it from 1 to .3, .1 and .03, as long as
-        the loss on left-out samples improves: see `QuadraticScaling`. With
-        ``loss="squared"``, "auto" is 0, and nothing else is allowed.
+        this improves the loss on left-out samples: see `QuadraticScaling`. With
+        ``loss="squared"``, "auto" means 0, and no other value is allowed.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -62,7 +62,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that was used; 0 for two classes and for top-label calibration.
+        Strength of the ridge that was used; 0 for two classes and for top-label
+        calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -71,29 +72,29 @@ class PlattScaling(PartiallyPooledRecalibrator):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes, lists with one entry per class.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its
-        own slope.
-    skcalib.QuadraticScaling : A parabola on the log-odds.
-    skcalib.TemperatureScaling : One number for all logits.
+    skcalib.BetaCalibration : Two slopes and an intercept, with a separate slope for
+        each end of the map.
+    skcalib.QuadraticScaling : A parabola in the log-odds.
+    skcalib.TemperatureScaling : One temperature for all logits.
 
     Notes
     -----
     With ``clip=None``, ``smooth_targets=True`` and ``input="logit"``, the fit to values
     of a `decision_function` is the same as in scikit-learn's
-    ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0, it is
-    not.
+    ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0, the two
+    fits differ.
 
     References
     ----------
@@ -102,7 +103,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     Examples
     --------
-    Scores whose log-odds are twice as large as they should be get the slope 1/2.
+    For scores whose log-odds are twice as large as they should be, the slope is 1/2.
 
     >>> import numpy as np
     >>> from scipy.special import expit

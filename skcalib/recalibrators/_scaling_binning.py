@@ -28,7 +28,7 @@ _BITS = 40  # of a forecast, by which edges tell it from another one
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verification(ResultRecord):
-    """What `ScalingBinning.verify` found.
+    """Result of `ScalingBinning.verify`.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ class Verification(ResultRecord):
 class ScalingBinning(BinnedRecalibrator):
     """Scaling-binning: fit a smooth map and predict its mean in each bin.
 
-    It needs hardly more samples than the smooth map. Because it is binned, its error
-    can be measured: see `calibration_error` with ``UniqueScores``.
+    This method needs hardly more samples than the smooth map alone. Because its
+    predictions are binned, their calibration error can be measured: see
+    `calibration_error` with ``UniqueScores``.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class ScalingBinning(BinnedRecalibrator):
         the experiments in [1]_. ``PlattScaling(loss="squared")`` is step 1 as published
         in [1]_.
     binning : BaseBinning, int or None, default=None
-        Strategy for the scaled scores; an int is a number of equal-mass bins; None
+        Strategy for the scaled scores; an int means that many equal-mass bins, and None
         means ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
         Shares of the samples for the three steps. None uses all samples for each, which
@@ -66,8 +67,8 @@ class ScalingBinning(BinnedRecalibrator):
     random_state : int, RandomState or None, default=None
         Seed for shuffling the samples before a split; None keeps their order.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -92,19 +93,19 @@ class ScalingBinning(BinnedRecalibrator):
         Probability that each bin predicts: the mean scaled score; an empty bin predicts
         its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
-        Number of samples behind each value.
+        Number of samples from which each value was estimated.
     n_bins_ : int
         Number of bins, which may be smaller than requested: see `EqualMass`.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.HistogramBinning : The event frequency of each bin.
+    skcalib.HistogramBinning : Predicts the event frequency of each bin.
     skcalib.UniformMassBinning : Bins with a certificate.
     skcalib.binning.InformationPreserving : The bins that lose the least information.
 
@@ -180,11 +181,11 @@ class ScalingBinning(BinnedRecalibrator):
         clusters: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> Verification:
-        """Verify on held-out data that the calibration error is small enough.
+        """Verify on held-out data that the calibration error is below a limit.
 
         The fit itself gives no guarantee, because the smooth map may be misspecified.
-        However, the squared calibration error of a binned model can be measured without
-        bias.
+        However, the squared calibration error of a binned model can be estimated
+        without bias.
 
         Parameters
         ----------
@@ -203,8 +204,8 @@ class ScalingBinning(BinnedRecalibrator):
         weight_type : {"frequency", "importance"}, default="frequency"
             Meaning of the weights. "frequency": a weight of 2 means two identical
             samples. "importance": each sample was observed once and represents more or
-            fewer than one; weights w are worth ``sum(w)**2 / sum(w**2)`` samples, in
-            each cell.
+            fewer than one; in each cell, weights w correspond to an effective sample
+            size of ``sum(w)**2 / sum(w**2)``.
         clusters : array-like of shape (n,), default=None
             Cluster of each sample; samples of one cluster (a patient, a match) may be
             dependent.
@@ -215,15 +216,15 @@ class ScalingBinning(BinnedRecalibrator):
         -------
         verification : Verification
             Named tuple (estimate, upper_bound, verified): the debiased error, its
-            one-sided bound by test inversion, and whether that is at most `max_error`.
-            For K > 2 classes, the error is that of the predicted class with
-            ``multiclass="top_label"``, otherwise the marginal one.
+            one-sided bound by test inversion, and whether this bound is at most
+            `max_error`. For K > 2 classes, the error is the top-label error with
+            ``multiclass="top_label"``, otherwise the marginal error.
 
         Raises
         ------
         ValueError
             If one-vs-rest probabilities were normalised to sum to 1 and are therefore
-            no longer binned; if an argument is out of range; or if there are too few
+            no longer binned, if an argument is out of range, or if there are too few
             samples for the bins.
 
         Warns
@@ -234,10 +235,10 @@ class ScalingBinning(BinnedRecalibrator):
         Notes
         -----
         The bound is the upper limit of `calibration_error_interval` with
-        ``interval="inverted"``. In simulations at level .9 with an error exactly at the
-        limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). If the
-        event frequency is the score to the power 1.6, the bound for a model with ten
-        bins holds in 87 to 88 % of data sets.
+        ``interval="inverted"``. In simulations with 800 rows at level .9 and an error
+        exactly at the limit, 9 to 11 % of models with 2, 3 and 10 bins are verified. If
+        the event frequency is the score to the power 1.6, the bound for a model with
+        ten bins holds in 87 to 88 % of data sets.
 
         References
         ----------

@@ -39,7 +39,7 @@ _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
 class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
-    """Spline calibration: sigmoid of a natural cubic spline in the log-odds.
+    """Spline calibration: the sigmoid of a natural cubic spline in the log-odds.
 
     The map becomes more flexible with more calibration samples: the weight of a
     curvature penalty is chosen by leave-one-out log-loss. Beyond the outer knots, the
@@ -53,7 +53,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     roughness_penalty : float, default=None
         Weight of the curvature penalty
         ``roughness_penalty / 2 * integral(second derivative ** 2)`` added to the
-        log-loss summed over the samples. None chooses from {.1, 1, 10, 100, 1e4} by
+        log-loss, summed over the samples. None selects it from {.1, 1, 10, 100, 1e4} by
         approximate leave-one-out cross-validation [2]_.
     monotone : bool, default=False
         Whether to constrain the map to be non-decreasing, so that the ranking is
@@ -63,10 +63,10 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -85,35 +85,36 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     knots_ : ndarray of shape (`n_knots_`,)
         Knots on the log-odds scale. For K > 2 classes, this and the next three
         attributes are lists with one entry per class.
     knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
     spline_coefficients_ : ndarray of shape (4, `n_knots_` - 1)
-        The natural cubic spline through them: coefficients of each piece, in powers of
-        the distance from its left knot, the cubic one first.
+        Coefficients of the natural cubic spline through these points: those of each
+        piece, in powers of the distance from its left knot, starting with the cubic
+        term.
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.IsotonicCalibration : Any increasing map.
-    skcalib.QuadraticScaling : A parabola on the log-odds.
+    skcalib.IsotonicCalibration : A non-decreasing map without a parametric form.
+    skcalib.QuadraticScaling : A parabola in the log-odds.
     skcalib.StackedRecalibrator : A mixture of several recalibrators.
 
     Notes
     -----
     A small ridge at the knots pulls the map toward temperature scaling, with a
-    temperature that is fitted to Platt's targets. The map is therefore finite for
-    separable classes. The nonnegative slopes of ``monotone=True`` are those of an
+    temperature that is fitted to Platt's targets. The map is therefore finite if the
+    classes are separable. The nonnegative slopes of ``monotone=True`` are those of an
     I-spline.
 
     References
@@ -124,7 +125,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     Examples
     --------
-    An event that happens at middle scores only, which no parametric map can follow:
+    Events that occur only at intermediate scores, which no increasing map can
+    represent:
 
     >>> import numpy as np
     >>> from skcalib import SplineCalibration

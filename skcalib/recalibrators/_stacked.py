@@ -72,10 +72,11 @@ _HOPELESS_SHARE = 0.03
 class StackedRecalibrator(BaseRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
-    No recalibrator is best everywhere. Each member predicts samples that it was not
-    fitted to. A member with a lower log-loss on these samples gets a larger weight; the
-    members are then refitted to all samples. The uncalibrated scores are also a member.
-    Use the stack if you want the best probabilities and do not need a certificate.
+    No single recalibrator is best for every data set. Each member predicts samples that
+    it was not fitted to. A member with a lower log-loss on these samples gets a larger
+    weight; the members are then refitted to all samples. The uncalibrated scores are
+    also a member. Use a stack if you want the best probabilities and do not need a
+    certificate.
 
     Parameters
     ----------
@@ -83,19 +84,19 @@ class StackedRecalibrator(BaseRecalibrator):
         Members in addition to the uncalibrated scores. None means, for two classes,
         `TemperatureScaling`, `SplineCalibration` and `VennAbers`; for K classes,
         `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
-        with .03. Default members on log-odds share the floor that ``clip="auto"``
-        learns from all samples.
+        with .03. Default members that work on log-odds share the floor that
+        ``clip="auto"`` learns from all samples.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, in which every sample must be predicted once. An int makes random folds
-        that depend only on the samples, not on their order, stratified up to 9 classes:
-        see Notes. None means 5.
+        Folds, in which every sample must be predicted once. An int gives random folds
+        that depend only on the samples, not on their order; they are stratified for up
+        to 9 classes (see Notes). None means 5.
     likelihood_power : float, default=0.3
-        Power of the cross-validated likelihood, in [0, 1]: weights are proportional to
-        ``prior * exp(likelihood_power * log_likelihood)``. With 1, the weights are too
-        extreme with few samples.
+        Exponent of the cross-validated likelihood, in [0, 1]: weights are proportional
+        to ``prior * exp(likelihood_power * log_likelihood)``. With 1, the weights are
+        too extreme with few samples.
     uncalibrated_weight : float, default=0.5
-        Prior weight of the uncalibrated scores, in [0, 1); the members share the rest.
-        0 excludes them.
+        Prior weight of the uncalibrated scores, in [0, 1); the other members share the
+        remaining weight. 0 excludes the uncalibrated scores.
     rank_preserving : bool, default=False
         Whether to use monotone default members, so that the order of the scores is
         preserved (up to ties). For K > 2 classes, the order of the classes within each
@@ -103,8 +104,9 @@ class StackedRecalibrator(BaseRecalibrator):
     n_jobs : int, default=None
         Threads for fitting the members in the folds; None means 1.
     verbose : bool, default=False
-        Whether to report on standard error which member is being fitted, to all samples
-        or to a fold: at most one line every two seconds and at least one every nine.
+        Whether to report on standard error which member is being fitted to all samples
+        or to a fold. At least one line is written every nine seconds, and at most one
+        every two seconds.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -120,52 +122,52 @@ class StackedRecalibrator(BaseRecalibrator):
         versions, and a hash of the samples.
     recalibrators_ : list of fitted recalibrators
         The members, refitted to all samples; the uncalibrated scores come first. For
-        more than two classes, a default member that the first fold rules out is the
-        one fitted to this fold.
+        more than two classes, a default member that is dropped after the first fold is
+        kept as fitted in that fold.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, which sum to 1. For K > 2 classes, they are a quarter of
-        those that `likelihood_power` gives, plus three quarters of the mixture weights
-        with the greatest cross-validated likelihood.
+        Weights of the members, which sum to 1. For K > 2 classes, they are the sum of
+        one quarter of the weights given by `likelihood_power` and three quarters of the
+        mixture weights that maximise the cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats per sample. For a default
         member that is dropped after the first fold, it is estimated from this fold.
     gain_ : IntervalEstimate
-        Reduction in out-of-fold log-loss by the mixture, in nats per sample, with an
-        approximate 90 % interval. Each fold is predicted with weights from the other
-        folds. It estimates the mean over calibration sets of four fifths of the size,
-        not the gain of this particular fit. With 5 to 50 samples for each of 10 to 20
-        classes, the interval covered that mean in 87 % of simulated data sets, and in
-        two thirds of those drawn from CIFAR-100.
+        Reduction in out-of-fold log-loss achieved by the mixture, in nats per sample,
+        with an approximate 90 % interval. Each fold is predicted with weights from the
+        other folds. It estimates the mean gain over calibration sets of four fifths of
+        this size, not the gain of this particular fit. With 5 to 50 samples for each of
+        10 to 20 classes, the interval covered that mean in 87 % of simulated data sets,
+        and in two thirds of those drawn from CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
-        samples that the members were not fitted to, and shrunk toward 1 if they are
-        few.
+        samples that the members were not fitted to, and shrunk toward 1 if there are
+        few of them.
     seconds_ : ndarray of shape (n_members,)
         Total fitting time of each member, in seconds.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.
     skcalib.DirichletCalibration : A linear map of the log-probabilities.
-    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : The gain to be expected from recalibration.
 
     Notes
     -----
     Each member is fitted ``cv + 1`` times. In the folds, it keeps the strength of the
-    ridge or penalty that was chosen from all samples. A default member that is far
-    behind in the first fold is not fitted to the others, and has weight 0. With fewer
-    than about 250 samples, the mixture can be slightly worse than the uncalibrated
-    scores. With more samples, it hardly ever is.
+    ridge or penalty that was chosen from all samples. A default member whose log-loss
+    is much higher in the first fold is not fitted to the other folds, and has weight 0.
+    With fewer than about 250 samples, the mixture can be slightly worse than the
+    uncalibrated scores. With more samples, it hardly ever is.
 
-    Stratified folds have the same class frequencies, including their noise, and so
-    reward fitting this noise. With ten classes or more, an int therefore assigns rows
-    to folds regardless of class. In a fold, each member is fitted to at most about
+    Stratified folds all have the same class frequencies, including their noise, and
+    thus reward fitting this noise. With ten or more classes, an int therefore assigns
+    rows to folds regardless of class. In a fold, each member is fitted to at most about
     10,000 rows with two classes, or 20,000 with more.
 
     If a fold's training samples have only one class, no member can be fitted to them.
@@ -175,11 +177,11 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     Wolpert (1992), Stacked generalization. Gruenwald and van Ommen (2017),
     Inconsistency of Bayesian inference for misspecified linear models, and a proposal
-    for repairing it: the tempered likelihood.
+    for repairing it (the tempered likelihood).
 
     Examples
     --------
-    Calibrated scores mostly stay as they are:
+    For calibrated scores, the uncalibrated scores have the largest weight:
 
     >>> import numpy as np
     >>> from skcalib import StackedRecalibrator

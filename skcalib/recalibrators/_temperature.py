@@ -39,16 +39,16 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     loss : {"log", "brier"} or callable, default="log"
         Loss to minimise. Log-loss is convex in the inverse temperature, which is found
         by bracketed Newton steps to a relative accuracy of 1e-8. The Brier score may
-        have several minima: Newton's method starts from those of a grid, and the
-        smallest is used. A metric ``loss(y_true, y_proba)`` (smaller is better;
-        `sample_weight` is passed on if given) is minimised on a grid, over at most
-        40,000 samples, and then by Brent's method (Algorithm 1 of [2]_).
+        have several minima; Newton's method starts from the minima on a grid, and the
+        smallest result is used. A metric ``loss(y_true, y_proba)`` (smaller is better;
+        `sample_weight` is passed on if given) is minimised first on a grid, over at
+        most 40,000 samples, and then by Brent's method (Algorithm 1 of [2]_).
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -65,26 +65,26 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     temperature_ : float
-        Divisor of the logits above the floor. Without a floor (`floor_` is 0), it is
-        the temperature of Guo et al. [1]_: above 1 for an overconfident model,
-        including with two classes.
+        Divisor of the logits after the floor is applied. Without a floor (`floor_` is
+        0), this is the temperature of Guo et al. [1]_, which is above 1 for an
+        overconfident model, even with two classes.
     inverse_temperature_ : float
         ``1 / temperature_``.
     plain_temperature_ : float
-        The temperature of Guo et al. regardless of the floor: that of the given logits,
-        with probabilities clipped only to 2^-52.
+        The temperature of Guo et al. without a floor: that for the given logits, with
+        probabilities clipped only to 2^-52.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.ClasswiseTemperatureScaling : A temperature per class.
+    skcalib.ClasswiseTemperatureScaling : One temperature per predicted class.
     skcalib.EnsembleTemperatureScaling : A mixture of three maps, one of which has a
         temperature.
     skcalib.VectorScaling : A slope and an intercept for each class.
@@ -92,10 +92,11 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     Notes
     -----
     The inverse temperature is always positive, so decisions never change. If every
-    sample were classified correctly, it would be infinite, and so would the loss of the
-    first wrong row. The fit then minimises the log-loss for Platt's targets, in which
-    one more row of each class (for K > 2, one row in all) is wrong. For a model that is
-    always wrong, it would be negative; the fit stops at a bound, a millionth of the
+    sample were classified correctly, the inverse temperature would be infinite, and so
+    would the loss of the first misclassified row. The fit then minimises the log-loss
+    for Platt's targets, in which one additional row of each class (for K > 2, one row
+    in total) is misclassified. For a model that is always wrong, the inverse
+    temperature would be negative; the fit stops at a bound, which is a millionth of the
     value at which the logits spread by 1.
 
     References
@@ -107,7 +108,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     Examples
     --------
-    Right in 3 of 4 cases at log-odds of 2 log(3): the temperature 2 makes that 3/4.
+    A model with log-odds of 2 log(3) is right in 3 of 4 cases. The temperature 2
+    reduces its probability from 9/10 to 3/4.
 
     >>> import numpy as np
     >>> from skcalib import TemperatureScaling
@@ -278,7 +280,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     As with temperature scaling, predicted classes do not change. The third term
     reserves some probability for every class. The temperature is fitted first, by
-    minimising log-loss, then the weights.
+    minimising log-loss, and then the weights are fitted.
 
     Parameters
     ----------
@@ -287,7 +289,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -304,9 +306,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
-        The learned floor, 0 if there is none.
+        The learned floor; 0 if there is none.
     temperature_ : float
-        Temperature of the first term, for the logits above the floor.
+        Temperature of the first term, for the logits after the floor is applied.
     inverse_temperature_ : float
         ``1 / temperature_``.
     plain_temperature_ : float
@@ -318,12 +320,12 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.TemperatureScaling : One number for all logits.
+    skcalib.TemperatureScaling : One temperature for all logits.
     skcalib.StackedRecalibrator : A mixture of several recalibrators.
 
     References
@@ -333,7 +335,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     Examples
     --------
-    A model that is sure in every sample, and wrong in a tenth of them whatever the row:
+    A model whose predictions are all close to 0 or 1, a tenth of which are wrong:
 
     >>> import numpy as np
     >>> from skcalib import EnsembleTemperatureScaling

@@ -84,18 +84,18 @@ class ProbabilityTransformer(
         return self._map(scores)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Return the same as `predict_proba`, so that recalibrators can follow each
-        other in a pipeline.
+        """Return what `predict_proba` returns, so that recalibrators can be chained in
+        a pipeline.
 
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
-            Scores. A method that takes more columns needs these too.
+            Scores, and any other columns that the method requires.
 
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
         """
         return self.predict_proba(X)
 
@@ -105,7 +105,7 @@ class ProbabilityTransformer(
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
-            Scores. A method that takes more columns needs these too.
+            Scores, and any other columns that the method requires.
 
         Returns
         -------
@@ -124,7 +124,8 @@ class ProbabilityTransformer(
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Ignored: the columns are the classes, whatever the scores were called.
+            Ignored, because the columns are the classes, whatever the names of the
+            scores are.
 
         Returns
         -------
@@ -145,8 +146,8 @@ class RecalibratorOfColumns(ProbabilityTransformer):
 
     @property
     def input(self):
-        """What the recalibrator, or the first of a pipeline of them, takes:
-        probabilities or logits.
+        """Scale of the scores that the recalibrator, or the first one in a pipeline,
+        takes: "probability" or "logit".
         """
         if isinstance(self.recalibrator, Pipeline):
             first = self.recalibrator[0]
@@ -156,7 +157,7 @@ class RecalibratorOfColumns(ProbabilityTransformer):
 
     @property
     def classes(self):
-        """The labels of the columns that the recalibrator was told, or None."""
+        """Labels of the columns that were passed to the recalibrator, or None."""
         return getattr(self.recalibrator, "classes", None)
 
     @property

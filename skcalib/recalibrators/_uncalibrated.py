@@ -5,12 +5,12 @@ from skcalib.recalibrators._base import LogitRecalibrator
 
 
 class Uncalibrated(LogitRecalibrator):
-    """The scores unchanged, as probabilities.
+    """Recalibrator that returns the scores unchanged, as probabilities.
 
     Parameters
     ----------
     input : {"probability", "logit"}, default="probability"
-        What the scores are.
+        Scale of the scores.
     classes : array-like, default=None
         Labels of the columns.
     """

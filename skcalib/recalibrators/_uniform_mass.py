@@ -37,38 +37,38 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     The bins are cut at order statistics of the scores, the samples at the cuts are
     excluded, and each bin predicts the event frequency of the samples strictly inside.
     Given the cuts, these samples are independent, although the cuts come from the same
-    data. No samples are lost to a split, and `certificate` guarantees a tolerance for
-    every distribution.
+    data. No samples are set aside by a split, and `certificate` guarantees a tolerance
+    for every distribution.
 
     Parameters
     ----------
     n_bins : int, default=None
         Number of bins B. None with `epsilon` uses the largest number of bins whose
-        certificate meets it; None alone means 10. With fewer than 2 B samples, there
-        are ``n // 2`` bins.
+        certificate meets this tolerance; None alone means 10. With fewer than 2 B
+        samples, ``n // 2`` bins are used.
     epsilon : float, default=None
         Required tolerance of the conditional certificate, in (0, 1); only with
         ``n_bins=None``.
     confidence_level : float, default=0.9
-        Level at which `epsilon` is to hold, and of the certificate.
+        Confidence level of the certificate, at which `epsilon` must hold.
     randomize : bool, default=False
         Whether to break ties between scores with a second, uniform key, in fitting and
-        in prediction: the limit delta -> 0 of Algorithm 2. The probability of a score
-        on a cut is then random. Without it, tied samples share their mean label, no
-        certificate is issued, and `fit` warns.
+        in prediction (the limit delta -> 0 of Algorithm 2 in [1]_). The probability of
+        a score on a cut is then random. With False, tied samples share their mean
+        label, no certificate is issued, and `fit` warns.
     keep_boundary : bool, default=False
-        Whether to count the sample at each cut as well, in the bin below it, as in the
+        Whether to also count the sample at each cut, in the bin below it, as in the
         original method of Zadrozny and Elkan [2]_. The guarantee is then weaker by one
         sample per bin.
     random_state : int, RandomState or None, default=None
-        Seed for the second key of the training samples, and of `salt_`. Predictions
-        draw new keys in each call, unless `predict_proba` is given ids.
+        Seed for the second key of the training samples and for `salt_`. Predictions
+        draw new keys in each call unless ids are passed to `predict_proba`.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
-        Whether to normalise the K one-vs-rest probabilities to sum to 1. If so, there
-        is no certificate.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1. If they are
+        normalised, no certificate is available.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -83,9 +83,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges of the bins, which, unlike other bins, are closed on the *left*: the cuts,
-        between the ends of the scale. For K > 2 classes, this and the following are
-        lists with one entry per class.
+        Edges of the bins: the lower end of the scale, the cuts, and the upper end.
+        Unlike those of other binning methods, the bins are closed on the *left*. For K
+        > 2 classes, this and the following are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
@@ -99,15 +99,15 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range. Also raised if weights
-        are given, or if `epsilon` cannot be met with so few samples.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range. Also
+        raised if weights are given, or if `epsilon` cannot be met with so few samples.
 
     See Also
     --------
-    skcalib.HistogramBinning : The event frequency of each bin.
-    skcalib.ScalingBinning : A smooth map whose values are then binned.
-    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
+    skcalib.HistogramBinning : Predicts the event frequency of each bin.
+    skcalib.ScalingBinning : A smooth map whose outputs are then binned.
+    skcalib.guarantees.max_n_bins : The largest number of bins for a given tolerance.
     skcalib.guarantees.CalibrationCertificate : The guarantee and its conditions.
 
     References
@@ -119,8 +119,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     Examples
     --------
-    Events of score s happen with probability s^2. With 1,000 rows the most bins that
-    keep a tolerance of .2:
+    Samples with score s are events with probability s^2. With 1,000 rows, 13 is the
+    largest number of bins that meets a tolerance of .2:
 
     >>> import numpy as np
     >>> from skcalib import UniformMassBinning
@@ -134,7 +134,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     ... )
     (13, [0.04, 0.28, 0.79])
 
-    Five rows and two bins: the third row is the cut, and only the others count.
+    With five rows and two bins, the third row is the cut, and only the other rows are
+    counted.
 
     >>> from skcalib import UniformMassBinning
     >>> model = UniformMassBinning(2).fit([0.1, 0.2, 0.5, 0.7, 0.9], [0, 1, 0, 1, 1])
@@ -216,7 +217,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         y : array-like of shape (n,)
             Labels.
         sample_weight : None
-            Must be None, because there is no guarantee for weighted rows.
+            Must be None, because no guarantee is available for weighted rows.
 
         Returns
         -------
@@ -358,13 +359,13 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
 
         Raises
         ------
         ValueError
             If scores are not valid or have a different number of columns from those
-            passed to `fit`, or if ids have another type.
+            passed to `fit`, or if ids have a different type.
         """
         if not self.randomize:
             return super().predict_proba(X)
@@ -402,12 +403,12 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`.
         """
         return self.predict_proba(X, ids)
 
     def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
-        """Return the most probable class or, for top-label, that of the largest score.
+        """Return the most probable class or, for top-label, the top-scoring class.
 
         Parameters
         ----------

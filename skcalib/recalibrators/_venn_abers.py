@@ -21,22 +21,22 @@ from skcalib.recalibrators._base import BinaryRecalibrator
 
 
 class VennAbers(BinaryRecalibrator):
-    """Inductive Venn-Abers calibration: isotonic regression with both labels added.
+    """Inductive Venn-Abers calibration: isotonic regression under both possible labels.
 
-    If the new score is added as a non-event, isotonic regression gives the probability
-    p0; if it is added as an event, p1. One of the two is perfectly calibrated, for any
-    distribution [1]_. The prediction ``p1 / (1 - p0 + p1)`` lies between them, and has
-    the smallest regret in log-loss. It is never 0 or 1.
+    If the new sample is added as a non-event, isotonic regression gives the probability
+    p0; if it is added as an event, it gives p1. One of the two is perfectly calibrated,
+    for any distribution [1]_. The prediction ``p1 / (1 - p0 + p1)`` lies between p0 and
+    p1 and minimises the maximum regret in log-loss. It is never 0 or 1.
 
     Parameters
     ----------
     max_n_knots : int, default=None
-        First pool the scores into this number of groups of equal mass, for a smaller
-        model. 300 groups hardly change the predictions. None keeps every distinct
-        score, which is exact.
+        Number of groups of equal mass into which the scores are pooled first, for a
+        smaller model. 300 groups hardly change the predictions. None keeps every
+        distinct score, which gives the exact predictions.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        For K > 2 classes: each class against the rest, or only the confidence of the
-        predicted class.
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
     normalize : bool, default=True
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -53,33 +53,35 @@ class VennAbers(BinaryRecalibrator):
         versions, and a hash of the samples.
     score_knots_ : ndarray of shape (n_knots,)
         Scores at which the map jumps (with `max_n_knots`, the upper edges of the
-        groups). For K > 2 classes, these three are lists with one entry per class.
+        groups). For K > 2 classes, this and the next two attributes are lists with one
+        entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
-        p0 for scores below the first knot, then for scores at or above each knot.
+        p0 for scores below the first knot, followed by p0 for scores at or above each
+        knot.
     upper_probability_ : ndarray of shape (n_knots + 1,)
-        p1 for scores up to each knot, then for scores above the last knot.
+        p1 for scores up to each knot, followed by p1 for scores above the last knot.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range.
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
 
     See Also
     --------
-    skcalib.IsotonicCalibration : Any increasing map.
+    skcalib.IsotonicCalibration : A non-decreasing map without a parametric form.
     skcalib.guarantees.event_frequency_interval : Intervals for event frequencies.
 
     Notes
     -----
-    A fit takes O(n log n) time, and a prediction O(log n). The new score counts as one
-    row; with `sample_weight`, the fit is equivalent to one to repeated rows.
+    A fit takes O(n log n) time, and a prediction O(log n). The new sample counts as one
+    row; with `sample_weight`, the fit is equivalent to a fit to repeated rows.
 
-    Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a
-    classifier that is trained on the other folds. For given scores, it is no better: in
-    222 real experiments with two classes, its mean log-loss is .3149 with five folds
-    and .3146 with ten, compared with .3145 for this class. For K classes (one-vs-rest),
-    it is worse.
+    Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is
+    intended for a classifier that is trained on the other folds. For given scores, it
+    is no better: in 222 experiments on real data with two classes, its mean log-loss is
+    .3149 with five folds and .3146 with ten, compared with .3145 for this class. For K
+    classes (one-vs-rest), it is worse.
 
     References
     ----------
@@ -89,7 +91,7 @@ class VennAbers(BinaryRecalibrator):
 
     Examples
     --------
-    Events of score s happen with probability s^2.
+    Samples with score s are events with probability s^2.
 
     >>> import numpy as np
     >>> from skcalib import VennAbers
@@ -102,8 +104,8 @@ class VennAbers(BinaryRecalibrator):
     >>> [bound.round(2).tolist() for bound in model.predict_interval([0.1, 0.5, 0.9])]
     [[0.0, 0.21, 0.8], [0.02, 0.22, 0.83]]
 
-    One row of each label. A score between them would join either: (0, 1), and 1/2 in
-    the end.
+    The calibration set contains one row of each label. A score between the two has the
+    interval (0, 1) and the prediction 1/2.
 
     >>> from skcalib import VennAbers
     >>> model = VennAbers().fit([0.2, 0.8], [0, 1])
@@ -148,7 +150,7 @@ class VennAbers(BinaryRecalibrator):
         self.classes = classes
 
     def predict_interval(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the isotonic probabilities (p0, p1) with each label added.
+        """Return the isotonic probabilities (p0, p1) under each possible label.
 
         Parameters
         ----------

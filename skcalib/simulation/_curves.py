@@ -20,14 +20,15 @@ class GlmCurve:
     Parameters
     ----------
     link, transform : {"logit", "log", "logflip"}
-        Scale of the event probability and of the score; "logflip" is ``log(1 - x)``.
+        Scales of the event probability and of the score; "logflip" means ``log(1 -
+        x)``.
     intercept, slope : float
         Coefficients of the linear predictor.
 
     Raises
     ------
     ValueError
-        For any other link or transform, or coefficients that are not finite.
+        If `link` or `transform` is not one of these, or if a coefficient is not finite.
 
     See Also
     --------
@@ -36,9 +37,9 @@ class GlmCurve:
 
     Notes
     -----
-    The inverses of the links "log" and "logflip" leave [0, 1] where the linear
-    predictor is positive; the predictor is clipped at 0 there. A slope of 0 makes a
-    constant curve, even at scores of 0 and 1.
+    The inverses of the links "log" and "logflip" leave [0, 1] if the linear predictor
+    is positive; the predictor is therefore clipped at 0. A slope of 0 gives a constant
+    curve, even at scores of 0 and 1.
 
     References
     ----------
@@ -47,7 +48,7 @@ class GlmCurve:
 
     Examples
     --------
-    Slope 1 and intercept 0 on equal scales is a calibrated model.
+    With equal scales, slope 1 and intercept 0, the model is calibrated.
 
     >>> from skcalib.simulation import GlmCurve
     >>> GlmCurve("logflip", "logflip", 0, 1)([0.0, 0.25, 1.0]).round(6).tolist()
@@ -96,9 +97,9 @@ class GlmCurve:
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """Curve ``T(s) = s^d``, calibrated for d = 1.
+    """The calibration curve ``T(s) = s^d``, which is calibrated for d = 1.
 
-    Scores are too high for a larger d, and too low for a smaller one.
+    Scores are too high if d is larger than 1, and too low if it is smaller.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class PowerCurve:
 
 @dataclass(frozen=True)
 class PlattCurve:
-    """The scaling family of Kumar et al.: Platt scaling of the log-odds.
+    """The calibration curve of Kumar et al.: a sigmoid of the log-odds.
 
     ``g(z; a, c) = sigmoid(a log(z / (1 - z)) + c)``.
 

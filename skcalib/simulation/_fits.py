@@ -32,7 +32,7 @@ _CANDIDATES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurveFit(ResultRecord):
-    """A candidate curve, fitted: see `fit_calibration_curve`."""
+    """A fitted candidate curve: see `fit_calibration_curve`."""
 
     name: str
     curve: GlmCurve
@@ -43,20 +43,20 @@ class CurveFit(ResultRecord):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurveFits(ResultRecord):
-    """The candidates for a calibration curve in increasing order of AIC, and the curve
-    of the first.
+    """The candidates for a calibration curve, in increasing order of AIC, and the curve
+    of the first candidate.
     """
 
     curve: GlmCurve
     table: list[CurveFit]
 
     def columns(self):
-        """Return the columns of the table of candidates.
+        """Return the table of candidates as a dict of columns.
 
         Returns
         -------
         columns : dict
-            From the name of each column to its values, one for each candidate.
+            Maps the name of each column to its values, one for each candidate.
         """
         columns = {}
         for field in fields(CurveFit):
@@ -69,7 +69,7 @@ class CurveFits(ResultRecord):
         Returns
         -------
         frame : pandas.DataFrame
-            One row for each candidate, the one of least AIC first.
+            One row for each candidate, starting with the lowest AIC.
 
         Raises
         ------
@@ -94,19 +94,19 @@ def fit_score_distribution(
 ) -> Any:
     """Fit a Beta distribution to scores by maximum likelihood.
 
-    Scores that are 0 or 1 to float precision have no density. They are treated as
-    censored: as "at most `resolution`" and "at least 1 - `resolution`". If a sixth of a
-    network's scores round to 1, the fit agrees with that of the exact scores up to
-    sampling error.
+    Scores that are 0 or 1 in floating-point precision have no density. They are treated
+    as censored, that is, as "at most `resolution`" and "at least 1 - `resolution`". If
+    a sixth of a network's scores are rounded to 1, the fit agrees with the fit to the
+    exact scores up to sampling error.
 
     Parameters
     ----------
     scores : array-like of shape (n,)
         Scores in [0, 1].
     resolution : float, default=None
-        Distance from 0 and from 1 below which scores are censored. None is half the gap
-        between 1 and the float below it: 2^-54 for float64, 2^-25 for float32. Use the
-        one for the dtype in which the scores were computed.
+        Distance from 0 and from 1 below which scores are censored. None means half the
+        gap between 1 and the float below it: 2^-54 for float64, 2^-25 for float32. Use
+        the value for the dtype in which the scores were computed.
 
     Returns
     -------
@@ -116,8 +116,8 @@ def fit_score_distribution(
     Raises
     ------
     ValueError
-        If the scores are not numbers in [0, 1], are all the same, or all censored,
-        because there is then no maximum-likelihood estimate.
+        If the scores are not numbers in [0, 1], or if they are all the same or all
+        censored, because the maximum-likelihood estimate then does not exist.
 
     See Also
     --------
@@ -204,29 +204,30 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     -------
     fits : CurveFits
         The `curve` with the lowest AIC, a `GlmCurve`, and the `table` of all candidates
-        in increasing order of AIC: the link and transform logit-logit, log-log,
-        logflip-logflip and logit-logflip, each with only a slope (``_b1``) and with
-        intercept and slope (``_b0_b1``), and a constant (``constant_b0``, the same for
-        every link). Each has its `name` (as in "logit_log_b0_b1"), `curve`,
-        `n_parameters` (free coefficients), `log_likelihood` and `aic`.
+        in increasing order of AIC. The candidates have the link and transform
+        logit-logit, log-log, logflip-logflip or logit-logflip, each with only a slope
+        (``_b1``) or with intercept and slope (``_b0_b1``); a further candidate is a
+        constant (``constant_b0``, the same for every link). Each entry has a `name` (as
+        in "logit_log_b0_b1"), `curve`, `n_parameters` (number of free coefficients),
+        `log_likelihood` and `aic`.
 
     Raises
     ------
     ValueError
-        If the scores are not numbers in [0, 1] or all the same, or `y` does not contain
-        two labels.
+        If the scores are not numbers in [0, 1] or are all the same, or if `y` does not
+        contain exactly two labels.
 
     See Also
     --------
-    skcalib.simulation.fit_score_distribution : Fits a beta distribution to scores.
+    skcalib.simulation.fit_score_distribution : Fits a Beta distribution to scores.
     skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
     Notes
     -----
-    The links log and logflip keep the event probability within [0, 1] only for a linear
-    predictor of at most 0. The parameters of the fit are therefore the values of the
-    predictor at the smallest and the largest score, each at most
-    0. The likelihood is concave in them and has one maximum.
+    The links log and logflip keep the event probability within [0, 1] only if the
+    linear predictor is at most 0. The fit is therefore parametrised by the values of
+    the predictor at the smallest and the largest score, each of which is at most 0. The
+    log-likelihood is concave in these values and has a single maximum.
 
     References
     ----------

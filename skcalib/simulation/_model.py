@@ -23,8 +23,8 @@ _BATCHES = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EstimatorBias(ResultRecord):
-    """How an estimator of the calibration error behaves on samples of one size: see
-    `CalibrationModel`.
+    """Bias and variance of an estimator of the calibration error at one sample size:
+    see `CalibrationModel.estimator_bias`.
     """
 
     bias: float
@@ -41,13 +41,13 @@ class CalibrationModel:
     Parameters
     ----------
     score_distribution : frozen distribution from scipy.stats
-        Distribution of the scores, with support inside [0, 1]; a discrete one
+        Distribution of the scores, with support inside [0, 1]; a discrete distribution
         represents a binned model.
     calibration_curve : callable
         Vectorised function T of scores (n,) that returns the event probabilities E[Y |
         s]. If it has an attribute ``accepts_complement = True``, it is called with a
-        second argument: 1 - s without cancellation. An attribute `breakpoints` can give
-        the scores at which it jumps, if there are many.
+        second argument, 1 - s, computed without cancellation. If the curve has many
+        jumps, their scores can be given as its attribute `breakpoints`.
 
     Raises
     ------
@@ -55,7 +55,8 @@ class CalibrationModel:
         If `score_distribution` cannot be sampled and inverted, or `calibration_curve`
         is not callable.
     ValueError
-        If the support extends beyond [0, 1]. Raised later if the curve does.
+        If the support extends beyond [0, 1]. Also raised later, by the methods, if the
+        curve leaves [0, 1].
 
     See Also
     --------
@@ -64,9 +65,9 @@ class CalibrationModel:
 
     Notes
     -----
-    Scores are real numbers, drawn as such, and rounded to float64 at the end. Those of
-    Beta(2.8, 0.05) are above 1 - 1e-16 in one case out of six, and become exactly 1;
-    the labels and the true error use the exact scores.
+    Scores are drawn as real numbers, and rounded to float64 only at the end. For
+    Beta(2.8, 0.05), one in six scores is above 1 - 1e-16 and becomes exactly 1; the
+    labels and the true error use the exact scores.
 
     References
     ----------
@@ -75,8 +76,8 @@ class CalibrationModel:
 
     Examples
     --------
-    Uniform scores and T(s) = s^2: the squared error is the integral of (s - s^2)^2,
-    1/30.
+    For uniform scores and T(s) = s^2, the squared error is the integral of (s - s^2)^2,
+    which is 1/30.
 
     >>> from scipy import stats
     >>> from skcalib.simulation import CalibrationModel, PowerCurve
@@ -137,7 +138,7 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            If `n` is not a positive int, or the curve leaves [0, 1].
+            If `n` is not a positive int, or if the curve leaves [0, 1].
         """
         check_int(n, "n")
         scores, y = self._sample(n, np.random.default_rng(_seed(random_state)))
@@ -146,13 +147,13 @@ class CalibrationModel:
     def true_calibration_error(self, norm: float = 2) -> float:
         """Return the true calibration error ``(E |S - T(S)|^p)^(1/p)``.
 
-        It is exact to 1e-8 or better.
+        The result is accurate to 1e-8 or better.
 
         Parameters
         ----------
         norm : float, default=2
-            p >= 1, or ``np.inf`` for the supremum over the support; 2, as in
-            `calibration_error`.
+            Exponent p >= 1, or ``np.inf`` for the supremum over the support. The
+            default 2 is that of `calibration_error`.
 
         Returns
         -------
@@ -162,8 +163,8 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            If the curve leaves [0, 1], or jumps more often than can be resolved without
-            its `breakpoints`.
+            If the curve leaves [0, 1], or if it has more jumps than can be resolved
+            without its attribute `breakpoints`.
         """
         norm = check_norm(norm)
         breakpoints = getattr(self.calibration_curve, "breakpoints", None)
@@ -217,7 +218,7 @@ class CalibrationModel:
         Parameters
         ----------
         metric : callable or dict of callables
-            ``metric(y_true, y_proba)``, given boolean labels, returns a number. The
+            ``metric(y_true, y_proba)``, given boolean labels, returns a number. All
             metrics in a dict receive the same data sets, so that their differences have
             little noise.
         n : int
@@ -235,12 +236,12 @@ class CalibrationModel:
         Returns
         -------
         estimates : ndarray of shape (n_simulations,), or a dict of them
-            Values, in the order of the data sets.
+            Values of the metric, in the order of the data sets.
 
         Raises
         ------
         ValueError
-            If a count is not a positive int, or a metric returns something that is not
+            If a count is not a positive int, or if a metric returns a value that is not
             finite.
         """
         check_int(n, "n")
@@ -301,7 +302,7 @@ class CalibrationModel:
         verbose: bool = False,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> EstimatorBias | dict[str, EstimatorBias]:
-        """Return bias and variance of an estimator of the calibration error.
+        """Return the bias and variance of an estimator of the calibration error.
 
         Parameters
         ----------
@@ -312,8 +313,8 @@ class CalibrationModel:
         n_simulations : int, default=1000
             Number of simulated data sets.
         norm : float, default=2
-            Norm of the true error that the estimates are compared with; 2, as in
-            `calibration_error`.
+            Norm of the true error with which the estimates are compared. The default 2
+            is that of `calibration_error`.
         n_jobs : int, default=None
             Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
             otherwise; -1 means all processors.
@@ -325,19 +326,19 @@ class CalibrationModel:
         Returns
         -------
         result : EstimatorBias, or a dict of them
-            Records: `bias`, the mean of the estimates minus `true_error`, and its
-            Monte Carlo `standard_error`; `variance` of the estimates across data sets
-            and their `mean`; the model's `true_error`; and `n_simulations`.
+            Named fields: `bias`, the mean of the estimates minus `true_error`, and its
+            Monte Carlo `standard_error`; the `variance` of the estimates across data
+            sets, and their `mean`; the model's `true_error`; and `n_simulations`.
 
         Raises
         ------
         ValueError
-            If there are fewer than two simulations, or for invalid input as in
-            `estimates`.
+            If there are fewer than two simulations, or if the input is invalid (see
+            `estimates`).
 
         Examples
         --------
-        Of a calibrated model, a binned error can only be too large.
+        For a calibrated model, a binned plugin error can only be too large.
 
         >>> from scipy import stats
         >>> from skcalib.metrics import calibration_error
@@ -410,13 +411,13 @@ class CalibrationModel:
         Parameters
         ----------
         metric : callable or dict of callables
-            ``metric(y_true, y_proba)``, larger for worse.
+            ``metric(y_true, y_proba)``, where larger values are worse.
         n : int
             Number of rows in each simulated data set.
         n_simulations : int, default=1000
             Number of simulated data sets for each of the two models.
         significance_level : float, default=0.05
-            Type I error, in (0, 1).
+            Type I error rate, in (0, 1).
         n_jobs : int, default=None
             Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
             otherwise; -1 means all processors.
@@ -428,14 +429,14 @@ class CalibrationModel:
         Returns
         -------
         rate : float, or a dict of them
-            Share of simulations in which miscalibration is detected; for a calibrated
-            model, the type I error.
+            Fraction of simulations in which miscalibration is detected; for a
+            calibrated model, this is the type I error rate.
 
         Raises
         ------
         ValueError
-            If `significance_level` is not in (0, 1), or for invalid input as in
-            `estimates`.
+            If `significance_level` is not in (0, 1), or if the input is invalid (see
+            `estimates`).
 
         References
         ----------
