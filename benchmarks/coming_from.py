@@ -297,7 +297,7 @@ DIFFERENCES = [
     ),
     Difference(
         "scikit-learn",
-        "temperature, labels 1 and 2: range of the predictions",
+        "temperature scaling, labels 1 and 2: range of the predictions",
         _our_labels_one_and_two,
         _sklearn_labels_one_and_two,
         "scikit-learn treats integer labels as positions, so its prediction is "
@@ -305,7 +305,7 @@ DIFFERENCES = [
     ),
     Difference(
         "scikit-learn",
-        'Brier score of a cross-validation, labels "no" and "yes"',
+        'cross-validated Brier score, labels "no" and "yes"',
         lambda: -_string_labels(skcalib.metrics.get_scorer("neg_brier_score")),
         lambda: -_string_labels("neg_brier_score"),
         "scikit-learn's scorer does not know which label is the event",
@@ -559,7 +559,7 @@ DIFFERENCES = [
             .min()
         ),
         _probcal_histogram,
-        "event frequencies in skcalib; probcal shrinks them toward 1/2 (Jeffreys "
+        "skcalib predicts event frequencies; probcal shrinks them toward 1/2 (Jeffreys "
         "prior), and `smoothing=1` in skcalib shrinks them toward the base rate",
     ),
     Difference(
@@ -602,7 +602,7 @@ DIFFERENCES = [
     ),
     Difference(
         "mcgrad",
-        "5,000 calibrated rows, 5 columns without effect: p-value of the worst segment",
+        "5,000 calibrated rows, 5 uninformative columns: p-value of the worst segment",
         lambda: segment_calibration_test(MANY_Y, MANY_S, MANY_X, random_state=0).pvalue,
         _mcgrad_segments,
         "adjusted for the number of segments in skcalib, but not in MCGrad",

@@ -114,7 +114,7 @@ def test_the_guide_quotes_whole_estimators():
         for name in (
             "`RecalibratedClassifierCV(model)`",
             "scikit-learn: temperature, `ensemble=True`",
-            "the bare model",
+            "the original model",
         )
     )
     assert (

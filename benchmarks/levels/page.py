@@ -172,7 +172,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
         "^(calibration slope|summary|recalibration gain)",
     ),
     ("net benefit", "coverage", "net benefit"),
-    ("performance without labels", "coverage", "^estimated"),
+    ("estimated performance without labels", "coverage", "^estimated"),
     (
         "clusters: single clusters, their mean, a new cluster, bins of a diagram",
         "coverage",
@@ -256,7 +256,7 @@ _NAMES = {
     "interval of the light bin": "interval of the bin with small weights",
     "interval of the heavy bin": "interval of the bin with large weights",
     "summary of a world": "summary, searched data",
-    "observed expected": "observed/expected ratio",
+    "observed expected": "O/E ratio",
     "estimated log loss": "estimated log-loss",
     "brier score": "Brier score",
     ": auc": ": AUC",
@@ -271,6 +271,9 @@ _NAMES = {
     "usual t interval of a further hospital's O/E": (
         "standard t interval for O/E of a new hospital"
     ),
+    "O/E of": "O/E ratio of",
+    "mean O/E over": "mean O/E ratio over",
+    "ECE, several labels": "ECE, several labels per row",
     "Platt's map of the same rows": "Platt scaling fitted to the same rows",
     "cross-fitted Platt's map": "cross-fitted Platt scaling",
     "map of the same rows": "map fitted to the same rows",
