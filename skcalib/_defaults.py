@@ -24,7 +24,7 @@ def check_fitted(estimator):
             name, fitted, now = change
             raise ValueError(
                 f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and"
-                f" {name}={now!r} was set since. Fit again."
+                f" {name}={now!r} has been set since then. Fit it again."
             )
 
 
@@ -163,7 +163,7 @@ class DefaultObjects:
                 params[name] = self._default_objects[name]()
             elif not hasattr(value, "set_params"):
                 raise ValueError(
-                    f"{name}={value!r} has no parameters of its own to set: give an"
+                    f"{name}={value!r} has no parameters that could be set: pass an"
                     f" object such as {self._default_objects[name]()!r}."
                 )
         return super().set_params(**params)

@@ -514,9 +514,9 @@ class ClassifierFits(NamedTuple):
         """
         if isinstance(cv, str):
             raise ValueError(
-                f"cv must be a number of folds or a splitter, found {cv!r}. A model"
-                " that is already fitted is wrapped: FrozenEstimator(model), from"
-                " sklearn.frozen, is used as it is."
+                f"cv must be a number of folds or a splitter, found {cv!r}. If the"
+                " model is already fitted, wrap it in FrozenEstimator(model) from"
+                " sklearn.frozen."
             )
         n_samples = len(self.y)
         splitter = check_cv(cv, self.y, classifier=True)
@@ -531,8 +531,8 @@ class ClassifierFits(NamedTuple):
             splits.append((row_indices(train, n_samples), row_indices(test, n_samples)))
         if not splits:
             raise ValueError(
-                f"{name} gives no splits. A generator is used up after a fit: give a"
-                " list or a splitter."
+                f"{name} gives no splits. A generator is exhausted after one fit: pass"
+                " a list or a splitter."
             )
         for fold, (train, test) in enumerate(splits):
             _check_split(train, test, fold, name, n_samples)
@@ -543,7 +543,7 @@ class ClassifierFits(NamedTuple):
             raise ValueError(
                 f"{name} must put every row into exactly one test fold, but row {row}"
                 f" is in {times_tested[row]}. Use a partition such as StratifiedKFold;"
-                " RecalibratedClassifierCV(ensemble=True) takes any split."
+                " RecalibratedClassifierCV(ensemble=True) accepts any split."
             )
         if tested == "at most once" and times_tested.max() > 1:
             row = int(np.argmax(times_tested > 1))
@@ -551,7 +551,7 @@ class ClassifierFits(NamedTuple):
                 f"{name} must not test a row twice, but row {row} is in"
                 f" {times_tested[row]} test folds. Use splits that test each row at"
                 " most once, such as StratifiedKFold or TimeSeriesSplit;"
-                " ensemble=True takes any split."
+                " ensemble=True accepts any split."
             )
         return splits, times_tested
 
@@ -634,7 +634,7 @@ def _known_classes(estimator, y):
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs at"
+                f"y has only one class ({classes.tolist()[0]!r}): a classifier needs at"
                 " least two."
             )
         return classes
@@ -656,7 +656,7 @@ def _before_columns(scores, columns, names):
     """
     if len(set(names)) < len(names):
         raise ValueError(
-            f"passthrough gives columns of the same name: {names}. Rename a column"
+            f"passthrough gives several columns the same name: {names}. Rename a column"
             " of X."
         )
     n_scores = scores.shape[1]

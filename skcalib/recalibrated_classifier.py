@@ -423,8 +423,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
             warn(
-                f"{type(estimator).__name__}.fit takes no sample_weight: the weights"
-                " serve the recalibration alone."
+                f"{type(estimator).__name__}.fit does not accept sample_weight: the"
+                " weights are used only for the recalibration."
             )
         return fit_params
 
@@ -464,8 +464,8 @@ class _PairFits(NamedTuple):
         if ensemble != "auto" or times_tested.max() > 1:
             if any(len(test) < 2 for _, test in splits):
                 raise ValueError(
-                    "cv tests a fold on one row alone, too little for a recalibrator:"
-                    " use ensemble=False."
+                    "cv tests a fold on a single row, which is too few for a"
+                    " recalibrator: use ensemble=False."
                 )
             tasks = []
             for fold, (train, test) in enumerate(splits):
@@ -581,7 +581,7 @@ def _known_classes(model, fold):
     known = np.unique(model.classes_)
     if len(known) < 2:
         raise ValueError(
-            f"cv trains fold {fold} on one class only ({known.tolist()[0]!r}): nothing"
+            f"cv trains fold {fold} on only one class ({known.tolist()[0]!r}): nothing"
             " can be recalibrated. Use a stratified cv, fewer folds, or"
             " ensemble=False."
         )
@@ -631,10 +631,10 @@ def _refuse_columns(recalibrator):
                 kind = type(step).__name__
                 raise ValueError(
                     f"recalibrator is a {kind} with {name}={columns!r}, columns of X,"
-                    " but RecalibratedClassifierCV hands over scores alone. Use"
+                    " but RecalibratedClassifierCV passes only scores. Use"
                     " make_pipeline(CrossFittedClassifier(estimator,"
-                    f" passthrough=[...]), {kind}({name}=...)), where passthrough keeps"
-                    " these columns beside the scores."
+                    f" passthrough=[...]), {kind}({name}=...)), where passthrough"
+                    " appends these columns to the scores."
                 )
 
 
@@ -653,8 +653,8 @@ def _weight_params(recalibrator, sample_weight):
             weighted_steps[name] = step
     if not weighted_steps:
         raise ValueError(
-            f"sample_weight was given, but fit of {recalibrator!r} does not take it:"
-            " use one that does."
+            f"sample_weight was passed, but fit of {recalibrator!r} does not accept"
+            " it: use a recalibrator that does."
         )
     if isinstance(recalibrator, Pipeline):
         if not get_config()["enable_metadata_routing"]:

@@ -562,7 +562,7 @@ def test_classes_must_be_those_of_the_columns():
     for classes, word in (
         (["b", "a", "c"], "sorted"),
         (["a", "b"], "2 labels"),
-        (["a", "a", "b"], "repetition"),
+        (["a", "a", "b"], "unique"),
     ):
         with refused(ValueError, "classes", word):
             PlattScaling(classes=classes).fit(scores, np.array(["a", "b", "c"])[y])
@@ -775,5 +775,5 @@ def test_a_repeated_column_name_is_refused_by_name():
         lambda: RecalibratedClassifierCV(GaussianNB()).fit(table, y),
         lambda: GroupwiseRecalibrator(groups="b").fit(table, y > 0),
     ):
-        with refused(ValueError, "X has 2 columns of the name 'a'"):
+        with refused(ValueError, "X has 2 columns named 'a'"):
             fit()

@@ -339,7 +339,7 @@ def test_integer_weights_are_repeated_rows():
             getattr(weighted, name), getattr(repeats, name), atol=1e-9
         )
     options = {"sample_weight": np.full(len(y), 2.5), "random_state": 0}
-    with pytest.warns(UserWarning, match=r"no integers.*importance"):
+    with pytest.warns(UserWarning, match=r"not integers.*importance"):
         counted = calibration_by_group(y, scores, groups, **options)
     assert counted.n.sum() == pytest.approx(2.5 * len(y))
     worth = calibration_by_group(y, scores, groups, weight_type="importance", **options)
@@ -582,7 +582,7 @@ def test_half_an_event_in_a_whole_number_of_rows():
     # probability was as likely as any.
     scores, y, weight = np.full(30, 0.01), np.arange(30) == 0, np.full(30, 0.5)
     options = {"groups": np.zeros(30), "n_resamples": 5, "random_state": 0}
-    with pytest.warns(UserWarning, match="no integers"):
+    with pytest.warns(UserWarning, match="not integers"):
         found = calibration_by_group(y, scores, sample_weight=weight, **options)
     assert -0.3 < found.bias_low[0] < found.bias[0] < found.bias_high[0] <= 0.01
     assert 0.1 < found.bias_pvalue[0] <= 1

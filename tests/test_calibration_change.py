@@ -457,7 +457,7 @@ def test_importance_weights_by_hand():
     of_bins = calibration_change(*bins, **options)
     assert of_bins.bias_after == pytest.approx(found.bias_after, abs=0.01)
     assert of_bins.shift == pytest.approx(found.shift, abs=0.03)
-    with pytest.warns(UserWarning, match="no integers"):
+    with pytest.warns(UserWarning, match="not integers"):
         calibration_change(*bins, **options | {"weight_type": "frequency"})
 
 

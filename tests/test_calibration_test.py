@@ -308,7 +308,7 @@ def test_dependent_draws_of_a_bin_with_scores_of_0_and_1_have_its_frequency(freq
 
 def test_few_events_in_clusters_warn():
     labels, scores, clusters = dependent(0, scores=lambda rng, n: np.full(n, 0.05))
-    with pytest.warns(UserWarning, match="20 events.*40.*level is not held"):
+    with pytest.warns(UserWarning, match="20 events.*40.*level is not controlled"):
         calibration_test(
             labels, scores, metric=calibration_error, clusters=clusters, n_resamples=9
         )

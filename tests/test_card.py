@@ -194,7 +194,7 @@ def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
         fitted.set_params(**{name: _OTHER[name]})
         if _OTHER[name] != before:
             for use in (fitted.predict_proba, fitted.predict, fitted.transform):
-                with refused(ValueError, f"was fitted with {name}=", "Fit again"):
+                with refused(ValueError, f"was fitted with {name}=", "Fit it again"):
                     use(PROBA)
         fitted.set_params(**{name: before})
         if not getattr(fitted, "randomize", False):
@@ -224,8 +224,8 @@ def test_edges_changed_in_place_after_the_fit_ask_for_a_new_fit(edges):
             ValueError,
             "fitted with binning__edges=",
             "0.25",
-            "was set since",
-            "Fit again",
+            "has been set since",
+            "Fit it again",
         ):
             use()
     edges[1] = 0.3
@@ -240,8 +240,8 @@ def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():
         with refused(
             ValueError,
             "fitted with recalibrator__class_pooling='auto'",
-            "=3.0 was set since",
-            "Fit again",
+            "=3.0 has been set since",
+            "Fit it again",
         ):
             use(PROBA)
     fitted.set_params(recalibrator__class_pooling="auto")
@@ -253,12 +253,14 @@ def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():
     stack = StackedRecalibrator(members, cv=2).fit(PROBA, CODES)
     expected = stack.predict_proba(PROBA)
     members[1].set_params(binning__n_bins=5)
-    with refused(ValueError, "recalibrators__1__binning__n_bins=4", "=5 was set since"):
+    with refused(
+        ValueError, "recalibrators__1__binning__n_bins=4", "=5 has been set since"
+    ):
         stack.predict_proba(PROBA)
     members[1].set_params(binning__n_bins=4, random_state=3)
     np.testing.assert_array_equal(stack.predict_proba(PROBA), expected)
     members.append(PlattScaling())
-    with refused(ValueError, "recalibrators=", "was set since"):
+    with refused(ValueError, "recalibrators=", "has been set since"):
         stack.predict_proba(PROBA)
     fitted.set_params(recalibrator__input="logit")
     with refused(

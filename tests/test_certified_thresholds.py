@@ -502,7 +502,7 @@ def test_abstention_beside_precision():
         certified_abstention(Y, SCORES + 1, max_error=0.2)
     with refused(ValueError, "max_error"):
         certified_abstention(Y, SCORES, max_error=20)
-    with refused(ValueError, "one score a row", "confidence"):
+    with refused(ValueError, "one score per row", "confidence"):
         certified_abstention(Y, COLUMNS, max_error=0.2)
     hopeless = certified_abstention(~Y, SCORES, max_error=0.01)
     assert hopeless.threshold == inf
@@ -581,10 +581,10 @@ def test_maps_of_many_parameters_of_the_same_rows_are_refused():
         for name, value in fitted.provenance_.items()
         if name != "label_hash"
     }
-    with refused(ValueError, "earlier version", "once more"):
+    with refused(ValueError, "earlier version", "fit it again"):
         certified_threshold(first_y, proba, fitted_on=old, **options)
     platt = PlattScaling().fit(first, first_y)
-    with refused(ValueError, "start has no meaning"):
+    with refused(ValueError, "start does not apply"):
         certified_threshold(
             first_y,
             platt.predict_proba(first),

@@ -151,7 +151,7 @@ def test_response_method_of_a_classifier_without_it():
         ),
         (
             [(np.arange(60), np.arange(60, 121))],
-            "made for another X than the one with 120 rows",
+            "not made for this X with 120 rows",
         ),
         ([(np.arange(0), np.arange(120))], "trains fold 0 on 0 rows"),
         ([], "no splits"),
@@ -617,7 +617,7 @@ def test_a_frame_with_two_columns_of_one_name_is_refused(binary):
     X, y = binary
     frame = pd.DataFrame(X, columns=[*"abcde", "crossfittedclassifier_1"])
     cross_fitted = CrossFittedClassifier(GaussianNB(), passthrough=[5])
-    with pytest.raises(ValueError, match="columns of the same name"):
+    with pytest.raises(ValueError, match="several columns the same name"):
         cross_fitted.fit_transform(frame, y)
 
 
@@ -917,7 +917,7 @@ def test_bad_parameters(params, error, message, binary):
     [
         (np.zeros((0, 2)), [], "X has no rows"),
         (np.zeros((4, 2)), [0, 1, 0], "3 rows but X has 4"),
-        (np.zeros((4, 2)), [1, 1, 1, 1], "one class only"),
+        (np.zeros((4, 2)), [1, 1, 1, 1], "only one class"),
         (np.zeros((4, 2)), [0.5, 0.7, 0.1, 0.2], "Unknown label type"),
         (np.zeros((4, 2)), None, "y is None"),
         (np.zeros((4, 2)), [0, 1, np.nan, 1], "row 2"),

@@ -146,7 +146,7 @@ def test_what_is_refused():
     plain = cross_validate(GaussianNB(), X, Y, cv=3)
     with pytest.raises(ValueError, match="return_estimator=True, return_indices=True"):
         ReliabilityDisplay.from_cv_results(plain, X, Y)
-    with pytest.raises(TypeError, match="what cross_validate returns"):
+    with pytest.raises(TypeError, match="the result of cross_validate"):
         ReliabilityDisplay.from_cv_results(GaussianNB(), X, Y)
     repeated = _cross_validated(RepeatedKFold(n_splits=2, n_repeats=2, random_state=0))
     with pytest.raises(ValueError, match="in two folds"):
@@ -154,11 +154,11 @@ def test_what_is_refused():
     found = _cross_validated(3)
     with pytest.raises(ValueError, match="X has 100 rows"):
         ReliabilityDisplay.from_cv_results(found, X[:100], Y[:100])
-    with pytest.raises(ValueError, match="tested other rows"):
+    with pytest.raises(ValueError, match="did not test the same rows"):
         ReliabilityDisplay.from_cv_results(
             {"a": found, "b": _cross_validated(TimeSeriesSplit(3))}, X, Y
         )
-    with pytest.raises(ValueError, match="the keys of a dict"):
+    with pytest.raises(ValueError, match="the keys of the dict"):
         ReliabilityDisplay.from_cv_results({"a": found}, X, Y, name="model")
     machine = _cross_validated(3, LinearSVC(), X / X.max(axis=0))
     with pytest.raises(ValueError, match="LinearSVC has no predict_proba"):

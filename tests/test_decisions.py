@@ -324,7 +324,7 @@ def test_costs_refuse(cancer):
     ):
         with refused(ValueError, "cost_matrix", *words):
             ExpectedCostClassifier(LogisticRegression(), costs).fit(X_train, y_train)
-    with refused(ValueError, "actions", "different"):
+    with refused(ValueError, "actions", "distinct"):
         ExpectedCostClassifier(
             LogisticRegression(), [[0, 1], [1, 0]], actions=["a", "a"]
         ).fit(X_train, y_train)
@@ -621,9 +621,9 @@ def test_thresholds_refuse():
         certified_threshold(Y, SCORES, promise="harm", target=0.1)
     with refused(ValueError, "target", "above 0"):
         certified_threshold(Y, SCORES, promise="recall", target=0)
-    with refused(ValueError, "recall", "leave thresholds and start out"):
+    with refused(ValueError, "recall", "omit thresholds and start"):
         certified_threshold(Y, SCORES, promise="recall", target=0.9, start=0.5)
-    with refused(ValueError, "strictest", "leave start out"):
+    with refused(ValueError, "strictest", "omit start"):
         certified_threshold(
             Y, COLUMNS, promise="answered_and_wrong", target=0.1, start=0.5
         )
@@ -645,7 +645,7 @@ def test_thresholds_refuse():
         certified_threshold(
             Y, SCORES, promise="precision", target=0.9, sample_weight=np.ones(600)
         )
-    with refused(ValueError, "3 columns", "one score a row"):
+    with refused(ValueError, "3 columns", "one score per row"):
         certified_threshold(Y, SCORES, promise="precision", target=0.5).accepts(
             np.full((4, 3), 1 / 3)
         )
@@ -859,7 +859,7 @@ def test_classifier_refuses(cancer):
             X_train, np.arange(len(X_train)) % 3
         )
     rare = np.arange(len(X_train)) == 0
-    with refused(ValueError, "one class only", "FrozenEstimator"):
+    with refused(ValueError, "only one class", "FrozenEstimator"):
         for seed in range(9):
             CertifiedThresholdClassifier(
                 LogisticRegression(),

@@ -501,7 +501,7 @@ def test_groups_are_panels_also_those_with_one_class_or_row():
         binning=display.curves[1].statistics.n_bins,
     )
     assert part.weight.sum() == display.curves[1].statistics.weight.sum() == 250
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         ReliabilityDisplay.from_predictions(
             y, scores, groups=groups, multiclass="marginal"
         )
@@ -688,7 +688,7 @@ def test_panels_share_the_place_of_one_axes_or_take_many():
         y, scores, groups=groups, random_state=0, ax=many
     )
     assert list(display.ax_) == list(many)
-    with pytest.raises(ValueError, match="ax holds 3 axes but there are 4 panels"):
+    with pytest.raises(ValueError, match="ax contains 3 axes but there are 4 panels"):
         ReliabilityDisplay.from_predictions(
             y, scores, groups=np.arange(400) % 4, ax=many
         )
@@ -834,7 +834,7 @@ def test_a_million_rows_are_quick():
         ({"interval": "normal"}, "interval must be one of"),
         (
             {"interval": "wilson", "binning": PoolAdjacentViolators()},
-            "not valid for bins that the labels made",
+            "not valid for label-dependent bins",
         ),
         ({"metric": "ece"}, "metric must be"),
         ({"n_resamples": 0}, "n_resamples"),
@@ -857,7 +857,7 @@ def test_bad_models():
     y, scores = _scores(50)
     with pytest.raises(ValueError, match="the dict is empty"):
         ReliabilityDisplay.from_predictions(y, {})
-    with pytest.raises(ValueError, match="name='A' is for one model"):
+    with pytest.raises(ValueError, match="name='A' is for a single model"):
         ReliabilityDisplay.from_predictions(y, {"B": scores}, name="A")
     X = scores[:, None]
     with pytest.raises(
@@ -1001,9 +1001,9 @@ def test_validity_of_a_recalibrator_and_bad_options():
     scores = scores.round(2)
     with pytest.raises(ValueError, match="kind must be one of 'marginal'"):
         ValidityDisplay.from_predictions(y, scores, kind="joint")
-    with pytest.raises(ValueError, match="belong together"):
+    with pytest.raises(ValueError, match="given together"):
         ValidityDisplay.from_predictions(y, scores, n_bins=5)
-    with pytest.raises(ValueError, match="no repeat"):
+    with pytest.raises(ValueError, match="samples is empty"):
         ValidityDisplay.from_repeats([])
     with pytest.raises(ValueError, match="single repeat"):
         ValidityDisplay.from_repeats([(y, scores)] * 2, sample_weight=np.ones(600))
@@ -1204,7 +1204,9 @@ def test_estimator_bias_of_a_fitted_model():
 @pytest.mark.parametrize("display", [BinCountDisplay, EstimatorBiasDisplay])
 def test_displays_without_weights_say_so(display):
     y, scores = _scores(300)
-    with pytest.raises(TypeError, match=f"{display.__name__} takes no sample_weight"):
+    with pytest.raises(
+        TypeError, match=f"{display.__name__} does not support sample_weight"
+    ):
         display.from_predictions(y, scores, sample_weight=np.ones(300))
 
 

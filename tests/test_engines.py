@@ -300,11 +300,11 @@ def test_labels_of_other_kinds(engine):
     assert events("flag", pos_label=False) == [1]
     assert events("code", pos_label=3) == [1]
     assert events("f", pos_label=2.0) == [1]
-    with pytest.raises(ValueError, match="'text' is String: say with pos_label="):
+    with pytest.raises(ValueError, match="'text' is String: name the label"):
         events("text")
     with pytest.raises(
         ValueError,
-        match="pos_label='1' is no value of the column 'code', which is Int64",
+        match="pos_label='1' is not a value of the column 'code', which is Int64",
     ):
         events("code", pos_label="1")
     with pytest.raises(
@@ -551,7 +551,7 @@ def test_a_frame_of_sqlframe_is_refused(monkeypatch):
 
     # The package itself pins a version of sqlglot that others here do not take.
     monkeypatch.setattr(_native.nw, "from_native", lambda data: data)
-    with pytest.raises(TypeError, match="Frames of SQLFrame.*a DuckDB relation"):
+    with pytest.raises(TypeError, match="SQLFrame data frames.*a DuckDB relation"):
         PredictionTable(Frame(), label="y", score="p")
 
 
@@ -577,7 +577,7 @@ def test_too_many_distinct_scores(monkeypatch):
     table = PredictionTable(
         native("pyarrow", p=[0.1, 0.2, 0.4, 0.3], y=[0, 1, 0, 1]), label="y", score="p"
     )
-    with pytest.raises(ValueError, match=r"makes 4 bins .* weighted_scores\(\)"):
+    with pytest.raises(ValueError, match=r"would give 4 bins .* weighted_scores\(\)"):
         table.bin_statistics(UniqueScores())
 
 
@@ -755,13 +755,13 @@ def test_class_columns_that_do_not_fit():
     ):
         PredictionTable.top_label(data, label="y", scores=["a", "b"], classes=["cat"])
     with pytest.raises(
-        ValueError, match="scores must be a list that names one column a class"
+        ValueError, match="scores must be a list that names one column per class"
     ):
         PredictionTable.marginal(data, label="y", scores="a", classes=["cat", "dog"])
     with pytest.raises(TypeError, match="classes must be a list of the labels"):
         PredictionTable.marginal(data, label="y", scores=["a", "b"], classes=None)
     with pytest.raises(
-        ValueError, match="classes=0 is no value of the column 'y', which is String"
+        ValueError, match="classes=0 is not a value of the column 'y', which is String"
     ):
         PredictionTable.top_label(data, label="y", scores=["a", "b"], classes=[0, 1])
     with pytest.raises(ValueError, match="scores='q' is not a column"):

@@ -456,7 +456,7 @@ def test_what_cannot_be_applied_is_refused_by_name():
     for engine in ("pandas", "duckdb"):
         data = native(engine, p=[0.2], id=[0], g=["0"])
         with pytest.raises(
-            ValueError, match="=0 is no value of the column 'g', which is String"
+            ValueError, match="=0 is not a value of the column 'g', which is String"
         ):
             PredictionTable(data, label="id", score="p", by="g").apply(
                 groups, output="q"

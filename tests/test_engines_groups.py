@@ -138,7 +138,7 @@ def test_a_parameter_set_after_the_fit_asks_for_a_new_fit():
         with refused(
             ValueError,
             "GroupwiseRecalibrator was fitted with shrinkage=20.0",
-            "Fit again",
+            "Fit it again",
         ):
             use()
     fitted.set_params(shrinkage=20.0)
@@ -290,17 +290,17 @@ def test_what_cannot_be_fitted_or_applied_by_segment_is_refused():
     )
     for given, message in (
         ({}, "it is empty"),
-        ({3: model}, "key of the dict=3 is no value of the column 'g'"),
+        ({3: model}, "key of the dict=3 is not a value of the column 'g'"),
     ):
         with pytest.raises(ValueError, match=message):
             table.apply(given, output="q")
     with pytest.raises(ValueError, match="name their columns with by="):
         plain.apply({"FR": model}, output="q")
-    with pytest.raises(ValueError, match="default is for a dict"):
+    with pytest.raises(ValueError, match="default applies only to a dict"):
         table.apply(model, output="q", default=model)
     with pytest.raises(TypeError, match="a fitted recalibrator, found str"):
         table.apply({"FR": "Platt"}, output="q")
-    with pytest.raises(ValueError, match="is no tuple of one value a column"):
+    with pytest.raises(ValueError, match="is not a tuple of one value per column"):
         PredictionTable(data, label="y", score="p", by=["g", "id"]).apply(
             {"FR": model}, output="q"
         )
@@ -364,6 +364,6 @@ def test_a_diagram_of_statistics_names_its_door():
         native("pandas", **rows(300)), label="y", score="p"
     ).bin_statistics(3)
     with pytest.raises(
-        TypeError, match=r"found one BinStatistics.*ReliabilityDisplay\.from_statistics"
+        TypeError, match=r"found a BinStatistics.*ReliabilityDisplay\.from_statistics"
     ):
         ReliabilityDisplay.from_predictions(statistics)

@@ -248,10 +248,10 @@ def test_class_weight_of_two_classes_goes_by_label():
     ("class_weight", "words"),
     [
         ({0: 1}, ["no entry", "[1, 2, 3]"]),
-        ([1, 2], ["4 finite weights"]),
-        ([1, 2, 3, np.nan], ["4 finite weights"]),
-        ([0, 0, 0, 0], ["4 finite weights", "all zero"]),
-        ([1, 1, 1, -1], ["4 finite weights", "negative"]),
+        ([1, 2], ["4 finite, non-negative weights"]),
+        ([1, 2, 3, np.nan], ["4 finite, non-negative weights"]),
+        ([0, 0, 0, 0], ["4 finite, non-negative weights", "all zero"]),
+        ([1, 1, 1, -1], ["4 finite, non-negative weights", "negative"]),
         ("balanced", ["numbers", "balanced"]),
     ],
 )

@@ -153,7 +153,7 @@ def test_unknown_labels_need_a_word():
     pi[3] = 0
     with pytest.raises(ValueError, match=r"in \(0, 1\], found 0.0 in row 3"):
         estimated_performance(y, s, t, y_new=labels, sampling_probability=pi)
-    with pytest.raises(ValueError, match="give y_new"):
+    with pytest.raises(ValueError, match="pass y_new"):
         estimated_performance(y, s, t, missing="at_random")
     labels[1] = 7
     with pytest.raises(ValueError, match="unknown label 7.0 in row 1"):
@@ -223,7 +223,7 @@ def test_several_classes_are_about_the_predicted_class():
     blind = estimated_performance(y, p, q)
     assert blind.low[0] < np.mean(q.argmax(axis=1) == y_new) < blind.high[0]
     assert blind.estimate[0] == blind.estimate[1]
-    with pytest.raises(ValueError, match="about one event"):
+    with pytest.raises(ValueError, match="is for one event"):
         estimated_performance(y, p, q, metrics="recall")
     with pytest.raises(ValueError, match="4 columns"):
         estimated_performance(y, p, rng.dirichlet(np.ones(4), 10))

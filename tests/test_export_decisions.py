@@ -213,7 +213,7 @@ def test_what_cannot_be_written():
         to_sql(model)
     mixed, _, _ = binary("error_when_answered", PlattScaling(), abstain_label=-1)
     for write in (to_sql, to_javascript, *([to_onnx] if find_spec("onnx") else [])):
-        with refused(ValueError, "abstain_label", "type of the classes"):
+        with refused(ValueError, "abstain_label", "same type as the classes"):
             write(mixed)
 
 

@@ -66,7 +66,7 @@ def test_a_dict_of_maps_in_sql(rows, maps):
 def test_a_dict_of_maps_in_json(rows, maps):
     back = from_dict(json.loads(json.dumps(to_dict(maps))))
     np.testing.assert_array_equal(wanted(back, rows), wanted(maps, rows))
-    with pytest.raises(ValueError, match=r"segments\[0\] must hold"):
+    with pytest.raises(ValueError, match=r"segments\[0\] must contain"):
         from_dict({"schema": 2, "segments": [{"segment": "a"}]})
 
 
@@ -86,10 +86,10 @@ def test_a_dict_of_maps_in_onnx(rows, maps):
         one.value for one in to_onnx(maps).metadata_props if one.key == "provenance"
     )
     assert set(json.loads(provenance)) == {"it's", "no", "se"}
-    with pytest.raises(ValueError, match="none for a missing one"):
+    with pytest.raises(ValueError, match="none represents a missing value"):
         to_onnx({None: maps["no"]})
     other = PlattScaling(input="logit").fit([-1.0, 0.0, 0.0, 1.0], [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="take the same scores of the same classes"):
+    with pytest.raises(ValueError, match="have the same scores and classes"):
         to_onnx({"a": maps["no"], "b": other})
 
 

@@ -173,7 +173,7 @@ def test_lists_and_masks_name_rows_and_those_of_another_X_are_refused():
         first, second = cross_validation_folds(splits, scores, codes, weight)
         assert first.train.tolist() == second.test.tolist() == [0, 1]
         assert first.test_weight.tolist() == [3, 4]
-    with refused(ValueError, "cv was made for another X", "4 rows", "weight 0"):
+    with refused(ValueError, "cv was not made for this X", "4 rows", "weight 0"):
         cross_validation_folds([([0, 1], [2, 7])], scores, codes)
 
 

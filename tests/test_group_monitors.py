@@ -134,11 +134,11 @@ def test_labels_of_any_kind_and_many_classes():
         (([0.2, 0.3], [0, 1], ["a", None]), "groups contains a missing value .* row 1"),
         (([0.2, 0.3], [0, 1], None), "groups"),
         (([0.2, 1.3], [0, 1], ["a", "b"]), "1.3"),
-        (([0.2, 0.3], [0, 2], ["a", "b"]), "y must hold 0 and 1"),
+        (([0.2, 0.3], [0, 2], ["a", "b"]), "y must contain 0 and 1"),
         (([0.2, 0.3], [0, 1], ["a"]), "groups has 1 rows but scores has 2"),
         (([0.2, 0.3], [0, 1], ["a", "b"], ["x"]), "time has 1 rows but scores has 2"),
         (({"a": 3}, None, None), "must be a BinStatistics"),
-        (({}, [0], None), "leave them out"),
+        (({}, [0], None), "omit them"),
     ],
 )
 def test_wrong_batches_are_named_and_change_nothing(arguments, words):

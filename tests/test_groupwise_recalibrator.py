@@ -647,7 +647,7 @@ def test_groups_that_are_missing_or_do_not_fit():
         with refused(ValueError, "groups is missing", "column of X"):
             method(scores)
     decided = GroupwiseRecalibrator(PlattScaling()).fit(scores, y)
-    with refused(ValueError, "groups was given", "predicted_class"):
+    with refused(ValueError, "groups was passed", "predicted_class"):
         decided.predict_proba(scores, groups=groups)
     with refused(ValueError, "groups is missing"):
         GroupwiseRecalibrator(groups=None).fit(scores, y)

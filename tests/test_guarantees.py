@@ -164,7 +164,7 @@ def test_inverses_equal_a_search_over_every_integer(epsilon, kind, keep_boundary
         else:
             with pytest.raises(
                 ValueError,
-                match=f"cannot be promised from n_samples={n}: one bin reaches",
+                match=f"cannot be guaranteed with n_samples={n}: one bin reaches",
             ):
                 max_n_bins(n, epsilon, kind=kind, **options)
     for b in (1, 2, 10, 13):
@@ -177,7 +177,7 @@ def test_inverses_equal_a_search_over_every_integer(epsilon, kind, keep_boundary
 def test_inverses_of_each_other_and_for_huge_samples():
     n = min_n_samples(10_000, 1e-5)
     assert max_n_bins(n, 1e-5) == 10_000
-    with pytest.raises(ValueError, match="cannot be promised"):
+    with pytest.raises(ValueError, match="cannot be guaranteed"):
         max_n_bins(min_n_samples(1, 0.01) - 1, 0.01)
     # a tolerance above 1 promises nothing, at n // 2 bins too
     assert max_n_bins(10, 5.0) == 5
@@ -1051,7 +1051,7 @@ def test_choice_among_candidates_needs_to_be_declared():
         (
             lambda: event_frequency_interval([1, 2], [3, 4, 5]),
             ValueError,
-            r"one shape, found \(2,\) and \(3,\)",
+            r"the same shape, found \(2,\) and \(3,\)",
         ),
         (
             lambda: event_frequency_interval(["a"], [3]),
@@ -1132,7 +1132,7 @@ def test_bad_arguments(call, error, message):
         ),
         (
             {"counts": INSIDE + 0.5, "n_samples": 99},
-            "whole numbers: certificates have no theory for weights",
+            "whole numbers: the theory of certificates does not cover weights",
         ),
         (
             {"predictions": EVENTS / 10},
@@ -1140,7 +1140,7 @@ def test_bad_arguments(call, error, message):
         ),
         (
             {"predictions": EVENTS[:3] / 19},
-            r"one entry a bin, got shapes \(5,\), \(5,\) and \(3,\)",
+            r"one entry per bin, got shapes \(5,\), \(5,\) and \(3,\)",
         ),
         ({"counts": [], "positives": [], "predictions": []}, "counts is empty"),
         ({"kind": "joint"}, "kind must be one of"),

@@ -33,9 +33,9 @@ every_metric = pytest.mark.parametrize("metric", metrics_("labels"))
 
 @every_metric
 def test_swapped_arguments(metric):
-    with refused(ValueError, "y_true holds probabilities", "swapped"):
+    with refused(ValueError, "y_true contains probabilities", "swapped"):
         metric(SCORES, Y)
-    with refused(ValueError, "y_true holds probabilities", "swapped"):
+    with refused(ValueError, "y_true contains probabilities", "swapped"):
         # a probability may be exactly 0 or 1
         metric(np.append(SCORES, [0.0, 1.0]), np.append(Y, [0, 1]))
 

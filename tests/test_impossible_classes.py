@@ -104,7 +104,9 @@ def test_a_map_that_learns(rows, n_columns):
     np.testing.assert_allclose(found[0].sum(axis=1), 1, atol=1e-12)
     masked = masked[1:]
     masked[5, y[possible][6]] = -1e4
-    with pytest.raises(ValueError, match="class in row 5 whose logit says that it is"):
+    with pytest.raises(
+        ValueError, match="class in row 5 that is impossible according to its logit"
+    ):
         model.partial_fit(masked, y[possible][1:])
 
 
@@ -182,7 +184,9 @@ def test_a_label_of_an_impossible_class_is_an_error(rows):
     logits, closed, y = rows
     masked = np.where(closed, -1e4, logits)
     masked[7, y[7]] = masked[7].max() - 701
-    with pytest.raises(ValueError, match="class in row 7 whose logit says that it is"):
+    with pytest.raises(
+        ValueError, match="class in row 7 that is impossible according to its logit"
+    ):
         fitted(TemperatureScaling(), masked, y)
 
 

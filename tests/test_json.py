@@ -141,7 +141,7 @@ def _certificate(fitted):
 
 def test_parameters_that_changed_since_the_fit():
     fitted = skcalib.HistogramBinning(3).fit(*two_class_rows())
-    with refused(ValueError, "HistogramBinning", "smoothing=1.0 was set since"):
+    with refused(ValueError, "HistogramBinning", "smoothing=1.0 has been set since"):
         to_dict(fitted.set_params(smoothing=1.0))
 
 
@@ -301,7 +301,7 @@ def test_tampered_calibration_parts():
             with pytest.raises(ValueError, match=r"\w"):
                 from_dict(_changed(document, path, _nonsense({"class": "os.system"})))
     back = from_dict(document)
-    with refused(ValueError, "scores in place of rows", "(2, 5)"):
+    with refused(ValueError, "scores instead of features", "(2, 5)"):
         back.predict_proba(np.ones((2, 5)))
 
 

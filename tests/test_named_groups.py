@@ -110,7 +110,7 @@ def test_missing_values_in_the_table(rows):
 
 
 def test_what_is_no_group(rows):
-    with pytest.raises(ValueError, match="the text 'missing' and missing values"):
+    with pytest.raises(ValueError, match="the string 'missing' and missing values"):
         check_named_groups(["missing", None], 2)
     with pytest.raises(ValueError, match="infinity in row 2"):
         check_named_groups([1.0, np.nan, np.inf], 3)

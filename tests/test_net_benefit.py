@@ -302,9 +302,9 @@ def test_prevalence_of_the_sample_changes_no_estimate():
     )
     with refused(ValueError, "prevalence", "1.5"):
         net_benefit(labels, scores, prevalence=1.5)
-    with refused(ValueError, "one class only", "prevalence"):
+    with refused(ValueError, "only one class", "prevalence"):
         net_benefit(np.zeros(9), np.linspace(0, 1, 9), labels=[0, 1], prevalence=0.1)
-    with pytest.warns(UserWarning, match="no integers"):
+    with pytest.warns(UserWarning, match="not integers"):
         net_benefit(labels, scores, sample_weight=np.full(500, 0.5))
 
 

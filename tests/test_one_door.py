@@ -149,7 +149,7 @@ ODD = {
         "predict_proba of Wrapped contains NaN in row",
     ),
     "sums": (Wrapped, lambda p: p / 2, "rows of predict_proba of Wrapped must sum"),
-    "complex": (Wrapped, lambda p: p + 0j, "must hold real scores"),
+    "complex": (Wrapped, lambda p: p + 0j, "must contain real scores"),
     "two columns": (
         Deciding,
         lambda z: np.column_stack((-z[:, 0], z[:, 0])) if z.ndim == 2 else z,
@@ -197,7 +197,7 @@ def test_pairwise_columns_are_no_classes(rows):
             options = {"response_method": "decision_function"}
         model = kind(pairwise, **options)
         fit = getattr(model, "fit_transform", model.fit)
-        with pytest.raises(ValueError, match="largest in another column.*ovr"):
+        with pytest.raises(ValueError, match="not largest in the column.*ovr"):
             fit(X, y)
 
 
@@ -229,7 +229,7 @@ def test_arrow_tables_are_scores():
     column = pa.chunked_array([scores[:50, 0], scores[50:, 0]])
     assert calibration_error(y == 0, column) == calibration_error(y == 0, scores[:, 0])
     repeated = pa.Table.from_arrays(list(table.columns), names=["a", "b", "b"])
-    with pytest.raises(ValueError, match="2 columns of the name 'b'"):
+    with pytest.raises(ValueError, match="2 columns named 'b'"):
         TemperatureScaling().fit(repeated, y)
 
 

@@ -351,7 +351,7 @@ def test_parameters_are_checked(params, message):
 def test_what_does_not_fit_together_is_refused():
     scores, y = _stream(100)
     frozen = FrozenEstimator(PlattScaling().fit(scores, y))
-    with pytest.raises(ValueError, match="give both the same scores"):
+    with pytest.raises(ValueError, match="both must use the same scores"):
         OnlineRecalibrator(frozen, input="logit").fit(logit(scores), y)
     online = OnlineRecalibrator().fit(scores, y)
     with pytest.raises(ValueError, match="classes must stay"):
@@ -361,7 +361,7 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match="classes="):
         OnlineRecalibrator().partial_fit([0.2, 0.4], ["no", "no"])
     online.set_params(half_life=100)
-    with pytest.raises(ValueError, match="half_life=100 was set since"):
+    with pytest.raises(ValueError, match="half_life=100 has been set since"):
         online.partial_fit(scores, y)
 
 

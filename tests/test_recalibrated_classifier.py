@@ -643,7 +643,7 @@ def test_a_class_rarer_than_the_folds():
 
 def test_a_fold_trained_on_one_class_cannot_be_recalibrated():
     X, y = np.arange(20.0).reshape(-1, 1), np.repeat([0, 1], 10)
-    with pytest.raises(ValueError, match=r"cv trains fold 0 on one class only \(1\)"):
+    with pytest.raises(ValueError, match=r"cv trains fold 0 on only one class \(1\)"):
         RecalibratedClassifierCV(DecisionTreeClassifier(), cv=KFold(2)).fit(X, y)
 
 
@@ -659,7 +659,7 @@ def test_a_fold_that_tests_new_classes_alone(iris):
 
 def test_leave_one_out_recalibrates_all_scores_at_once(binary):
     X, y = binary
-    with pytest.raises(ValueError, match="one row alone"):
+    with pytest.raises(ValueError, match="a single row"):
         RecalibratedClassifierCV(GaussianNB(), cv=LeaveOneOut(), ensemble=True).fit(
             X[:30], y[:30]
         )
@@ -872,7 +872,7 @@ def test_a_classifier_without_weights_is_warned_about(binary, weight):
         KNeighborsClassifier(), PlattScaling(), cv=3, ensemble=False
     )
     with pytest.warns(
-        UserWarning, match="KNeighborsClassifier.fit takes no sample_weight"
+        UserWarning, match="KNeighborsClassifier.fit does not accept sample_weight"
     ):
         model.fit(X, y, sample_weight=weight)
     scores = cross_val_predict(
@@ -888,7 +888,7 @@ def test_a_recalibrator_without_weights_is_refused(binary, weight):
     for without in (recalibrator, recalibrator[-1]):
         with pytest.raises(
             ValueError,
-            match="(?s)sample_weight was given, but fit of .* does not take it",
+            match="(?s)sample_weight was passed, but fit of .* does not accept it",
         ):
             RecalibratedClassifierCV(recalibrator=without).fit(
                 *binary, sample_weight=weight
@@ -1029,7 +1029,7 @@ def test_bad_parameters(params, error, message, binary):
     [
         (np.zeros((0, 2)), [], None, "X has no rows"),
         (np.zeros((4, 2)), [0, 1, 0], None, "3 rows but X has 4"),
-        (np.zeros((4, 2)), ["a"] * 4, None, r"one class only \('a'\)"),
+        (np.zeros((4, 2)), ["a"] * 4, None, r"only one class \('a'\)"),
         (np.zeros((4, 2)), [0.5, 0.7, 0.1, 0.2], None, "Unknown label type"),
         (
             np.zeros((4, 2)),

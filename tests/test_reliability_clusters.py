@@ -177,7 +177,7 @@ def test_clusters_that_cannot_be_used_are_refused():
     y, scores, _, hospital = _hospitals(4)
     with refused(ValueError, "clusters has 5 rows"):
         ReliabilityDisplay.from_predictions(y, scores, clusters=hospital[:5])
-    with refused(ValueError, "one cluster only"):
+    with refused(ValueError, "only one cluster"):
         ReliabilityDisplay.from_predictions(y, scores, clusters=np.zeros(len(y)))
 
 

@@ -871,7 +871,8 @@ def test_default_output(file, tmp_path, monkeypatch):
         (
             {"p": [1.2] * 600},
             [],
-            "column 'p': scores must hold probabilities in [0, 1], but row 0 is 1.2.",
+            "column 'p': scores must contain probabilities in [0, 1], but row 0 is"
+            " 1.2.",
         ),
         ({"p": ["x"] * 600}, [], "column 'p': scores must be numbers"),
         ({"p": [0.5] * 599 + [""]}, [], "column 'p': scores contains NaN in row 599"),
@@ -884,7 +885,7 @@ def test_default_output(file, tmp_path, monkeypatch):
         (
             {"y": ["no", "yes"] * 300},
             ["--positive", "maybe"],
-            "column 'y' has no label 'maybe'; it holds no, yes.",
+            "column 'y' has no label 'maybe'; it contains no, yes.",
         ),
         ({"y": [""] + [1] * 599}, [], "column 'y': row 0 has no label."),
         (
@@ -901,7 +902,7 @@ def test_default_output(file, tmp_path, monkeypatch):
         (
             {"s": range(600)},
             ["--segment", "s"],
-            "column 's' has 600 different values; a report takes at most 500",
+            "column 's' has 600 different values; a report has at most 500",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -924,7 +925,7 @@ def test_missing_file_few_rows_and_a_folder(tmp_path, capsys):
     short = _write(tmp_path / "short.csv", {"y": [0, 1], "p": [0.2, 0.8]})
     for path, message in (
         (tmp_path / "none.csv", "there is no file"),
-        (short, "has 2 rows; a report takes at least 10."),
+        (short, "has 2 rows; a report needs at least 10."),
         (tmp_path, "is a folder"),
     ):
         assert (
@@ -1178,11 +1179,11 @@ def test_periods_are_in_the_order_of_time(ordered):
                 r" all periods"
             ),
         ),
-        (["2024-1", "2024-01"], "one period in two ways, '2024-01' and '2024-1'"),
-        (["pre", "post", "pre"], "Give the order with --time-order post,pre."),
+        (["2024-1", "2024-01"], "same period in two formats, '2024-01' and '2024-1'"),
+        (["pre", "post", "pre"], "State the order with --time-order post,pre."),
         # Which of them is the first month is not known without a year.
-        (["Jan", "Dec", "Jan"], "words have no order of time"),
-        (["2 of 2023", "1 of 2024", "2 of 2023"], "words have no order of time"),
+        (["Jan", "Dec", "Jan"], "strings have no order in time"),
+        (["2 of 2023", "1 of 2024", "2 of 2023"], "strings have no order in time"),
     ],
 )
 def test_periods_without_an_order_are_refused(values, words):
@@ -1416,7 +1417,9 @@ def test_columns_that_are_no_clusters(tmp_path):
         "So few clusters"
         in read_table(file, label="y", scores=["p"], cluster="few").notes[1]
     )
-    with pytest.raises(ReportError, match="--weight-type says what weights are"):
+    with pytest.raises(
+        ReportError, match="--weight-type states the meaning of the weights"
+    ):
         read_table(file, label="y", scores=["p"], weight_type="importance")
 
 
@@ -1536,7 +1539,7 @@ def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--threshold", "1"], "--threshold 1 or 1 is no score above 0 and below 1"),
+        (["--threshold", "1"], "--threshold 1 or 1 is not a score above 0 and below 1"),
         (
             ["--name", "a", "--name", "b"],
             "--name was given 2 times (a, b) for 1 models (p)",

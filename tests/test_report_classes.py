@@ -194,14 +194,14 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {},
             ["--score", "*_*"],
-            "--score '*_*' has 2 stars: one stands for the name of the class.",
+            "--score '*_*' has 2 stars: use exactly one, for the name of the class.",
         ),
-        ({}, ["--score", "p_*", "--score", "p_cat"], "give a report one kind"),
+        ({}, ["--score", "p_*", "--score", "p_cat"], "use only one kind in a report"),
         ({}, ["--score", "p_*d*"], "has 2 stars"),
         (
             {},
             ["--score", "p_b*"],
-            "finds p_bird, and classes take three columns at least",
+            "finds p_bird, but at least three columns are needed",
         ),
         (
             {},
@@ -216,7 +216,7 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {},
             ["--score", "p_cat", "--classes", "no,yes"],
-            "it takes three classes at least",
+            "at least three classes are needed",
         ),
         (
             {},
@@ -228,7 +228,7 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {"labels": ["bird", "cat", "fish"]},
             ["--score", "p_*"],
-            "has the label 'fish', which is none of the classes",
+            "has the label 'fish', which is not one of the classes",
         ),
         ({"labels": ["bird", "cat", ""]}, ["--score", "p_*"], "has no label"),
         (
@@ -245,7 +245,7 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {"value": -0.2},
             ["--score", "p_*"],
-            "column 'p_bird': scores must hold probabilities in [0, 1], but row 0",
+            "column 'p_bird': scores must contain probabilities in [0, 1], but row 0",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -275,7 +275,7 @@ def test_classes_with_spaces_or_commas():
     assert given_classes(["a,b, c"]) == ("a", "b", "c")
     assert given_classes(["a, b", "c", "d"]) == ("a, b", "c", "d")
     assert given_classes(None) is None
-    with pytest.raises(ReportError, match="three classes at least"):
+    with pytest.raises(ReportError, match="at least three classes"):
         given_classes(["a"])
 
 
@@ -306,7 +306,7 @@ def test_models_with_classes_are_compared(tmp_path):
         columns=columns[:3] + ["q_a", "q_b", "q_c"],
     )
     with pytest.raises(
-        ReportError, match="are of other classes: bird, cat, dog and a, b, c"
+        ReportError, match="are for different classes: bird, cat, dog and a, b, c"
     ):
         read_table(other, label="y", scores=["p_*", "q_*"])
 

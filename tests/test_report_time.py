@@ -83,7 +83,7 @@ def test_renamed_periods_give_the_same_sentences_or_a_refusal(
     back = {f" {word}": f" {month}" for month, word in renamed.items()}
     found = _summary(capsys, path, back)
     if shuffled:
-        assert "words have no order of time" in found
+        assert "strings have no order in time" in found
         assert "--time-order" in found
         found = _summary(capsys, path, back, "--time-order", ",".join(names))
     assert found == expected
@@ -118,7 +118,7 @@ def test_seasons_and_versions_have_an_order_where_all_numbers_agree():
 
     assert order("2024/25", "2023/24", "2022/23") == ["2022/23", "2023/24", "2024/25"]
     assert order("v1.10", "v1.9") == ["v1.9", "v1.10"]
-    with pytest.raises(ReportError, match="words have no order of time"):
+    with pytest.raises(ReportError, match="strings have no order in time"):
         order("v1.9", "v2.0", "v1.10")
 
 
@@ -129,7 +129,7 @@ def test_seasons_and_versions_have_an_order_where_all_numbers_agree():
         (["--time", "month", "--time-order", "2024-01"], "does not name 2024-02"),
         (
             ["--time", "month", "--time-order", "2024-01,2024-02,2024-03"],
-            "names 2024-03, but column 'month' holds",
+            "names 2024-03, but column 'month' contains",
         ),
         (["--time", "month", "--time-order", "2024-01,2024-01"], "a period twice"),
         (["--weight", "y"], "--weight y is the column of the labels"),
@@ -137,7 +137,7 @@ def test_seasons_and_versions_have_an_order_where_all_numbers_agree():
         (["--time", "y"], "--time y is the column of the labels"),
         (["--cluster", "y"], "--cluster y is the column of the labels"),
         (["--weight", "p"], "--weight p is a column of scores"),
-        (["--tolerance", "0"], "--tolerance 0 is no number of percentage points"),
+        (["--tolerance", "0"], "--tolerance 0 is not a number of percentage points"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, capsys, options, message):

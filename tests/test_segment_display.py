@@ -117,7 +117,7 @@ def test_results_about_other_segments_are_refused():
     one, other = (
         segment_calibration_test(Y, SCORES, X[:, [j]], **QUICK) for j in (0, 1)
     )
-    with pytest.raises(ValueError, match="about different segments"):
+    with pytest.raises(ValueError, match="for different segments"):
         SegmentDisplay.from_result({"one": one, "other": other})
     with pytest.raises(ValueError, match="max_segments"):
         SegmentDisplay.from_result(one, max_segments=0)

@@ -655,7 +655,7 @@ def test_groups_without_an_order_are_refused():
     values = [frozenset("ab"), frozenset("bc"), frozenset("cd"), frozenset("ad")]
     groups = np.empty(400, dtype=object)
     groups[:] = [values[k % 4] for k in np.random.default_rng(0).integers(0, 99, 400)]
-    with refused(ValueError, "groups holds values without an order", "use texts"):
+    with refused(ValueError, "groups contains values without an order", "use strings"):
         calibration_by_group(np.arange(400) % 2, np.full(400, 0.5), groups)
 
 

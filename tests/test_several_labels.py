@@ -160,7 +160,7 @@ def test_names_are_those_of_columns():
     assert check_scored_labels(
         y_true, y_proba, multilabel=True
     ).classes.tolist() == list(range(3))
-    with pytest.raises(ValueError, match="in another order"):
+    with pytest.raises(ValueError, match="in a different order"):
         calibration_error(y_frame, frame[NAMES[::-1]])
 
 
@@ -184,12 +184,12 @@ def test_shapes_values_and_options_are_refused():
     y_true, y_proba = _tags()
     with pytest.raises(ValueError, match=r"shape \(240, 3\) and y_proba \(240, 2\)"):
         calibration_error(y_true, y_proba[:, :2])
-    with pytest.raises(ValueError, match=r"must hold 0 and 1.*found 2 in row"):
+    with pytest.raises(ValueError, match=r"must contain 0 and 1.*found 2 in row"):
         calibration_error(y_true + 1, y_proba)
     with pytest.raises(ValueError, match="missing value"):
         calibration_error(np.where(y_true == 1, None, 0), y_proba)
     for multiclass in ("top_label", "pooled"):
-        with pytest.raises(ValueError, match="exclude each other"):
+        with pytest.raises(ValueError, match="mutually exclusive"):
             calibration_error(y_true, y_proba, multiclass=multiclass)
     with pytest.raises(ValueError, match="pos_label"):
         calibration_error(y_true, y_proba, pos_label=1)
@@ -213,11 +213,11 @@ def test_what_is_about_one_event_says_so(function):
 
 def test_other_refusals():
     y_true, y_proba = _tags()
-    with pytest.raises(ValueError, match="groups of rows"):
+    with pytest.raises(ValueError, match="array of groups"):
         groupwise_calibration_error(y_true, y_proba)
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="mutually exclusive"):
         calibration_test(y_true, y_proba, metric=kernel_calibration_error, **QUICK)
-    with pytest.raises(ValueError, match="tests one binary problem"):
+    with pytest.raises(ValueError, match="needs one binary problem"):
         calibration_test(y_true, y_proba, method="spiegelhalter")
 
 
@@ -444,7 +444,7 @@ def test_a_diagram_has_a_panel_for_each_label():
             y_true[:, k], {None: y_proba[:, k]}, clusters=clusters
         )
         np.testing.assert_array_equal(curve.bars, numbers["curves"][0].bars)
-    with pytest.raises(ValueError, match="a panel each"):
+    with pytest.raises(ValueError, match="separate panels"):
         ReliabilityDisplay.from_predictions(y_true, y_proba, groups=np.arange(240) % 2)
     plt.close("all")
 

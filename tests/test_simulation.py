@@ -536,7 +536,7 @@ def test_curve_fit_takes_any_two_labels():
     [
         ([0.1, 0.2], [0, 0], "label|class"),
         ([0.1, 0.2], [0, 1, 1], "shape"),
-        ([0.2, 0.2, 0.2], [0, 1, 1], "differ"),
+        ([0.2, 0.2, 0.2], [0, 1, 1], "not be all equal"),
         ([0.1, 2.0], [0, 1], "scores"),
         ([0.1, 0.2, 0.3], [0, 1, 2], "classes"),
     ],
@@ -591,7 +591,7 @@ def _model(curve):
         (
             lambda: _model(lambda s: 0.5).sample(9),
             ValueError,
-            "one probability a score",
+            "one probability per score",
         ),
         (
             lambda: _model(lambda s: s * np.nan).true_calibration_error(),

@@ -87,7 +87,7 @@ def test_what_is_not_converted():
         skcalib.CrossFittedClassifier(GaussianNB(), passthrough=1),
         skcalib.GroupwiseRecalibrator(groups=-1),
     )
-    with pytest.raises(ValueError, match="passed"):
+    with pytest.raises(ValueError, match="without passthrough columns"):
         skl2onnx.to_onnx(pipeline.fit(np.round(X), y), X[:1])
 
 

@@ -281,7 +281,9 @@ def test_what_a_dialect_cannot_say_is_refused(monkeypatch):
     shallow = replace(WAREHOUSES["tsql"], deepest_case=3)
     monkeypatch.setitem(WAREHOUSES, "tsql", shallow)
     deep = skcalib.HistogramBinning(binning=40).fit(scores, y)
-    with refused(ValueError, "4 levels of CASE", "'tsql' takes 3", "to_sql_table"):
+    with refused(
+        ValueError, "4 nested levels of CASE", "'tsql' takes 3", "to_sql_table"
+    ):
         to_sql(deep, dialect="tsql")
     randomized = skcalib.UniformMassBinning(5, randomize=True, random_state=0)
     with refused(ValueError, "ids", "md5", "snowflake"):

@@ -321,7 +321,7 @@ def test_clusters_and_importance():
         assert [each.high - each.low for each in (two, three)] == pytest.approx(
             [one.high - one.low] * 2, rel=0.2
         ), name
-    with refused(ValueError, "one cluster only"):
+    with refused(ValueError, "only one cluster"):
         calibration_summary(labels, scores, clusters=np.zeros(200), **QUICK)
 
 
@@ -576,7 +576,7 @@ def test_what_is_refused():
         calibration_summary(labels, scores, weight_type="counts")
     with refused(ValueError, "clusters"):
         calibration_summary(labels, scores, clusters=[1, 2])
-    with pytest.warns(UserWarning, match="no integers"):
+    with pytest.warns(UserWarning, match="not integers"):
         calibration_summary(labels, scores, sample_weight=np.full(60, 0.5), **QUICK)
 
 

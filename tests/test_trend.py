@@ -108,8 +108,8 @@ def test_dates_of_every_kind_are_years():
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        (["pre"] * 100 + ["post"] * 100, "row 0 is 'pre': words have no order"),
-        (np.ones(200), "one value only"),
+        (["pre"] * 100 + ["post"] * 100, "row 0 is 'pre': strings have no order"),
+        (np.ones(200), "only one value"),
         (np.ones(3), "one value for each of 200 samples"),
         (np.r_[np.nan, np.arange(199)], "missing or infinite in row 0"),
         (["2024-02-31"] * 200, "does not exist"),

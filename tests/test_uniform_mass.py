@@ -277,7 +277,7 @@ def test_epsilon_chooses_the_most_bins_that_meet_it():
         <= 0.1
         < conditional_epsilon(5000, model.n_bins_ + 1)
     )
-    with pytest.raises(ValueError, match="epsilon=0.001 cannot be promised"):
+    with pytest.raises(ValueError, match="epsilon=0.001 cannot be guaranteed"):
         UniformMassBinning(epsilon=0.001).fit(scores, labels)
     with pytest.raises(ValueError, match="n_bins=5 or epsilon=0.1"):
         UniformMassBinning(5, epsilon=0.1).fit(scores, labels)
@@ -394,7 +394,7 @@ def test_refusals_give_the_reason():
     refused = [
         (
             lambda: UniformMassBinning(5).fit(scores, labels, sample_weight=weight),
-            "takes no sample_weight",
+            "does not support sample_weight",
         ),
         (
             lambda: UniformMassBinning(51).fit(scores, labels).certificate(),
@@ -479,7 +479,8 @@ def test_no_certificate_for_parameters_that_were_not_fitted(model, change, named
     scores, y = distinct_problem(200)
     model = clone(model).fit(scores, y).set_params(**change)
     with pytest.raises(
-        ValueError, match=f"was fitted with .*{named}=.* was set since. Fit again."
+        ValueError,
+        match=f"was fitted with .*{named}=.* has been set since then. Fit it again.",
     ):
         model.certificate()
 

@@ -128,7 +128,7 @@ def test_metric_of_one_class_works_with_labels():
 
 @everywhere
 def test_metric_refuses_more_classes_than_columns(metric):
-    with refused(ValueError, "y_true has 3 classes", "y_proba", "one column a class"):
+    with refused(ValueError, "y_true has 3 classes", "y_proba", "one column per class"):
         metric(Y3, SCORES)
     with refused(ValueError, "y_true has 4 classes", "3 columns"):
         metric([0, 1, 2, 3] * 2, SCORES3)
@@ -154,7 +154,7 @@ def test_metric_refuses_an_unknown_label(metric):
     ("labels", "words"),
     [
         ([1, 0], ["sorted", "1, 0"]),
-        ([0, 0], ["without repetition"]),
+        ([0, 0], ["unique"]),
         ([0, 1, 2], ["names 3 labels", "2 classes"]),
         (["no", "yes"], ["another type"]),
         (np.array([0, "a"], dtype=object), ["mixes", "int, str"]),

@@ -120,7 +120,7 @@ def test_weights_count_rows_or_do_not():
         scores, y, 0.1, sample_weight=weight, weight_type="importance", **options
     )
     assert equal == pytest.approx(plain, abs=1e-3)
-    with pytest.warns(UserWarning, match="no integers"):
+    with pytest.warns(UserWarning, match="not integers"):
         assert (
             model.verify(scores, y, 0.1, sample_weight=weight, **options).upper_bound
             < plain.upper_bound

@@ -147,7 +147,9 @@ def test_the_warning_names_both_ways():
         calibration_test,
         partial(calibration_by_group, groups=y),
     ):
-        with pytest.warns(UserWarning, match="no integers.*importance.*round or scale"):
+        with pytest.warns(
+            UserWarning, match="not integers.*importance.*round or scale"
+        ):
             call(y, scores, sample_weight=weight, n_resamples=5)
         with refused(
             ValueError, "weight_type", "'frequency', 'importance'", "'counts'"

@@ -277,7 +277,7 @@ def _trend(table, rng):
             table.labels, table.scores, time, pos_label=1, **options
         )
     except ValueError as error:
-        if "one value only" in str(error):
+        if "only one value" in str(error):
             return  # refused, with a reason
         raise
     yield from _wrong("trend", *found.slope)

@@ -316,7 +316,10 @@ class BinnedTask:
         needed = " or ".join(
             ["the score and the label of each row (pass y_true and y_proba)", *needed]
         )
-        raise ValueError(f"A BinStatistics holds sums by bin, and this needs {needed}.")
+        raise ValueError(
+            "A BinStatistics contains only sums by bin, but this function needs"
+            f" {needed}."
+        )
 
     def __iter__(self):
         self._refuse()
@@ -369,7 +372,7 @@ def check_rows_or_bins(
         multiclass=multiclass, y_proba=y_proba, binning=binning, **options
     )
     if not y_true.total_weight > 0:
-        raise ValueError("The BinStatistics holds no rows: every bin is empty.")
+        raise ValueError("The BinStatistics contains no rows: every bin is empty.")
     return BinnedTask(y_true)
 
 
@@ -383,8 +386,8 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **arguments):
         if value is not None:
             raise ValueError(
                 f"{name}={reprlib.repr(value)} needs the score and the label of each"
-                f" row, found {found}, which holds the sums of its bins: pass labels"
-                " and probabilities, or leave it out."
+                f" row, found {found}, which contains only sums of bins: pass labels"
+                " and probabilities, or omit it."
             )
 
 
@@ -419,10 +422,10 @@ def counted_rows(data, weight_type, *, warns=True):
     if weight_type == "frequency":
         if warns and (weight % 1).any():
             warn(
-                "sample_weight holds weights that are no integers, and"
-                ' weight_type="frequency" counts a weight of 2 as two rows. Take'
-                ' weight_type="importance" for weights that correct a sample; round or'
-                " scale weights that count."
+                "sample_weight contains weights that are not integers, but"
+                ' weight_type="frequency" counts a weight of 2 as two rows. Use'
+                ' weight_type="importance" for weights that correct for sampling; round'
+                " or scale weights that are counts."
             )
         return data
     # The factor f for which sum f w is the number of rows, (sum w)^2 / sum w^2.
@@ -521,8 +524,8 @@ def one_task(data, multiclass, *, pooled=False):
     """
     if resolve_multiclass(multiclass, data, pooled=pooled) == "marginal":
         raise ValueError(
-            'multiclass="marginal" makes one binary problem a class, and this is about'
-            ' one: use "top_label", or one class at a time.'
+            'multiclass="marginal" gives one binary problem per class, but this'
+            ' function takes only one: use "top_label", or pass one class at a time.'
         )
     return next(binary_tasks(data, multiclass, pooled=pooled))
 
@@ -592,7 +595,7 @@ def is_predicted_class(groups):
     """Return whether groups are the predicted classes; raise for any other text."""
     if isinstance(groups, str) and groups != "predicted_class":
         raise ValueError(
-            "groups must be 'predicted_class' or an array with one entry a row, found"
+            "groups must be 'predicted_class' or an array with one entry per row, found"
             f" {groups!r}."
         )
     return isinstance(groups, str)
@@ -604,8 +607,8 @@ def predicted_class(data):
     """
     if data.is_multilabel:
         raise ValueError(
-            'groups="predicted_class" is for classes that exclude each other, and a'
-            " y_true of several columns holds labels that do not: pass groups of rows."
+            'groups="predicted_class" is for mutually exclusive classes, but the'
+            " columns of y_true are several labels per row: pass an array of groups."
         )
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)

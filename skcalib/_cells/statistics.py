@@ -593,7 +593,7 @@ def _as_sums(values, name):
     if name == "count":
         array = np.asarray(values)
         if array.dtype.kind not in "iu":
-            raise ValueError(f"count must hold whole numbers, found {array.dtype}.")
+            raise ValueError(f"count must contain whole numbers, found {array.dtype}.")
         return array.astype(np.int64)
     if not np.isfinite(numbers).all():
         raise ValueError(
@@ -672,6 +672,6 @@ def _check_consistency(statistics):
     for condition, holds in conditions.items():
         if not holds.all():
             raise ValueError(
-                f"BinStatistics: {condition}, which bin {int(np.argmin(holds))}"
-                " contradicts."
+                f"BinStatistics: {condition}, which is violated in bin"
+                f" {int(np.argmin(holds))}."
             )

@@ -374,8 +374,7 @@ def error_root(power, norm):
     in_range = power < 0 or _SMALLEST_POWER < power < np.inf
     if _LARGE_NORM < norm < np.inf and not in_range:
         raise ValueError(
-            f"norm={norm} leaves the range of floating point for errors this small: use"
-            " norm=np.inf."
+            f"norm={norm} underflows for errors this small: use norm=np.inf."
         )
     power = max(float(power), 0.0)
     if norm == np.inf:
@@ -422,9 +421,7 @@ class ClassPowers(NamedTuple):
                 )
             return cls(error.norm, len(data.classes), weight)
         if error.class_weight is not None:
-            raise ValueError(
-                'class_weight has a meaning for multiclass="marginal" only.'
-            )
+            raise ValueError('class_weight applies only to multiclass="marginal".')
         return cls(error.norm, n_tasks=1, weight=None)
 
     def combine(self, powers):
@@ -467,8 +464,8 @@ def check_class_weight(class_weight, classes, *, is_sorted=True):
     has_shape = weights.shape == (n_classes,)
     if not (has_shape and np.all(weights >= 0) and 0 < weights.sum() < np.inf):
         raise ValueError(
-            f"class_weight must hold {n_classes} finite weights that are not negative"
-            f" nor all zero, found {class_weight!r}."
+            f"class_weight must contain {n_classes} finite, non-negative weights that"
+            f" are not all zero, found {class_weight!r}."
         )
     if not is_sorted:
         return weights

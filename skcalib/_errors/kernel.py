@@ -67,8 +67,8 @@ class KernelError:
         n_pairs = rows.weight.sum() ** 2 - self_pairs.sum()
         if not n_pairs > 0:
             raise ValueError(
-                "y_true must hold two rows or more: pairs are compared, found a weight"
-                f" of {rows.weight.sum():g}."
+                "y_true must contain at least two rows, because pairs are compared;"
+                f" found a weight of {rows.weight.sum():g}."
             )
         landmarks = _Landmarks.of(rows.proba, rows.weight, self_pairs)
         residual = -rows.proba
@@ -152,9 +152,9 @@ class _KernelRows:
         """
         if data.is_multilabel:
             raise ValueError(
-                "kernel_calibration_error compares the probabilities of classes that"
-                " exclude each other, and a y_true of several columns holds labels that"
-                " do not: pass one column of y_true and of y_proba at a time."
+                "kernel_calibration_error requires mutually exclusive classes, but the"
+                " columns of y_true are several labels per row: pass one column of"
+                " y_true and of y_proba at a time."
             )
         proba = data.scores
         if data.is_binary:

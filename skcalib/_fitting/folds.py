@@ -128,9 +128,9 @@ def row_indices(rows, n_samples):
         return np.arange(n_samples)[rows]
     except IndexError as error:
         raise ValueError(
-            f"cv was made for another X than the one with {n_samples} rows: {error}. A"
-            " list of splits belongs to one X, without rows of weight 0; inside a"
-            " search or cross-validation give a splitter as cv."
+            f"cv was not made for this X with {n_samples} rows: {error}. A list of"
+            " splits is valid only for one X, without rows of weight 0; inside a"
+            " search or cross-validation, pass a splitter as cv."
         ) from None
 
 

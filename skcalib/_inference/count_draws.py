@@ -643,8 +643,8 @@ class ClusterDraws:
         if expected < FEW_EVENTS:
             warn(
                 f"clusters=: {expected:.2g} events or non-events are expected. Below"
-                f" about {FEW_EVENTS} the dependence of the rows within a cluster is"
-                " not known well enough, and the level is not held."
+                f" about {FEW_EVENTS} the dependence of the rows within a cluster"
+                " cannot be estimated well enough, and the level is not controlled."
             )
         # code of each row's cluster, from 0 on, (n,)
         self._cluster = np.unique(cluster, return_inverse=True)[1]

@@ -64,7 +64,7 @@ def classifier_scores(
     if has_rows and len(scores) != num_samples(X):
         raise ValueError(
             f"{name} returned {len(scores)} rows for {num_samples(X)} rows of X: a"
-            " classifier must give one row of scores for each."
+            " classifier must return one row of scores for each."
         )
     if rows_sum_to_one and not is_logit and as_array(response)[0].dtype.itemsize < 4:
         # Half precision: sums that are within its rounding are not 1 in double
@@ -99,7 +99,7 @@ def label_scores(model, X):
         if not np.isin(classes, (0, 1)).all():
             raise ValueError(
                 f"The labels of {type(model).__name__} are not 0 and 1 but"
-                f" {classes.tolist()}: several labels per row are an indicator matrix."
+                f" {classes.tolist()}: several labels per row need an indicator matrix."
             )
         columns.append(proba[:, classes == 1].sum(axis=1))
     return np.column_stack(columns)
@@ -110,15 +110,15 @@ def _labels_of(model):
     labels = getattr(model, "classes_", None)
     if labels is None:
         raise TypeError(
-            f"{type(model).__name__} has no classes_ after fit: a classifier must say"
-            " which label each column of its scores belongs to."
+            f"{type(model).__name__} has no classes_ after fit: a classifier must"
+            " define the label of each column of its scores."
         )
     labels, _ = as_array(labels)
     if labels.ndim != 1:
         raise ValueError(
             f"classes_ of {type(model).__name__} has shape {labels.shape}: one label"
-            " for each column is needed. Classifiers of several outputs have no single"
-            " set of classes."
+            " for each column is needed. Classifiers with several outputs have no"
+            " single set of classes."
         )
     return labels
 
@@ -167,9 +167,9 @@ def _check_columns_are_classes(scores, model, X, labels):
     n_off = int(np.count_nonzero(is_off | is_unknown))
     if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * len(scores):
         raise ValueError(
-            f"decision_function of {type(model).__name__} is largest in another column"
-            f" than that of the predicted class in {n_off} of {len(scores)} rows: its"
-            " columns are no scores of classes. A support vector machine with"
+            f"decision_function of {type(model).__name__} is not largest in the column"
+            f" of the predicted class in {n_off} of {len(scores)} rows: its columns are"
+            " not scores of the classes. A support vector machine with"
             ' decision_function_shape="ovo" compares pairs of classes: use "ovr", or a'
             " classifier with predict_proba."
         )

@@ -132,7 +132,7 @@ def plain_column(column, *, name):
         values = np.array(list(column), dtype=object)
     if values.dtype.kind in "cV":
         raise ValueError(
-            f"{name} must hold numbers, dates or categories, found {values.dtype}."
+            f"{name} must contain numbers, dates or categories, found {values.dtype}."
         )
     if missing is None:
         missing = missing_values(values)

@@ -77,8 +77,8 @@ def refuse_measurements(names, what):
     if names.dtype.kind == "f" and np.count_nonzero(names % 1) > _MOST_FLOATS:
         raise ValueError(
             f"{what} holds {len(names)} distinct floats ({shown(names, 3)}), each of"
-            f" which would be one of the {what}: {_BINS_HINT} Convert them to texts if"
-            " they are names."
+            f" which would be one of the {what}: {_BINS_HINT} Convert them to strings"
+            " if they are names."
         )
 
 
@@ -143,7 +143,7 @@ def with_small_groups_pooled(names, codes, kept, min_size):
     if OTHER in names[large].tolist():
         raise ValueError(
             f"groups has the group {OTHER!r} and smaller ones, which"
-            f" min_group_size={min_size} would call the same: rename it."
+            f" min_group_size={min_size} would give the same name: rename it."
         )
     new_names = [*names[large].tolist(), OTHER]
     # Filled one by one: names may be tuples, of which NumPy would make a matrix.
@@ -169,7 +169,8 @@ def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
         hint = _MAX_BINS_HINT if takes_max_bins else _BINS_HINT
         raise ValueError(
             f"groups holds {len(names)} distinct floats ({shown(names, 3)}), each of"
-            f" which would be a group: {hint} Convert them to texts if they are names."
+            f" which would be a group: {hint} Convert them to strings if they are"
+            " names."
         )
     if not is_missing.any():
         return names, codes
@@ -183,8 +184,8 @@ def _refuse_infinity(known, is_missing):
         rows_of_known = np.flatnonzero(~is_missing)
         row = rows_of_known[position]
         raise ValueError(
-            f"groups contains infinity in row {row}: groups must be known. Drop such"
-            " rows."
+            f"groups contains infinity in row {row}: the group of each row must be"
+            " known. Drop such rows."
         )
 
 
@@ -194,8 +195,8 @@ def _with_missing(names, codes, is_missing):
     """
     if MISSING in names.tolist():
         raise ValueError(
-            f"groups holds the text {MISSING!r} and missing values, which would be one"
-            " group: rename the text, or fill the missing values."
+            f"groups contains the string {MISSING!r} and missing values, which would"
+            " form one group: rename the string, or fill in the missing values."
         )
     every_code = np.full(len(is_missing), len(names))
     every_code[~is_missing] = codes
@@ -213,7 +214,7 @@ def _quantiles(values, max_bins):
     if values.dtype.kind not in "iufmM":
         raise ValueError(
             f"max_bins={max_bins} makes quantiles of numbers and dates, found"
-            f" {shown(values[:1])} in groups: leave max_bins out for names."
+            f" {shown(values[:1])} in groups: omit max_bins for names."
         )
     below, cuts = quantile_cuts(values, max_bins)
     names = [f"<= {cuts[0]}"]

@@ -40,7 +40,7 @@ def hint_at_alphabet(scores, codes, classes, hint):
     if event_mean < other_mean:
         other, event = (str(label) for label in classes)
         warn(
-            f"The event is {event!r}, the last label in the order of the alphabet, and"
+            f"The event is {event!r}, the last label in alphabetical order, but"
             f" its scores are lower: {event_mean:.3g} on average, those of {other!r}"
             f" {other_mean:.3g}. If the scores are those of {other!r}, {hint}"
         )
@@ -132,7 +132,7 @@ def unique_labels(y, name):
         target = error  # its text is shown in place of a type
     if target not in ("binary", "multiclass"):
         raise ValueError(
-            f"Unknown label type: {target}. {name} must hold class labels, found"
+            f"Unknown label type: {target}. {name} must contain class labels, found"
             f" {shown(classes)}."
         )
     return classes, codes
@@ -153,14 +153,14 @@ def sorted_labels(y, name):
         classes, codes = np.unique(y, return_inverse=True)
         if classes.dtype.kind == "O" and len(set(classes.tolist())) < len(classes):
             raise ValueError(
-                f"{name} holds values without an order, such as {shown(classes[:1])}:"
-                " use texts."
+                f"{name} contains values without an order, such as"
+                f" {shown(classes[:1])}: use strings."
             )
         return classes, codes
     except TypeError:
         kinds = sorted({type(value).__name__ for value in y})
         raise ValueError(
-            f"{name} mixes labels of the types {', '.join(kinds)}: use one type."
+            f"{name} mixes labels of the types {', '.join(kinds)}: use only one type."
         ) from None
 
 
@@ -181,9 +181,8 @@ def check_classes(classes, n_classes, name):
     classes = plain_labels(classes)
     if not np.array_equal(sorted_labels(classes, name)[0], classes):
         raise ValueError(
-            f"{name} must be sorted and without repetition, in the order of the"
-            f" columns, found {shown(classes)}. Reorder the columns of the scores as"
-            " scikit-learn does."
+            f"{name} must be sorted and unique, in the order of the columns, found"
+            f" {shown(classes)}. Reorder the columns of the scores as in scikit-learn."
         )
     return classes
 
@@ -249,8 +248,8 @@ def check_label_vector(y, n_samples, *, name, scores_name):
         kind = kinds.get(y.dtype.kind, "a missing value (NaT)")
         row = first_index(missing)[0]
         raise ValueError(
-            f"{name} contains {kind} in row {row}: labels must be known. Drop such"
-            " rows."
+            f"{name} contains {kind} in row {row}: the label of each row must be known."
+            " Drop such rows."
         )
     return plain_labels(y)
 
@@ -269,8 +268,8 @@ def label_vector(y, n_samples, *, name, scores_name):
     y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warn(
-            f"A column-vector {name} was passed when a 1d array was expected:"
-            f" {name}.ravel() makes it one.",
+            f"A column-vector {name} was passed when a 1d array was expected: use"
+            f" {name}.ravel().",
             DataConversionWarning,
         )
         y = y.ravel()
@@ -289,7 +288,7 @@ def label_vector(y, n_samples, *, name, scores_name):
         y = y.astype(y.dtype.newbyteorder("="))
     if y.dtype.kind == "S":
         raise ValueError(
-            f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode"
+            f"Unknown label type: {name} contains bytes such as {shown(y[:1])}. Decode"
             " them to strings."
         )
     return y

@@ -99,8 +99,8 @@ def check_scored_labels(
     if y_proba is None:
         raise ValueError(
             "y_proba must have shape (n,) or (n, n_classes), found None (), beside a"
-            f" {type(y_true).__name__}. This needs the score and the label of each row,"
-            " of which a BinStatistics holds sums by bin only."
+            f" {type(y_true).__name__}. This function needs the score and the label of"
+            " each row, but a BinStatistics contains only sums by bin."
         )
     hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     shape = several_labels_shape(y_true)
@@ -133,8 +133,8 @@ def check_scored_labels(
     if n_columns > 2:
         if pos_label is not None:
             raise ValueError(
-                f"pos_label={pos_label!r} has no meaning for the {n_columns}"
-                " columns of y_proba."
+                f"pos_label={pos_label!r} does not apply to the {n_columns} columns of"
+                " y_proba."
             )
         classes, codes = encode_labels(
             y_true,
@@ -180,8 +180,8 @@ def check_one_event(data, what):
     """
     if not data.is_binary:
         raise ValueError(
-            f"y_proba has {data.scores.shape[1]} columns, and {what} is about one"
-            " event: give the column of the event, and whether it happened as y_true."
+            f"y_proba has {data.scores.shape[1]} columns, but {what} is about one"
+            " event: pass the column of the event, and as y_true whether it happened."
         )
 
 
@@ -192,8 +192,8 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
     scores = check_scores(scores, name=name)
     if scores.shape[1] != 1:
         raise ValueError(
-            f"{name} must be one column, those of one event, found {scores.shape[1]}"
-            " columns."
+            f"{name} must be one column, the scores of one event, found"
+            f" {scores.shape[1]} columns."
         )
     scores = scores[:, 0]
     if labels is not None:
@@ -244,8 +244,8 @@ def _positive_class(y_true, n_columns, pos_label, labels):
         if len(classes) > 2:
             columns = "one column" if n_columns == 1 else "two columns"
             raise ValueError(
-                f"y_true has {len(classes)} classes but y_proba has {columns}. Give one"
-                " column a class."
+                f"y_true has {len(classes)} classes but y_proba has {columns}. Pass one"
+                " column per class."
             )
         if len(classes) == 1:
             (label,) = classes.tolist()
@@ -386,9 +386,9 @@ def refuse_swapped(y_true, scores):
         if between.any() and y_true.min() >= 0 and y_true.max() <= 1:
             row = int(np.argmax(between))
             raise ValueError(
-                f"y_true holds probabilities (row {row} is {y_true[row]:.6g}) and"
-                " y_proba only 0 and 1: the arguments are swapped. Pass y_true first,"
-                " then y_proba."
+                f"y_true contains probabilities (row {row} is {y_true[row]:.6g}) and"
+                " y_proba contains only 0 and 1: the arguments are swapped. Pass"
+                " y_true first, then y_proba."
             )
 
 
@@ -406,9 +406,9 @@ def hint_at_labels(y_proba, scores):
     )
     if are_like_labels and as_array(y_proba)[0].dtype.kind in "biu":
         warn(
-            "y_proba is exactly 0 or 1 in every row, as predicted labels are. A"
-            " metric of calibration is for probabilities: pass predict_proba(X)[:,"
-            " 1] if these are labels."
+            "y_proba is exactly 0 or 1 in every row, like predicted labels."
+            " Calibration metrics need probabilities: pass predict_proba(X)[:, 1] if"
+            " these are labels."
         )
 
 
@@ -428,8 +428,8 @@ def hint_at_two_indices(**arguments):
         if len(index) == len(next_index) and are_names and not index.equals(next_index):
             warn(
                 f"{first} and {second} have different indices. Rows are matched by"
-                " position: bring them into one order first, or pass .to_numpy() if"
-                " they are in one."
+                " position: bring them into the same order first, or pass .to_numpy()"
+                " if they already are."
             )
 
 

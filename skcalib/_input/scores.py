@@ -52,9 +52,9 @@ def check_estimator_scores(estimator, X, *, input, reset):
     if not reset and scores.shape[1] != estimator.n_features_in_:
         raise ValueError(
             f"X has {scores.shape[1]} features, but {type(estimator).__name__} is"
-            f" expecting {estimator.n_features_in_} features as input: give it scores"
-            " of the width that fit had. Reshape your data: X.reshape(1, -1) makes one"
-            " row of a vector."
+            f" expecting {estimator.n_features_in_} features as input: pass scores with"
+            " the same number of columns as in fit. Reshape your data: X.reshape(1,"
+            " -1) makes one row of a vector."
         )
     if reset and input == "logit":
         _warn_of_probabilities(scores)
@@ -135,8 +135,7 @@ def refuse_repeated_names(X):
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"X has {names.count(repeated)} columns of the name {repeated!r}: rename"
-            " them."
+            f"X has {names.count(repeated)} columns named {repeated!r}: rename them."
         )
 
 
@@ -169,7 +168,7 @@ def _as_float_matrix(scores, name):
         ) from None
     if array.dtype.kind == "c":
         raise ValueError(
-            f"Complex data not supported: {name} must hold real scores, found"
+            f"Complex data not supported: {name} must contain real scores, found"
             f" {array.dtype}."
         )
     if array.dtype.kind not in "biuf":
@@ -294,8 +293,8 @@ def _check_range(scores, name, input, refused):
         if none_possible.any():
             (row,) = first_index(none_possible)
             raise ValueError(
-                f"{name} contains infinity alone in row {row}: a class must be"
-                " possible. Drop such rows."
+                f"{name} contains only infinity in row {row}: at least one class"
+                " must be possible. Drop such rows."
             )
         low = scores.min(where=~is_impossible, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -305,7 +304,7 @@ def _check_range(scores, name, input, refused):
             is_large = (np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores)
             row, column = first_index(is_large)
             raise ValueError(
-                f"{name} holds the logit {scores[row, column]:.6g} in row {row}:"
+                f"{name} contains the logit {scores[row, column]:.6g} in row {row}:"
                 " rescale the logits."
             )
         return scores
@@ -315,7 +314,7 @@ def _check_range(scores, name, input, refused):
         if name == "X":
             hint = _LOGIT_HINT
         raise ValueError(
-            f"{name} must hold probabilities in [0, 1], but row {row} is"
+            f"{name} must contain probabilities in [0, 1], but row {row} is"
             f" {scores[row, column]:.6g}. {hint}"
         )
     return np.clip(scores, 0, 1) + 0  # -0 becomes 0
@@ -367,7 +366,7 @@ def check_sample_weight(sample_weight, n_samples):
         )
     if high == 0:
         raise ValueError(
-            "sample_weight is zero in every row: at least one row must count."
+            "sample_weight is zero in every row: at least one weight must be positive."
         )
     if not 1 / MAX_MAGNITUDE <= high <= MAX_MAGNITUDE:
         row = int(np.argmax(weight))

@@ -66,14 +66,14 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
     """
     if isinstance(multiclass, str) and multiclass not in ("auto", "marginal"):
         raise ValueError(
-            f"multiclass={multiclass!r} is for classes that exclude each other, and a"
-            " y_true of several columns holds labels that do not: leave it out"
-            ' ("marginal" judges label by label).'
+            f"multiclass={multiclass!r} is for mutually exclusive classes, but the"
+            " columns of y_true are several labels per row: omit it"
+            ' ("marginal" treats each label separately).'
         )
     if pos_label is not None:
         raise ValueError(
-            f"pos_label={pos_label!r} has no meaning for a y_true of several columns:"
-            " the event is 1, that a row has the label."
+            f"pos_label={pos_label!r} does not apply to a y_true with several columns:"
+            " the event is 1, meaning that a row has the label."
         )
     indicators = _indicators(y_true)
     n_labels = indicators.shape[1]
@@ -84,15 +84,15 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
     )
     if scores.shape != indicators.shape:
         raise ValueError(
-            f"y_true has shape {indicators.shape} and y_proba {scores.shape}: a column"
-            " of probabilities is needed for each label."
+            f"y_true has shape {indicators.shape} and y_proba {scores.shape}: one"
+            " column of probabilities is needed for each label."
         )
     if multiclass == "auto" and _is_one_hot(indicators, scores):
         raise ValueError(
             "y_true has one 1 in each row and the rows of y_proba sum to 1, as for"
-            f" {n_labels} classes that exclude each other: pass the classes,"
-            " y_true.argmax(axis=1). If the columns are labels of their own, of which a"
-            ' row may have several, pass multiclass="marginal".'
+            f" {n_labels} mutually exclusive classes: pass the classes,"
+            " y_true.argmax(axis=1). If a row may have several of these labels, pass"
+            ' multiclass="marginal".'
         )
     return scores, indicators, _names(y_true, y_proba, labels, n_labels)
 
@@ -110,8 +110,8 @@ def positive_columns(y_proba, n_labels):
         if values.ndim != 2 or values.shape[1] != 2:
             raise ValueError(
                 f"y_proba[{number}] has shape {values.shape}, not (n, 2): a classifier"
-                " that has seen one class only does not say which one. Pass an array"
-                " (n, n_labels) with the probability of each label."
+                " fitted to one class only does not show which class it is. Pass an"
+                " array (n, n_labels) with the probability of each label."
             )
         columns.append(values[:, 1])
     return np.column_stack(columns)
@@ -130,8 +130,8 @@ def _indicators(y_true):
         if missing.any():
             row = int(np.argmax(missing)) // values.shape[1]
             raise ValueError(
-                f"y_true contains a missing value (NaN) in row {row}: labels must be"
-                " known. Drop such rows."
+                f"y_true contains a missing value (NaN) in row {row}: the label of each"
+                " row must be known. Drop such rows."
             )
         values = plain_labels(values.ravel()).reshape(values.shape)
     if values.dtype.kind == "b":
@@ -142,9 +142,9 @@ def _indicators(y_true):
         row, column = first_index(other)
         found = shown(values[row, column : column + 1])
         raise ValueError(
-            "y_true of several columns must hold 0 and 1, whether a row has each label,"
-            f" found {found} in row {row}. Where classes exclude each other y_true"
-            " should be a 1d array of labels, got an array of shape"
+            "A y_true with several columns must contain 0 and 1 for whether a row has"
+            f" each label, found {found} in row {row}. For mutually exclusive classes,"
+            " y_true should be a 1d array of labels, got an array of shape"
             f" {values.shape} instead; distributions of labels are for"
             " skcalib.expand_soft_labels."
         )
@@ -168,9 +168,9 @@ def _names(y_true, y_proba, labels, n_labels):
     are_same = set(label_columns) == set(score_columns)
     if label_columns and are_same and label_columns != score_columns:
         raise ValueError(
-            "The columns of y_true and y_proba have the same names in another order:"
-            f" {shown(label_columns)} and {shown(score_columns)}. Select them alike:"
-            " y_proba[y_true.columns]."
+            "The columns of y_true and y_proba have the same names in a different"
+            f" order: {shown(label_columns)} and {shown(score_columns)}. Use the same"
+            " order: y_proba[y_true.columns]."
         )
     if labels is None:
         labels = label_columns or score_columns or range(n_labels)

@@ -387,7 +387,7 @@ def cluster_codes(clusters):
     names, codes = np.unique(clusters, return_inverse=True)
     if len(names) < 2:
         raise ValueError(
-            "clusters has one cluster only: its variance cannot be seen. Leave clusters"
-            " out."
+            "clusters contains only one cluster, so the variance between clusters"
+            " cannot be estimated. Omit clusters."
         )
     return codes

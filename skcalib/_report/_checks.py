@@ -73,7 +73,7 @@ def events(column, name, positive):
     matching = np.array([is_same(value, positive) for value in values])
     if not matching.any():
         raise ReportError(
-            f"column {name!r} has no label {positive!r}; it holds {shown(present)}."
+            f"column {name!r} has no label {positive!r}; it contains {shown(present)}."
         )
     return matching[places], positive
 
@@ -103,8 +103,8 @@ def class_codes(column, name, classes):
         row = int(np.argmin(codes[places]))
         raise ReportError(
             f"column {name!r}: row {row} has the label {str(column[row])!r}, which is"
-            f" none of the classes {shown(classes)}. Name the classes with --classes,"
-            f" in the order of the score columns. {COUNTING}"
+            f" not one of the classes {shown(classes)}. Name the classes with"
+            f" --classes, in the order of the score columns. {COUNTING}"
         )
     return codes[places]
 
@@ -175,7 +175,7 @@ def _segment_names(column, name):
         names.append("(missing)")
     if len(names) > _MOST_SEGMENTS:
         raise ReportError(
-            f"column {name!r} has {len(names)} different values; a report takes at most"
+            f"column {name!r} has {len(names)} different values; a report has at most"
             f" {_MOST_SEGMENTS} segments."
         )
     return np.array(names)[places]
@@ -217,8 +217,8 @@ def cluster_column(column, name, notes):
     values, places = distinct(column, name, what="cluster")
     if len(values) == 1:
         raise ReportError(
-            f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot"
-            " be seen. Leave --cluster out."
+            f"column {name!r} has one value, {column[0]!s}: the variation between"
+            " clusters cannot be estimated. Omit --cluster."
         )
     if len(values) == len(column):
         notes.append(

@@ -202,8 +202,8 @@ def _report(arguments):
         table, baseline = _tables(arguments, step)
         if thresholds and table.classes is not None:
             raise ReportError(
-                "--threshold is for one event, but each class has a score here: leave"
-                " it out."
+                "--threshold is for one event, but here each class has a score: omit"
+                " it."
             )
         new_scores = None
         if arguments.unlabelled is not None:
@@ -253,12 +253,12 @@ def _checked_thresholds(arguments):
     thresholds = sorted(set(arguments.threshold))
     if not all(0 < threshold < 1 for threshold in thresholds):
         raise ReportError(
-            f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0"
-            " and below 1."
+            f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is not a score above"
+            " 0 and below 1."
         )
     if not 0 < arguments.tolerance < 100:
         raise ReportError(
-            f"--tolerance {arguments.tolerance:g} is no number of percentage points"
+            f"--tolerance {arguments.tolerance:g} is not a number of percentage points"
             " above 0 and below 100."
         )
     return thresholds
@@ -300,13 +300,13 @@ def _check_output(output, arguments):
     for package in ("matplotlib", "jinja2"):
         if find_spec(package) is None:
             raise ReportError(
-                f'the page needs {package}: pip install "skcalib[report]", or ask for'
+                f'the page needs {package}: pip install "skcalib[report]", or use'
                 " --json."
             )
     if output.suffix.lower() == ".pdf" and pdf_printer() is None:
         raise ReportError(
             f"-o {output} needs Chromium or WeasyPrint to write a PDF, and neither is"
-            f" installed: pip install weasyprint, or say -o {output.stem}.html."
+            f" installed: pip install weasyprint, or use -o {output.stem}.html."
         )
 
 

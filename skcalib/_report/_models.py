@@ -26,8 +26,8 @@ def given_classes(arguments):
         )
     if len(names) < 3:
         raise ReportError(
-            f"--classes names {', '.join(names)}: it takes three classes at least. For"
-            " two give the column of the event with --score and its label with"
+            f"--classes names {', '.join(names)}: at least three classes are needed."
+            " For two, pass the column of the event with --score and its label with"
             " --positive."
         )
     return names
@@ -70,8 +70,8 @@ def score_models(specs, classes, header, others, path):
     if len(patterns) < len(specs):
         plain = next(spec for spec in specs if spec not in patterns)
         raise ReportError(
-            f"--score {plain} is one column and --score '{patterns[0]}' one column a"
-            " class: give a report one kind."
+            f"--score {plain} is one column and --score '{patterns[0]}' is one column"
+            " per class: use only one kind in a report."
         )
     # the columns of each pattern by class
     matched = {}
@@ -82,8 +82,8 @@ def score_models(specs, classes, header, others, path):
     for pattern, columns in matched.items():
         if set(columns) != set(classes):
             raise ReportError(
-                f"--score '{patterns[0]}' and --score '{pattern}' are of other classes:"
-                f" {', '.join(classes)} and {', '.join(columns)}."
+                f"--score '{patterns[0]}' and --score '{pattern}' are for different"
+                f" classes: {', '.join(classes)} and {', '.join(columns)}."
             )
         models[pattern] = tuple(columns[name] for name in classes)
     return models, classes
@@ -98,7 +98,7 @@ def renamed(models, names):
     if len(names) != len(models) or len(set(names)) != len(names):
         raise ReportError(
             f"--name was given {len(names)} times ({shown(names)}) for {len(models)}"
-            f" models ({shown(models)}): give each model a name of its own, in their"
+            f" models ({shown(models)}): give each model a different name, in their"
             " order."
         )
     return dict(zip(names, models.values(), strict=True))
@@ -111,8 +111,8 @@ def _matched(pattern, classes, header, others, path):
     """
     if pattern.count("*") > 1:
         raise ReportError(
-            f"--score '{pattern}' has {pattern.count('*')} stars: one stands for the"
-            " name of the class."
+            f"--score '{pattern}' has {pattern.count('*')} stars: use exactly one, for"
+            " the name of the class."
         )
     before, after = map(re.escape, pattern.split("*"))
     found = {}
@@ -127,8 +127,8 @@ def _matched(pattern, classes, header, others, path):
         )
     if len(found) < 3:
         raise ReportError(
-            f"--score '{pattern}' finds {shown(found.values())}, and classes take three"
-            " columns at least. For two classes give the column of the event with"
+            f"--score '{pattern}' finds {shown(found.values())}, but at least three"
+            " columns are needed. For two classes, pass the column of the event with"
             " --score and its label with --positive."
         )
     if classes is None or set(classes) == set(found):
@@ -145,7 +145,7 @@ def _by_class(columns, classes, named_by):
     if len(columns) != len(classes):
         raise ReportError(
             f"--classes names {len(classes)} classes ({shown(classes)}), but {named_by}"
-            f" {len(columns)} columns ({shown(columns)}): name one class a column, in"
+            f" {len(columns)} columns ({shown(columns)}): name one class per column, in"
             " their order."
         )
     return dict(zip(classes, columns, strict=True))

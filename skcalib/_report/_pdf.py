@@ -77,6 +77,6 @@ def write_pdf(page, path):
             shutil.copyfile(target, path)
         except (subprocess.SubprocessError, FileNotFoundError) as error:
             raise ReportError(
-                f"{printer} could not print the page: {error}. Say -o {path.stem}.html"
+                f"{printer} could not print the page: {error}. Use -o {path.stem}.html"
                 " and print it from a browser."
             ) from error

@@ -121,7 +121,8 @@ def read_table(
     """
     if weight is None and weight_type is not None:
         raise ReportError(
-            "--weight-type says what weights are: name their column with --weight."
+            "--weight-type states the meaning of the weights: name their column with"
+            " --weight."
         )
     if time is None and time_order is not None:
         raise ReportError(
@@ -135,8 +136,8 @@ def read_table(
         models = renamed(models, names)
         if classes is not None and positive is not None:
             raise ReportError(
-                "--positive is for two classes, but each class has a score here: leave"
-                " it out."
+                "--positive is for two classes, but here each class has a score: omit"
+                " it."
             )
         score_columns = list(chain.from_iterable(models.values()))
         _check_roles(roles, score_columns)
@@ -253,7 +254,7 @@ def _table_of_columns(
     n_rows = len(columns[roles.label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(
-            f"The file has {n_rows} rows; a report takes at least {_FEWEST_ROWS}."
+            f"The file has {n_rows} rows; a report needs at least {_FEWEST_ROWS}."
         )
     event = None
     if classes is None:

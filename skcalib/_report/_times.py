@@ -121,8 +121,8 @@ def named_periods(column, name, time_order=None):
     _refuse_unclear(periods, name)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
-            f"column {name!r} has {len(periods)} different values; a report takes at"
-            f" most {_MOST_PERIODS} periods, or dates as YYYY-MM-DD."
+            f"column {name!r} has {len(periods)} different values; a report has at most"
+            f" {_MOST_PERIODS} periods, or dates as YYYY-MM-DD."
         )
     order = _order_of_names(periods, name)
     if order is not None:
@@ -130,9 +130,10 @@ def named_periods(column, name, time_order=None):
     order = _order_of_runs(period_of_row)
     if order is None:
         raise ReportError(
-            f"column {name!r} holds {shown(periods)}: words have no order of time, and"
-            " the rows of each do not stand together in the file. Give the order with"
-            f" --time-order {','.join(periods[:3])}{',...' * (len(periods) > 3)}."
+            f"column {name!r} contains {shown(periods)}: strings have no order in time,"
+            " and the rows of each period are not contiguous in the file. State the"
+            " order with --time-order"
+            f" {','.join(periods[:3])}{',...' * (len(periods) > 3)}."
         )
     note = (
         f"The periods of {name} are in the order of the file:"
@@ -159,18 +160,18 @@ def _check_time_order(time_order, periods, name):
         raise ReportError(f"{option} names a period twice.")
     if len(time_order) > _MOST_PERIODS:
         raise ReportError(
-            f"{option} has {len(time_order)} periods; a report takes at most"
+            f"{option} has {len(time_order)} periods; a report has at most"
             f" {_MOST_PERIODS}."
         )
     missing = [period for period in periods if period not in time_order]
     if missing:
         raise ReportError(
-            f"{option} does not name {shown(missing)}, which column {name!r} holds."
+            f"{option} does not name {shown(missing)}, which column {name!r} contains."
         )
     unknown = [period for period in time_order if period not in periods]
     if unknown:
         raise ReportError(
-            f"{option} names {shown(unknown)}, but column {name!r} holds"
+            f"{option} names {shown(unknown)}, but column {name!r} contains"
             f" {shown(periods)}."
         )
 
@@ -198,7 +199,7 @@ def _refuse_unclear(periods, name):
         )
     else:
         return
-    raise ReportError(f"column {name!r} holds {found}: write dates as YYYY-MM-DD.")
+    raise ReportError(f"column {name!r} contains {found}: write dates as YYYY-MM-DD.")
 
 
 def _order_of_names(periods, name):
@@ -219,15 +220,15 @@ def _order_of_names(periods, name):
         examples = [f"{kinds[kind]!r} (a {kind})" for kind in sorted(kinds)]
         found = " and ".join(examples)
         raise ReportError(
-            f"column {name!r} holds {found}: write all periods in one way, so that they"
-            " have an order."
+            f"column {name!r} contains {found}: write all periods in the same format,"
+            " so that they can be ordered."
         )
     order = sorted(zip(keys, periods, strict=True))
     for (key, period), (next_key, next_period) in pairwise(order):
         if key == next_key:
             raise ReportError(
-                f"column {name!r} writes one period in two ways, {period!r} and"
-                f" {next_period!r}."
+                f"column {name!r} contains the same period in two formats, {period!r}"
+                f" and {next_period!r}."
             )
     return [period for _, period in order]
 

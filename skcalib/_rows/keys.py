@@ -24,19 +24,19 @@ def row_keys(salt, ids):
 
 def check_ids(ids, n_rows):
     """Return ids as an object array (n_rows,), or raise unless all are strings or
-    integers: the text of other types differs between languages.
+    integers: other types are written differently in different languages.
     """
     values = np.asarray(ids, dtype=object)
     if values.shape != (n_rows,):
         raise ValueError(
-            f"ids must hold one id a row: {n_rows} are needed, found an array of the"
+            f"ids must contain one id per row: {n_rows} are needed, found an array of"
             f" shape {values.shape}."
         )
     for row, value in enumerate(values):
         if isinstance(value, bool | np.bool_) or not isinstance(value, str | Integral):
             raise ValueError(
-                f"ids must be strings or integers, found {value!r} in row {row}: the"
-                " text of other types differs between languages. Convert them with"
-                " str."
+                f"ids must be strings or integers, found {value!r} in row {row}: other"
+                " types are written differently in different languages. Convert them"
+                " with str."
             )
     return values

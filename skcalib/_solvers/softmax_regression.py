@@ -661,7 +661,7 @@ class _BlockLoss:
         """Return the loss of the block at some parameters, its gradient, and weight
         times probability (K, n_rows).
 
-        One array, `likelihood`, holds the logits, then their exponentials, then the
+        One array, `likelihood`, contains the logits, then their exponentials, then the
         weighted residuals, then the weighted probabilities: memory is what takes time
         here.
         """

@@ -105,7 +105,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         """
         if self.needs_labels and y is None:
             raise ValueError(
-                f"{type(self).__name__} places its edges by the labels: pass y."
+                f"{type(self).__name__} chooses its edges from the labels: pass y."
             )
         edges = self._edges(scores, y, sample_weight)  # by the subclass
         edges = np.array(edges, dtype=np.float64)
@@ -119,7 +119,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         # those just above.
         if not (np.all(edges[1:-1] < edges[2:]) and edges[0] <= edges[1]):
             raise ValueError(
-                f"{type(self).__name__} must make edges that increase, found"
+                f"{type(self).__name__} must return increasing edges, found"
                 f" {edges.tolist()}."
             )
         return edges

@@ -373,8 +373,8 @@ def deciding_scores(y_proba, promise, column=1):
     scores = check_scores(y_proba, name=name)
     if scores.shape[1] > most_columns:
         raise ValueError(
-            f"promise={promise!r} is about one score a row, found {scores.shape[1]}"
-            " columns: give the probability of the event, or the confidence of the"
+            f"promise={promise!r} needs one score per row, found {scores.shape[1]}"
+            " columns: pass the probability of the event, or the confidence of the"
             " answer."
         )
     if scores.shape[1] == 1:

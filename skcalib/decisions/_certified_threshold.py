@@ -257,8 +257,8 @@ def certify(
     is_ordered = is_alone and promises[0] in _ORDERED
     if is_ordered and not (thresholds is None and start is None):
         raise ValueError(
-            f"promise={promises[0]!r} is decided by the scores of one class: leave"
-            " thresholds and start out."
+            f"promise={promises[0]!r} is determined by the scores of one class: omit"
+            " thresholds and start."
         )
     # Whether the event is the smaller of both labels, whose probability is then in the
     # first of two columns. `classes` holds the event last; it may hold None if only
@@ -292,8 +292,8 @@ def certify(
         level /= 2
     if uses_same_rows and start is not None:
         raise ValueError(
-            "start has no meaning where the recalibrator was fitted to the same rows:"
-            " leave it out."
+            "start does not apply if the recalibrator was fitted to the same rows:"
+            " omit it."
         )
     if is_ordered and rows.clusters is None:
         return threshold_by_order(rows, guarantees[0], fields, level, assumption)
@@ -478,9 +478,9 @@ def _hint_at_correctness(data, promise):
     other_is_right = (data.scores < 0.5) & ~data.labels
     if other_is_right.any():
         warn(
-            f"promise={promise!r} takes y_true as classes:"
+            f"promise={promise!r} treats y_true as classes:"
             f" {np.count_nonzero(other_is_right):,} rows with a score below 1/2 count"
             " as right answers, of the other class. If y_true says whether an answer"
-            " was right, use certified_abstention. If it holds classes, pass both"
+            " was right, use certified_abstention. If it contains classes, pass both"
             " columns of probabilities."
         )

@@ -183,9 +183,9 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             )
             if len(np.unique(fits.y[train])) < 2:
                 raise ValueError(
-                    f"The {len(train)} rows for the classifier have one class only"
-                    f" ({shown(fits.y[train[:1]])}): give more rows, another"
-                    " random_state, or a model that is fitted already, in a"
+                    f"The {len(train)} rows for the classifier have only one class"
+                    f" ({shown(fits.y[train[:1]])}): pass more rows, a different"
+                    " random_state, or a model that is already fitted, in a"
                     " FrozenEstimator."
                 )
             model, X_test = fits.on_fold(train, test)

@@ -199,7 +199,7 @@ class ExpectedCostClassifier(WrappedClassifier):
             actions = np.asarray(self.actions)
         if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
             raise ValueError(
-                f"actions must be a list of different labels, found {self.actions!r}."
+                f"actions must be a list of distinct labels, found {self.actions!r}."
             )
         self.actions_ = actions
         if not callable(self.cost_matrix):
@@ -326,7 +326,7 @@ def mean_cost(
     costs = np.asarray(cost_matrix)
     if costs.ndim not in (2, 3):
         raise ValueError(
-            "cost_matrix must have a row a class and a column an action, found"
+            "cost_matrix must have one row per class and one column per action, found"
             f" {costs.shape}."
         )
     y_true = check_label_vector(
@@ -364,9 +364,9 @@ def _check_costs(costs, shape, classes):
     found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:
         raise ValueError(
-            f"cost_matrix must have the shape {shape}, a row for each of the classes"
+            f"cost_matrix must have shape {shape}, a row for each of the classes"
             f" {shown(classes)} and a column for each action, found {found.shape}."
-            " Where there are more actions than classes, name them with actions=."
+            " If the actions are not the classes, name them with actions=."
         )
     if not np.isfinite(found).all():
         at = first_index(~np.isfinite(found))

@@ -425,8 +425,8 @@ def _check_classes(n_events, total, standardize, prevalence):
         )
     if prevalence is not None and not 0 < n_events < total:
         raise ValueError(
-            "y_true has one class only: with prevalence= the net benefit needs the"
-            " treated share of both."
+            "y_true has only one class: with prevalence=, the net benefit needs the"
+            " treated share of both classes."
         )
 
 

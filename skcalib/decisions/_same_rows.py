@@ -64,8 +64,8 @@ def method_of_same_rows(fitted_on, codes):
         )
     if not all("label_hash" in provenance for provenance in found):
         raise ValueError(
-            "fitted_on was fitted by an earlier version, which did not keep the order"
-            " of the labels: fit it once more."
+            "fitted_on was fitted by an earlier version, which did not store the order"
+            " of the labels: fit it again."
         )
     hash_of_labels = label_hash(codes)
     methods = []

@@ -39,7 +39,7 @@ def check_thresholds(thresholds, *, below_one=False):
     found = np.atleast_1d(as_numbers(thresholds, "thresholds"))
     if found.ndim != 1 or len(found) == 0:
         raise ValueError(
-            f"thresholds must be a list of numbers, found the shape {found.shape}."
+            f"thresholds must be a list of numbers, found shape {found.shape}."
         )
     is_below_end = found < 1 if below_one else found <= 1
     outside = ~((found >= 0) & is_below_end)

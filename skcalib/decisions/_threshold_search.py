@@ -80,7 +80,7 @@ def threshold_by_order(rows, guarantee, fields, level, assumption):
     if len(class_scores) == 0:
         rate = guarantee.promise.replace("_", " ")
         raise ValueError(
-            f"y_true has no {name}: the {rate} cannot be seen on these rows."
+            f"y_true has no {name}: the {rate} cannot be estimated from these rows."
         )
     # This number of rows of the class may lie on the wrong side of the threshold, -1 if
     # even 0 would not pass.
@@ -168,8 +168,8 @@ def threshold_by_search(
     from_strictest = set(promises) <= {*_FROM_STRICTEST, "recall"}
     if from_strictest and start is not None:
         raise ValueError(
-            f"promise={fields['promise']!r} begins at the strictest threshold: leave"
-            " start out."
+            f"promise={fields['promise']!r} begins at the strictest threshold: omit"
+            " start."
         )
     is_guided = start is None and not from_strictest
     if start is None and promises == ["accuracy"]:

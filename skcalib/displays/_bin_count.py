@@ -271,7 +271,8 @@ class BinCountDisplay(FromEstimator):
         """
         if "sample_weight" in plot_options:
             raise TypeError(
-                f"{cls.__name__} takes no sample_weight: it cross-validates rows."
+                f"{cls.__name__} does not support sample_weight: it cross-validates"
+                " rows."
             )
         data = check_scored_labels(
             y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
@@ -449,7 +450,7 @@ def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
     if n_samples < 2 * fewest:
         raise ValueError(
             f"n_samples={n_samples} is too few for a guarantee with {fewest}"
-            f" {plural('bin', fewest)}, which takes two rows in each bin."
+            f" {plural('bin', fewest)}, which needs two rows in each bin."
         )
     options = {
         "confidence_level": confidence_level,

@@ -59,7 +59,7 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
     for model in fitted:
         if not hasattr(model, "predict_proba"):
             raise ValueError(
-                f"{type(model).__name__} has no predict_proba, and calibration is about"
+                f"{type(model).__name__} has no predict_proba, but calibration needs"
                 " probabilities: cross-validate RecalibratedClassifierCV(model)."
             )
     classes = np.unique(np.concatenate([model.classes_ for model in fitted]))
@@ -70,8 +70,8 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
     for name, fold_of_row in fold_of_rows.items():
         if not np.array_equal(np.flatnonzero(fold_of_row >= 0), rows):
             raise ValueError(
-                f"The cross-validation of {name!r} tested other rows than the first:"
-                " models are compared on the same rows."
+                f"The cross-validation of {name!r} did not test the same rows as the"
+                " first: models must be compared on the same rows."
             )
         folds[name] = fold_of_row[rows]
         probabilities[name] = np.empty((len(rows), len(classes)))
@@ -127,8 +127,8 @@ def named_results(cv_results: Any, name: str | None) -> dict[str | None, Any]:
         return {str(name): cv_results}
     if name is not None:
         raise ValueError(
-            f"name={name!r} is for one model; the keys of a dict are the names of"
-            " several."
+            f"name={name!r} is for a single model; for several models, the keys of the"
+            " dict are the names."
         )
     by_name = {}
     for model, results in cv_results.items():
@@ -141,8 +141,8 @@ def _check_keys(cv_results):
     """Raise unless the results of one cross-validation hold estimators and folds."""
     if not isinstance(cv_results, Mapping):
         raise TypeError(
-            "cv_results must be what cross_validate returns, or a dict of such by name,"
-            f" found an object of the class {type(cv_results).__name__}."
+            "cv_results must be the result of cross_validate, or a dict of results by"
+            f" name, found an object of class {type(cv_results).__name__}."
         )
     if not {"estimator", "indices"} <= cv_results.keys():
         raise ValueError(
@@ -160,14 +160,15 @@ def _tested(cv_results, n_rows):
         rows = np.asarray(test)
         if rows.max(initial=0) >= n_rows:
             raise ValueError(
-                f"cv_results tests row {rows.max()}, and X has {n_rows} rows: give the"
+                f"cv_results tests row {rows.max()}, but X has {n_rows} rows: pass the"
                 " X and y that were cross-validated."
             )
         again = rows[fold_of_row[rows] >= 0]
         if len(again):
             raise ValueError(
-                f"cv_results tests row {again.min()} in two folds, and a diagram counts"
-                " each row once: use splits such as StratifiedKFold or TimeSeriesSplit."
+                f"cv_results tests row {again.min()} in two folds, but a diagram counts"
+                " each row once: use splits such as StratifiedKFold or"
+                " TimeSeriesSplit."
             )
         fold_of_row[rows] = fold
     return fold_of_row

@@ -268,7 +268,8 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         if "sample_weight" in options:
             raise TypeError(
-                f"{cls.__name__} takes no sample_weight: the simulated rows have none."
+                f"{cls.__name__} does not support sample_weight: the simulated rows"
+                " have no weights."
             )
         if multiclass not in ("auto", "top_label"):
             raise ValueError(

@@ -108,7 +108,9 @@ def frame_of_panels(
         axes = _divided(axes[0], n_panels, n_rows, n_columns, (width, height))
         is_own = False
     if len(axes) < n_panels:
-        raise ValueError(f"ax holds {len(axes)} axes but there are {n_panels} panels.")
+        raise ValueError(
+            f"ax contains {len(axes)} axes but there are {n_panels} panels."
+        )
     axes = np.array(axes[:n_panels], dtype=object)
     below = [_strips_below(each, strips) for each in axes]
     return Frame(

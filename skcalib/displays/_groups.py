@@ -180,8 +180,8 @@ class GroupDisplay(FromEstimator):
             sizes.append(dict(zip(groups, model_table.n.tolist(), strict=True)))
         if any(table_sizes != sizes[0] for table_sizes in sizes):
             raise ValueError(
-                "The tables are about different groups: judge all models by the same"
-                ' rows and groups. "predicted_class" makes other groups of each model.'
+                "The tables are for different groups: compare all models on the same"
+                ' rows and groups. "predicted_class" gives different groups per model.'
             )
         return cls(tables, confidence_level=confidence_level).plot(ax, **plot_options)
 
@@ -268,7 +268,7 @@ def _shown(table, value, max_groups):
     shown = np.flatnonzero(np.isfinite(getattr(table, value)))
     if len(shown) == 0:
         raise ValueError(
-            f"No group has enough rows for its {value}: draw the bias, or larger"
+            f"No group has enough rows for its {value}: draw the bias, or use larger"
             " groups."
         )
     if len(shown) > max_groups:

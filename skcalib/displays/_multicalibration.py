@@ -133,7 +133,7 @@ class MulticalibrationDisplay:
         check_is_fitted(last)
         if len(last.gains_) == 0:
             raise ValueError(
-                "There are no gains to draw: max_rounds=0, so that no round was tried."
+                "There are no gains to draw: max_rounds=0, so no round was tried."
             )
         return cls(last.gains_, last.gain_errors_, last.n_rounds_).plot(
             ax, **plot_options

@@ -116,8 +116,8 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
         raise ValueError("There is no model to draw: the dict is empty.")
     if name is not None:
         raise ValueError(
-            f"name={name!r} is for one model; the keys of a dict are the names of"
-            " several."
+            f"name={name!r} is for a single model; for several models, the keys of the"
+            " dict are the names."
         )
     return {_as_text(key): model for key, model in models.items()}
 
@@ -166,9 +166,9 @@ def predicted_probabilities(estimator, X, name):
     for key, model in estimators.items():
         if not hasattr(model, "predict_proba"):
             raise ValueError(
-                f"{key} has no predict_proba, and calibration is about probabilities:"
-                " wrap it in RecalibratedClassifierCV, or draw its recalibrated scores"
-                " with from_predictions."
+                f"{key} has no predict_proba, but calibration needs probabilities: wrap"
+                " it in RecalibratedClassifierCV, or draw its recalibrated scores with"
+                " from_predictions."
             )
     for model in estimators.values():
         check_is_fitted(model)

@@ -198,7 +198,7 @@ class CurveMaker:
         )
         if self.interval in BINOMIAL_INTERVALS and refits:
             raise ValueError(
-                f'interval="{self.interval}" is not valid for bins that the labels made'
+                f'interval="{self.interval}" is not valid for label-dependent bins'
                 f' ({type(self.strategy).__name__}): use interval="bootstrap".'
             )
         if not (self.metric is None or self.metric == "auto" or callable(self.metric)):
@@ -245,8 +245,8 @@ class CurveMaker:
         """
         if groups is not None and multiclass == "marginal":
             raise ValueError(
-                'groups and multiclass="marginal" exclude each other: both ask for a'
-                " panel each."
+                'groups and multiclass="marginal" cannot be combined: each needs'
+                " separate panels."
             )
         if not max_panels >= 1:
             raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
@@ -287,7 +287,9 @@ class CurveMaker:
                     f" name, found {statistics!r}."
                 )
             if not statistics.weight.any():
-                raise ValueError("statistics hold no row: there is nothing to draw.")
+                raise ValueError(
+                    "statistics contain no rows: there is nothing to draw."
+                )
         curves = []
         for model, statistics in models.items():
             curve = ReliabilityCurve(

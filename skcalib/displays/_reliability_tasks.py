@@ -55,8 +55,8 @@ def panel_tasks(y_true, models, multiclass, groups, order, reading):
         problems = list(binary_tasks(data, multiclass))
         if data.is_multilabel and groups is not None:
             raise ValueError(
-                "groups and several labels per row exclude each other: both ask for"
-                " a panel each. Draw one column of y_true and of y_proba at a time."
+                "groups and several labels per row cannot be combined: each needs"
+                " separate panels. Draw one column of y_true and of y_proba at a time."
             )
         if groups is not None:
             panels = _tasks_by_group(problems[0], groups, order)

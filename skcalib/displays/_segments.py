@@ -231,7 +231,7 @@ class SegmentDisplay:
         ]
         if any(of_result != segments[0] for of_result in segments):
             raise ValueError(
-                "The results are about different segments: test all models with the"
+                "The results are for different segments: test all models with the"
                 " same X and min_size."
             )
         return cls(results, confidence_level=level).plot(ax, **plot_options)

@@ -255,7 +255,8 @@ class ValidityDisplay(FromEstimator):
         check_option(kind, "kind", (*_KINDS, "both"))
         if (n_samples is None) != (n_bins is None):
             raise ValueError(
-                "n_samples and n_bins belong together: the guarantee depends on both."
+                "n_samples and n_bins must be given together: the guarantee depends on"
+                " both."
             )
         kinds = _KINDS if kind == "both" else (kind,)
         options = {
@@ -432,7 +433,7 @@ def _curve(model, repeats, kind, epsilons, options):
     """
     repeats = list(repeats)
     if not repeats:
-        raise ValueError("samples holds no repeat: a curve needs at least one.")
+        raise ValueError("samples is empty: a curve needs at least one repeat.")
     if options["binning"] is None:
         _warn_of_distinct_scores(*repeats[0], options)
     is_conditional = kind == "conditional"
@@ -470,9 +471,9 @@ def _warn_of_distinct_scores(y_true, y_proba, options):
     n_distinct = len(np.unique(task.scores))
     if n_distinct > max(len(task.scores) / 2, _FEWEST_DISTINCT):
         warn(
-            f"{n_distinct} of {len(task.scores)} scores are distinct: each is compared"
-            " with the few labels that have it, and almost none is within a tolerance."
-            " A validity curve needs a binned model; or pass binning=, such as"
+            f"{n_distinct} of {len(task.scores)} scores are distinct: each score is"
+            " compared with only a few labels, so almost none is within a tolerance. A"
+            " validity curve needs a binned model; otherwise, pass binning=, such as"
             " EqualMass(15)."
         )
 

@@ -149,8 +149,8 @@ def _segment_maps(columns, recalibrator, default):
     _check(recalibrator)
     if default is not None:
         raise ValueError(
-            "default is for a dict of recalibrators: any other one has a map for every"
-            " row."
+            "default applies only to a dict of recalibrators: any other recalibrator"
+            " has a map for every row."
         )
     if type(recalibrator) is not GroupwiseRecalibrator:
         return None
@@ -181,7 +181,8 @@ def _maps_of_dict(columns, recalibrators, default):
         )
     if not recalibrators:
         raise ValueError(
-            "a dict of recalibrators holds one for each segment, but it is empty."
+            "a dict of recalibrators must contain one for each segment, but it is"
+            " empty."
         )
     _check_keys(columns, recalibrators, "a key of the dict")
     numbers = {key: number for number, key in enumerate(recalibrators)}
@@ -196,8 +197,8 @@ def _maps_of_dict(columns, recalibrators, default):
         case = map_of(recalibrator, _SCORE)
         if isinstance(getattr(case, "key", None), GroupOf):
             raise ValueError(
-                "a dict of recalibrators holds a GroupwiseRecalibrator, which has"
-                " groups of its own."
+                "a dict of recalibrators cannot contain a GroupwiseRecalibrator, which"
+                " has its own groups."
             )
         cases.append(case)
     return _SegmentMaps(tuple(cases), numbers, otherwise)
@@ -211,7 +212,7 @@ def _check_keys(columns, keys, what):
     for key in keys:
         if not isinstance(key, tuple) or len(key) != len(columns.by):
             raise ValueError(
-                f"{what}={key!r} is no tuple of one value a column of"
+                f"{what}={key!r} is not a tuple of one value per column of"
                 f" by={columns.by!r}."
             )
         for value, name in zip(key, columns.by, strict=True):
@@ -234,7 +235,7 @@ def _check(recalibrator):
         )
     if getattr(recalibrator, "input", "probability") != "probability":
         raise ValueError(
-            f"the scores of a table are probabilities: {name} needs"
+            f"a table contains probabilities: {name} needs"
             f" input='probability', found {recalibrator.input!r}."
         )
 

@@ -147,7 +147,7 @@ class PredictionColumns:
             shown = ", ".join(f"{counts[name]} ({name})" for name in reasons)
             raise ValueError(
                 f"The table has invalid rows: {shown}. See invalid_rows();"
-                " on_invalid='drop' leaves them out."
+                " on_invalid='drop' omits them."
             )
         if counts["used"] != n_used:
             raise table_changed()
@@ -162,7 +162,7 @@ class PredictionColumns:
         if is_too_large:
             raise ValueError(
                 "weight is too large: its sums are infinite. Divide the weights by a"
-                " number."
+                " constant."
             )
         if self.event is None or len(sums["count"]) == 0:
             return
@@ -405,7 +405,7 @@ def check_value(what, value, name, dtype):
         return
     if kind_of_value != kind_of_column:
         raise ValueError(
-            f"{what}={value!r} is no value of the column {name!r}, which is {dtype}."
+            f"{what}={value!r} is not a value of the column {name!r}, which is {dtype}."
         )
 
 
@@ -487,8 +487,8 @@ def _event(dtype, name, pos_label):
     if pos_label is None:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(
-                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with"
-                " pos_label= which label is the event."
+                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: name the"
+                " label of the event with pos_label=."
             )
         if dtype.is_integer():  # compared faster without a cast
             return label
@@ -572,7 +572,7 @@ def _checked_classes(data, label, scores, classes, weight, by):
     """
     if not isinstance(scores, list | tuple) or len(scores) < 2:
         raise ValueError(
-            "scores must be a list that names one column a class, two at least, found"
+            "scores must be a list that names one column per class, at least two, found"
             f" {scores!r}."
         )
     if not hasattr(classes, "__len__") or isinstance(classes, str):

@@ -112,13 +112,13 @@ def _fit_data(columns, recalibrator):
     rows_for = _ROWS.get(type(recalibrator))
     if rows_for is None:
         raise ValueError(
-            f"{type(recalibrator).__name__} cannot be fitted to a table. What can:"
-            f" {', '.join(kind.__name__ for kind in _ROWS)}. Others take the rows of"
+            f"{type(recalibrator).__name__} cannot be fitted to a table. These can:"
+            f" {', '.join(kind.__name__ for kind in _ROWS)}. Fit others to the rows of"
             " weighted_scores()."
         )
     if recalibrator.input != "probability":
         raise ValueError(
-            f"the scores of a table are probabilities: {type(recalibrator).__name__}"
+            f"a table contains probabilities: {type(recalibrator).__name__}"
             f" needs input='probability', found {recalibrator.input!r}."
         )
     if rows_for is _histogram:

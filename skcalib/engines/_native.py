@@ -42,15 +42,15 @@ def wrapped(data):
         if isinstance(data, str):
             hint = " Open a file with skcalib.engines.scan."
         raise TypeError(
-            "data must be a table that Narwhals knows (DuckDB, Polars, pandas,"
+            "data must be a table that Narwhals supports (DuckDB, Polars, pandas,"
             f" pyarrow, Dask, Ibis, Spark), found {type(data).__name__}.{hint}"
         ) from None
     if frame.implementation.is_sqlframe():
         # It knows too little of Spark's interface: no text of SQL in a column, no
         # table of Arrow, and each pass plans for seconds.
         raise TypeError(
-            "Frames of SQLFrame cannot be used. Pass the table as its database has it,"
-            " such as a DuckDB relation, or a frame of Ibis or PySpark."
+            "SQLFrame data frames are not supported. Pass a table of the database"
+            " itself, such as a DuckDB relation, or an Ibis or PySpark frame."
         )
     return frame
 

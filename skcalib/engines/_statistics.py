@@ -32,7 +32,7 @@ def check_strategy(binning):
     if type(strategy) not in (EqualWidth, EqualMass, FixedEdges, UniqueScores):
         raise ValueError(
             "binning must be EqualWidth, EqualMass, FixedEdges or UniqueScores for a"
-            f" table, found {strategy!r}. Other strategies take the rows of"
+            f" table, found {strategy!r}. Apply other strategies to the rows of"
             " weighted_scores()."
         )
     return strategy
@@ -153,7 +153,7 @@ def _check_few_scores(histogram):
     n_distinct = int(fetched(distinct.select(nw.len().alias("n")))["n"][0])
     if n_distinct > _MOST_DISTINCT:
         raise ValueError(
-            f"UniqueScores makes {n_distinct} bins of this table, which is more than"
-            f" {_MOST_DISTINCT}. Use EqualMass, or metrics without bins on"
+            f"UniqueScores would give {n_distinct} bins for this table, which is more"
+            f" than {_MOST_DISTINCT}. Use EqualMass, or metrics without bins on"
             " weighted_scores()."
         )

@@ -465,7 +465,7 @@ def _check_metrics(metrics):
         else:
             name = _name_of(metric)
         if name in by_name:
-            raise ValueError(f"metrics holds {name!r} twice.")
+            raise ValueError(f"metrics contains {name!r} twice.")
         by_name[name] = metric
     if not by_name:
         raise ValueError("metrics is empty: name one, for example 'brier_score'.")

@@ -184,13 +184,13 @@ def validation_sample_size(
     scores = check_scores(y_proba, name="y_proba")
     if scores.shape[1] > 2:
         raise ValueError(
-            f"y_proba has {scores.shape[1]} columns, and a risk is about one event."
+            f"y_proba has {scores.shape[1]} columns, but a risk is for one event."
         )
     risk = scores[:, -1].astype(np.float64)
     frequency = float(risk.mean())
     if not 0 < frequency < 1:
         raise ValueError(
-            f"y_proba must hold risks between 0 and 1, found a mean of"
+            f"y_proba must contain risks between 0 and 1, found a mean of"
             f" {rounded(frequency)}."
         )
     area = _expected_area(risk) if auc is None else float(auc)

@@ -450,7 +450,7 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
         clipped = rounded(numbers["slope"].estimate)
         warn(
             f"{np.count_nonzero(is_extreme):,} scores are exactly 0 or 1. Clipped to"
-            f" 2^-52 they are part of the slope of {clipped};"
+            f" 2^-52 they affect the slope of {clipped};"
             f" without them it is {_shown(slope)}: see inner_slope."
         )
     return _joint(task, rows), slope

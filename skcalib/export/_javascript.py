@@ -222,7 +222,7 @@ def _by_segment(maps, name):
 def _check_name(name):
     """Raise a ValueError unless a name can be that of a function."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
-        raise ValueError(f"name must be a name of JavaScript, found {name!r}.")
+        raise ValueError(f"name must be a valid JavaScript name, found {name!r}.")
 
 
 def _decided(decision, probabilities, writer):
@@ -339,8 +339,8 @@ class _Writer(FunctionWriter):
         for group in key.cases:
             if isinstance(group, int) and abs(group) > _LARGEST_INTEGER:
                 raise ValueError(
-                    f"The group {group} is no exact number in JavaScript: name groups"
-                    " by strings."
+                    f"The group {group} is not an exact number in JavaScript: use"
+                    " strings as group names."
                 )
         numbers = self.constant(f"new Map({_safe_json(list(key.cases.items()))})")
         return f"{numbers}.has(group) ? {numbers}.get(group) : {key.otherwise}"

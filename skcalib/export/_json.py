@@ -138,9 +138,9 @@ def to_dict(
     name = type(recalibrator).__name__
     if type(recalibrator) is not _WHOLE.get(name):
         raise ValueError(
-            f"{name} cannot be written as JSON: only the recalibrators of this package"
-            " are, and not classes derived from them. Of a pipeline write the last"
-            " step, `pipeline[-1]`."
+            f"{name} cannot be written as JSON: only recalibrators of this package can"
+            " be written, not classes derived from them. For a pipeline, write the"
+            " last step, `pipeline[-1]`."
         )
     if not isinstance(recalibrator, CertifiedThreshold):
         check_is_fitted(recalibrator)
@@ -199,12 +199,12 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
     >>> from_dict(document)
     Traceback (most recent call last):
     ...
-    ValueError: The document has the schema 1000, and this version of skcalib reads schemas up to 2: update skcalib.
+    ValueError: The document has schema 1000, but this version of skcalib reads schemas up to 2: update skcalib.
     """  # noqa: E501
     if not isinstance(mapping, Mapping):
         raise ValueError(
-            f"A document must be a dict, found {described(mapping)}. Parse a text with"
-            " json.loads first."
+            f"A document must be a dict, found {described(mapping)}. Parse a string"
+            " with json.loads first."
         )
     if "schema" not in mapping:
         raise ValueError(
@@ -212,12 +212,10 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
         )
     schema = mapping["schema"]
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        raise ValueError(
-            f"schema must be a whole number from 1 on, found {schema!r:.60}."
-        )
+        raise ValueError(f"schema must be a positive integer, found {schema!r:.60}.")
     if schema > SCHEMA:
         raise ValueError(
-            f"The document has the schema {schema}, and this version of skcalib reads"
+            f"The document has schema {schema}, but this version of skcalib reads"
             f" schemas up to {SCHEMA}: update skcalib."
         )
     document = {key: value for key, value in mapping.items() if key != "schema"}
@@ -248,8 +246,8 @@ def _segments(written, schema):
         is_pair = isinstance(item, Mapping) and item.keys() == {"segment", "map"}
         if not is_pair or not isinstance(item["map"], Mapping):
             raise ValueError(
-                f"The document is not valid. segments[{number}] must hold a segment and"
-                " its map."
+                f"The document is not valid. segments[{number}] must contain a segment"
+                " and its map."
             )
         segment = item["segment"]
         is_plain = segment is None or isinstance(segment, str | bool | int | float)
@@ -257,8 +255,8 @@ def _segments(written, schema):
         holds_segments = "segments" in item["map"]
         if not is_plain or segment in maps or holds_segments:
             raise ValueError(
-                f"The document is not valid. segments[{number}] must name a segment of"
-                f" its own, found {segment!r:.60}."
+                f"The document is not valid. segments[{number}] must name a segment"
+                f" that no other entry has, found {segment!r:.60}."
             )
         maps[segment] = from_dict({**item["map"], "schema": schema})
     return maps
@@ -309,7 +307,7 @@ class _Encoder:
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(
-                f"{where} cannot be written as JSON: it made {estimator.n_rounds_}"
+                f"{where} cannot be written as JSON: it has {estimator.n_rounds_}"
                 " rounds of corrections."
             )
         part_names = estimator._part_attributes.keys()
@@ -324,7 +322,7 @@ class _Encoder:
         unknown = stored.keys() - _checks(estimator).keys()
         if unknown:
             raise ValueError(
-                f"{where} cannot be written: its class declares no check of"
+                f"{where} cannot be written: its class declares no check for"
                 f" {min(unknown)}."
             )
         written = self._values(stored, where)
@@ -436,8 +434,7 @@ class _Decoder:
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
                 where,
-                f"refers to the object {number!r:.60}, which the document does not"
-                " hold",
+                f"refers to the object {number!r:.60}, which is not in the document",
             )
         if number not in self.made:
             self.made[number] = None  # while it is made
@@ -455,7 +452,9 @@ class _Decoder:
                 is_integer = isinstance(number, int) and not isinstance(number, bool)
                 if not is_integer or number in self.written:
                     raise Defect(
-                        "id", f"must be a number of its own, found {number!r:.60}"
+                        "id",
+                        "must be a number that no other object has, found"
+                        f" {number!r:.60}",
                     )
                 self.written[number] = data
             data = list(data.values())
@@ -626,7 +625,7 @@ def _probe(fitted, where):
         scores = _probe_scores(fitted)
         probabilities = tried(lambda: fitted.predict_proba(scores), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
-        raise Defect(where, "predicts what is no number, or not one for each class")
+        raise Defect(where, "does not predict one number for each class")
     if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:
         raise Defect(where, "predicts probabilities outside [0, 1]")
     is_normalized = n_classes == 2 or getattr(fitted, "normalize", True)

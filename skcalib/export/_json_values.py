@@ -148,7 +148,7 @@ def _array_from_json(items, dtype, where):
     if not is_known or not isinstance(items, list):
         raise Defect(
             where,
-            f"must be a list and one of the types {', '.join(_DTYPES)}, found the type"
+            f"must be a list with one of the types {', '.join(_DTYPES)}, found the type"
             f" {dtype!r}",
         )
     # Where rows differ in length, this is an array of lists, whose items are refused.
@@ -161,11 +161,13 @@ def _array_from_json(items, dtype, where):
     try:
         values = np.array(checked, dtype=dtype).reshape(entries.shape)
     except (OverflowError, ValueError, TypeError) as error:
-        raise Defect(where, f"is no array of the type {dtype}: {error}") from None
+        raise Defect(where, f"is not an array of the type {dtype}: {error}") from None
     if dtype in ("float32", "float16"):
         is_exact = np.array_equal(values.ravel().astype(np.float64), checked)
         if not is_exact:
-            raise Defect(where, f"holds numbers that the type {dtype} cannot hold")
+            raise Defect(
+                where, f"contains numbers that the type {dtype} cannot represent"
+            )
     return values
 
 

@@ -122,7 +122,7 @@ def _check_monitor(monitor, seen):
     n_rows = seen["n_rows_"]
     rows = (seen["alarm_row_"], seen["change_row_"])
     if any((row is None) == seen["alarm_"] for row in rows):
-        raise ValueError("alarm_ must say whether alarm_row_ and change_row_ are known")
+        raise ValueError("alarm_ must be consistent with alarm_row_ and change_row_")
     if seen["e_value_"] > monitor.threshold_ * _ROUNDED_UP and not seen["alarm_"]:
         raise ValueError(
             f"e_value_ is {seen['e_value_']:.6g}, beyond the limit of"
@@ -153,8 +153,8 @@ def _check_groups(seen):
     for group, monitor in monitors.items():
         if type(monitor) is not CalibrationMonitor or not hasattr(monitor, "n_rows_"):
             raise ValueError(
-                "monitors_ must hold a CalibrationMonitor that has seen rows for"
-                f" {group!r:.60}"
+                "monitors_ must contain a CalibrationMonitor that has processed rows"
+                f" for {group!r:.60}"
             )
     check_list = _a(list)
     pairs = []
@@ -162,7 +162,7 @@ def _check_groups(seen):
         pairs += check_list(times_of_group)
     are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs)
     if times.keys() != monitors.keys() or not are_pairs:
-        raise ValueError("_times must hold pairs of a row and a time for each group")
+        raise ValueError("_times must contain pairs of a row and a time for each group")
     for row, _label in pairs:
         count(row)
 
@@ -174,14 +174,15 @@ def _pairs(written, classes):
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
             raise ValueError(
-                f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a"
+                f"calibrated_classifiers_ must contain pairs of one of {_METHODS} and a"
                 " recalibrator"
             )
         method = pair[0]
         recalibrator = fitted(pair[1])
         if not set(recalibrator.classes_.tolist()) <= set(classes.tolist()):
             raise ValueError(
-                f"a recalibrator has other classes: {recalibrator.classes_.tolist()}"
+                "a recalibrator has different classes:"
+                f" {recalibrator.classes_.tolist()}"
             )
         scores = GivenScores(recalibrator.classes_, number, len(written))
         yield RecalibratedModel(scores, recalibrator, classes, method)
@@ -218,7 +219,7 @@ class GivenScores:
         columns = self._columns(X)
         if columns.shape[1] == 2:
             raise ValueError(
-                "X must hold one column of decisions for two classes, found 2."
+                "X must have one column of decision values for two classes, found 2."
             )
         if columns.shape[1] == 1:
             return columns[:, 0]
@@ -238,8 +239,8 @@ class GivenScores:
             widths = (1, 2)
         if X.ndim != 2 or X.shape[1] not in widths:
             raise ValueError(
-                f"X must hold scores in place of rows: (n, {widths[-1]}) for all"
+                f"X must contain scores instead of features: (n, {widths[-1]}) for all"
                 f" classifiers, or ({self.n_pairs}, n, {widths[-1]}) with those of"
-                f" each; found the shape {X.shape}."
+                f" each; found shape {X.shape}."
             )
         return X

@@ -175,9 +175,9 @@ def graph_of(
     )
     if as_map.group_key is not None and group is None:
         raise ValueError(
-            "GroupwiseRecalibrator with given groups is not converted as a part of a"
-            " pipeline, which has scores alone: write it with skcalib.export.to_onnx,"
-            " whose graph has a second input."
+            "A GroupwiseRecalibrator whose groups are passed as an array cannot be"
+            " converted in a pipeline, which passes only scores: write it with"
+            " skcalib.export.to_onnx, whose graph has a second input."
         )
     return _graph_of_map(as_map, dtype, opset, scores, calibrated, group, decision)
 
@@ -607,8 +607,8 @@ class Graph(NodeWriter):
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
             raise ValueError(
-                "The groups of a graph are strings, but two groups have the same text:"
-                f" {texts}."
+                "The groups of a graph are strings, but two groups give the same"
+                f" string: {texts}."
             )
         numbers = {
             "keys_strings": texts,

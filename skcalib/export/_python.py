@@ -214,7 +214,7 @@ def to_python(
     True
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"name must be a name of Python, found {name!r}.")
+        raise ValueError(f"name must be a valid Python name, found {name!r}.")
     if isinstance(recalibrator, Mapping):
         body = _by_segment(recalibrator)
     else:

@@ -13,7 +13,7 @@ def segment_items(maps):
     entry.
     """
     if not maps:
-        raise ValueError("A dict of maps by segment must hold at least one.")
+        raise ValueError("A dict of maps by segment must contain at least one map.")
     pairs = []
     for segment, recalibrator in maps.items():
         if isinstance(segment, tuple) and len(segment) == 1:
@@ -22,8 +22,8 @@ def segment_items(maps):
             segment = segment.item()
         if not (segment is None or isinstance(segment, str | bool | int | float)):
             raise ValueError(
-                "A dict of maps is written for segments of one column: texts, numbers"
-                f" or booleans, found {segment!r}."
+                "A dict of maps needs segments of one column (strings, numbers or"
+                f" booleans), found {segment!r}."
             )
         pairs.append((segment, recalibrator))
     return pairs
@@ -55,8 +55,8 @@ def map_of_segments(maps):
     for segment, recalibrator in pairs:
         if segment is None:
             raise ValueError(
-                "A graph has texts for segments, and none for a missing one: leave the"
-                " map of None out."
+                "The segments of a graph are strings, and none represents a missing"
+                " value: omit the map of None."
             )
         n_columns = getattr(recalibrator, "_score_width", None)
         segment_map = calibration_map(recalibrator, n_columns=n_columns)
@@ -73,8 +73,8 @@ def map_of_segments(maps):
         )
         if not is_alike:
             raise ValueError(
-                "The maps of a dict must take the same scores of the same classes to be"
-                " one graph."
+                "The maps of a dict must have the same scores and classes to form one"
+                " graph."
             )
     numbers = {segment: k for k, (segment, _) in enumerate(pairs)}
     key = GroupOf(None, numbers, len(segment_maps))

@@ -192,8 +192,8 @@ def _convert_cross_fitted(scope, operator, container):
     opset = container.target_opset
     if fitted.response_method_ != "predict_proba" or fitted.passthrough is not False:
         raise ValueError(
-            "CrossFittedClassifier is converted where its scores are those of"
-            " predict_proba and no column is passed through, found response_method"
+            "A CrossFittedClassifier can be converted only with scores from"
+            " predict_proba and without passthrough columns, found response_method"
             f" {fitted.response_method_!r} and passthrough={fitted.passthrough!r}."
         )
     model = OnnxSubEstimator(fitted.estimator_, operator.inputs[0], op_version=opset)

@@ -164,15 +164,15 @@ def to_sql(
         written = [_decided(decision, [f"({text})" for text in written], dialect)]
     longest = max(map(len, written))
     if longest > _LONGEST:
-        instead = "For one score of two classes use to_sql_table."
+        instead = "For one score and two classes, use to_sql_table."
         if len(written) > 1:
             instead = (
                 "to_onnx and to_javascript write it; in SQL a recalibrator with fewer"
                 " pieces fits, such as TemperatureScaling."
             )
         raise ValueError(
-            f"{type(recalibrator).__name__} takes an expression of {longest:,}"
-            f" characters, and engines refuse texts beyond {_LONGEST:,}. {instead}"
+            f"{type(recalibrator).__name__} needs an expression of {longest:,}"
+            f" characters, but engines reject more than {_LONGEST:,}. {instead}"
         )
     written[0] += provenance_comment(recalibrator)
     if isinstance(score, list | tuple) and decision is None:
@@ -184,8 +184,8 @@ def _refuse_ids(ids, dialect):
     """Raise a ValueError if a column of ids is given for a dialect without md5."""
     if ids is not None:
         raise ValueError(
-            f"ids={ids!r} needs the md5 of a text as a number, which is written for"
-            f" 'duckdb', 'spark' and 'postgres', not for {dialect!r}."
+            f"ids={ids!r} needs the md5 hash of a string as a number, which is"
+            f" available for 'duckdb', 'spark' and 'postgres', not for {dialect!r}."
         )
 
 
@@ -217,8 +217,8 @@ def _by_segment(maps, group, *, score, dialect, ids):
     longest = max(map(len, expressions))
     if longest > _LONGEST:
         raise ValueError(
-            f"The {len(pairs)} maps take an expression of {longest:,} characters, and"
-            f" engines refuse texts beyond {_LONGEST:,}: write fewer segments at once."
+            f"The {len(pairs)} maps need an expression of {longest:,} characters, but"
+            f" engines reject more than {_LONGEST:,}: write fewer segments at once."
         )
     if isinstance(score, list | tuple):
         return expressions

@@ -108,8 +108,8 @@ def to_sql_table(
     are_pieces = isinstance(pieces, Pieces) and pieces.of is as_map.scores
     if not are_pieces or len(as_map.classes) > 2:
         raise ValueError(
-            f"{type(recalibrator).__name__} does not consist of pieces of one score of"
-            " two classes: use to_sql."
+            f"{type(recalibrator).__name__} is not a piecewise map of one score for two"
+            " classes: use to_sql."
         )
     score_text = dialect.as_double(dialect.identifier(columns[0]))
     low, high, scale = _cells(pieces.cuts, as_map.input)

@@ -40,7 +40,8 @@ class Dialect:
         """Return a string literal."""
         if "\0" in value:
             raise ValueError(
-                f"The group {value!r} holds a null character, which SQL cannot write."
+                f"The group {value!r} contains a null character, which SQL cannot"
+                " represent."
             )
         if self.escapes_backslash:
             return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -105,7 +106,9 @@ def number(value):
     """
     text = repr(float(value))
     if not np.isfinite(value):
-        raise ValueError(f"The map holds the number {text}, which SQL cannot write.")
+        raise ValueError(
+            f"The map contains the number {text}, which SQL cannot represent."
+        )
     if "e" in text:
         return text
     return f"{text.removesuffix('.0')}e0"

@@ -79,7 +79,7 @@ def transpiled(text, name):
     if find_spec("sqlglot") is None:
         raise ImportError(
             f"dialect={name!r} needs sqlglot: pip install skcalib[sql]. The dialects"
-            " 'ansi', 'duckdb', 'spark' and 'postgres' do not."
+            " 'ansi', 'duckdb', 'spark' and 'postgres' do not need it."
         )
     from sqlglot import ErrorLevel, parse_one
     from sqlglot.errors import SqlglotError
@@ -103,8 +103,8 @@ def _check(tree, warehouse):
     for literal in tree.find_all(expressions.Literal):
         if not literal.is_string and 0 < float(literal.this) < _SMALLEST:
             raise ValueError(
-                f"The map holds the number {literal.this}, which {warehouse.name!r}"
-                " does not keep: it is below the smallest normal number."
+                f"The map contains the number {literal.this}, which {warehouse.name!r}"
+                " cannot represent: it is below the smallest normal number."
             )
     if not warehouse.has_booleans and tree.find(expressions.Boolean) is not None:
         raise ValueError(
@@ -115,9 +115,9 @@ def _check(tree, warehouse):
         depth = _depth_of_case(tree)
         if depth > warehouse.deepest_case:
             raise ValueError(
-                f"The map takes {depth} levels of CASE in each other, and"
-                f" {warehouse.name!r} takes {warehouse.deepest_case}. For one score of"
-                " two classes use to_sql_table."
+                f"The map needs {depth} nested levels of CASE, but {warehouse.name!r}"
+                f" takes {warehouse.deepest_case}. For one score and two classes, use"
+                " to_sql_table."
             )
 
 

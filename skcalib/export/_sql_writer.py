@@ -592,7 +592,7 @@ def group_column(key, dialect):
     """
     if key.column is None:
         raise ValueError(
-            "GroupwiseRecalibrator was given its groups as an array, so no column is"
-            ' known. Fit it with groups="name of the column".'
+            "GroupwiseRecalibrator received its groups as an array, so the column is"
+            ' not known. Fit it with groups="name of the column".'
         )
     return dialect.identifier(key.column)

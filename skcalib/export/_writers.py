@@ -245,8 +245,8 @@ def split_decision(estimator):
         labels.append(estimator._abstain_label())
     if len({type(label) for label in labels}) > 1:
         raise ValueError(
-            "abstain_label must be of the type of the classes outside Python, found"
-            f" the labels {labels}."
+            "abstain_label must have the same type as the classes outside Python,"
+            f" found the labels {labels}."
         )
     threshold = float(min(estimator.threshold_ - _ROUNDING, _NEVER))
     return inner, Decision(threshold, labels, is_event)

@@ -554,13 +554,13 @@ def _check_problems(positives, counts, predictions):
         predicted = as_numbers(predicted, "predictions")
         if rows.ndim != 1 or predicted.shape != rows.shape:
             raise ValueError(
-                "positives, counts and predictions need one entry a bin, got shapes"
+                "positives, counts and predictions need one entry per bin, got shapes"
                 f" {events.shape}, {rows.shape} and {predicted.shape}."
             )
         if (events % 1).any() or (rows % 1).any():
             raise ValueError(
-                "positives and counts must be whole numbers: certificates have no"
-                " theory for weights."
+                "positives and counts must be whole numbers: the theory of"
+                " certificates does not cover weights."
             )
         outside = ~((predicted >= 0.0) & (predicted <= 1.0))
         if outside.any():

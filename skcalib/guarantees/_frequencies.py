@@ -146,8 +146,8 @@ def check_frequencies(positives, counts):
     counts = as_numbers(counts, "counts")
     if positives.shape != counts.shape and positives.ndim and counts.ndim:
         raise ValueError(
-            f"positives and counts need one shape, found {positives.shape} and"
-            f" {counts.shape}."
+            f"positives and counts must have the same shape, found {positives.shape}"
+            f" and {counts.shape}."
         )
     positives, counts = np.broadcast_arrays(positives, counts)
     # Sums of fractional weights may differ by rounding.

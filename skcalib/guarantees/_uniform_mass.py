@@ -277,9 +277,9 @@ def max_n_bins(
             keep_boundary=keep_boundary,
         )
         raise ValueError(
-            f"epsilon={epsilon} cannot be promised from n_samples={n_samples}: one bin"
-            f" reaches {tolerance(1):.4g}; use at least {needed} samples or a larger"
-            " epsilon."
+            f"epsilon={epsilon} cannot be guaranteed with n_samples={n_samples}: one"
+            f" bin reaches {tolerance(1):.4g}; use at least {needed} samples or a"
+            " larger epsilon."
         )
     return n_bins
 

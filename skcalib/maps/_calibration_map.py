@@ -179,10 +179,10 @@ def map_of(recalibrator: Any, scores: Node) -> Node:
     kind = type(recalibrator)
     if not has_map(kind):
         raise ValueError(
-            f"{kind.__name__} cannot be written outside Python: it has no method"
-            " `_map`, so no form in SQL, ONNX, JavaScript or expressions. Write the"
-            " recalibrator inside: of a pipeline `pipeline[-1]`, of a"
-            " RecalibratedClassifierCV with one pair"
+            f"{kind.__name__} cannot be written outside Python: without a method"
+            " `_map`, it has no form in SQL, ONNX or JavaScript. Write the"
+            " recalibrator inside: for a pipeline, `pipeline[-1]`; for a"
+            " RecalibratedClassifierCV with one pair,"
             " `model.calibrated_classifiers_[0].recalibrator`."
         )
     return recalibrator._map_of(scores)

@@ -146,7 +146,7 @@ def step_function(score: Node, cuts: ArrayLike, values: ArrayLike) -> Pieces:
     cuts = np.asarray(cuts, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
     if len(values) != len(cuts) + 1 or (np.diff(cuts) < 0).any():
-        raise ValueError("steps need cuts in order, and one value more than cuts")
+        raise ValueError("steps need sorted cuts, and one more value than cuts")
     if len(cuts):
         # between two equal cuts there is no score
         is_reached = np.concatenate(([True], np.diff(cuts) > 0, [True]))

@@ -55,12 +55,12 @@ def smallest_scores(recalibrator, probabilities):
     name = type(recalibrator).__name__
     if len(recalibrator.classes_) != 2:
         raise ValueError(
-            f"{name} was fitted to {len(recalibrator.classes_)} classes: only one score"
-            " can be inverted."
+            f"{name} was fitted to {len(recalibrator.classes_)} classes: only a map of"
+            " one score can be inverted."
         )
     if getattr(recalibrator, "randomize", False):
         raise ValueError(
-            f"{name} breaks ties at random: no score belongs to a probability."
+            f"{name} breaks ties at random: no unique score belongs to a probability."
             f" {_WAY_OUT}"
         )
     wanted = check_scores(probabilities, name="X")
@@ -87,7 +87,7 @@ def smallest_scores(recalibrator, probabilities):
     values = np.maximum.accumulate(values)
     if values[0] == values[-1]:
         raise ValueError(
-            f"The map of {name} is flat: each score has the probability"
+            f"The map of {name} is flat: every score has the probability"
             f" {values[0]:.6g}."
         )
     is_above = wanted > values[-1]

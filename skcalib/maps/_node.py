@@ -155,7 +155,7 @@ class Node:
             is_numeric = isinstance(value, float | np.ndarray)
             if is_numeric and not np.isfinite(value).all():
                 raise ValueError(
-                    f"{field.name} of {type(self).__name__} must hold finite numbers"
+                    f"{field.name} of {type(self).__name__} must contain finite numbers"
                 )
         self._check()
 

@@ -140,7 +140,7 @@ def text(value):
 def names(value):
     """Return an array of names of columns as objects; raise a ValueError otherwise."""
     if not _is_array(value, "UO"):
-        raise _refused("an array of texts", value)
+        raise _refused("an array of strings", value)
     return value.astype(object)
 
 
@@ -189,12 +189,12 @@ def fitted(value):
 
 
 def labels(value):
-    """Return an array of labels that are sorted and differ; raise a ValueError
+    """Return an array of sorted and distinct labels; raise a ValueError
     otherwise.
     """
     is_valid = _is_array(value, "biufUO") and len(value) > 0
     if not is_valid or not np.array_equal(value, sorted(set(value.tolist()))):
-        raise _refused("labels that are sorted and differ", value)
+        raise _refused("sorted and distinct labels", value)
     return value
 
 
@@ -262,7 +262,7 @@ def check_same_classes(container, *members):
     for member in members:
         if not np.array_equal(container.classes_, member.classes_):
             raise ValueError(
-                f"a {type(member).__name__} inside has other classes:"
+                f"a {type(member).__name__} inside has different classes:"
                 f" {member.classes_.tolist()}"
             )
 

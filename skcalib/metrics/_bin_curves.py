@@ -305,7 +305,6 @@ def _check_epsilons(epsilons):
         or not epsilons[0] >= 0
     ):
         raise ValueError(
-            "epsilons must be a vector of tolerances that are not negative, in"
-            " increasing order."
+            "epsilons must be a vector of non-negative tolerances in increasing order."
         )
     return epsilons

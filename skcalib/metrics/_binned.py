@@ -509,7 +509,7 @@ def sweep_error(
 ):
     """Return the `BinnedError` that `sweep_calibration_error` is the value of."""
     if binning is not None and base is not None:
-        raise ValueError("base is the former name of binning: give binning alone.")
+        raise ValueError("base is the former name of binning: pass only binning.")
     return BinnedError(
         norm=norm,
         binning=MonotonicSweep(base if binning is None else binning),

@@ -475,7 +475,9 @@ def calibration_by_group(
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
         # one such warning for all groups is enough, and given elsewhere
-        warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)
+        warnings.filterwarnings(
+            "ignore", "clusters=|sample_weight contains", UserWarning
+        )
         errors = _errors(
             samples,
             {"norm": norm, "method": method},
@@ -508,7 +510,9 @@ def _by_model(y_true, models, groups, options):
     probabilities, with the other arguments of `calibration_by_group`.
     """
     if not models:
-        raise ValueError("y_proba is an empty dict: it must hold at least one model.")
+        raise ValueError(
+            "y_proba is an empty dict: it must contain at least one model."
+        )
     tables = GroupCalibrationByModel()
     for name, y_proba in models.items():
         tables[name] = calibration_by_group(y_true, y_proba, groups, **options)
@@ -522,7 +526,8 @@ def _check_alternative(alternative, confidence_level):
     check_option(alternative, "alternative", _ALTERNATIVES)
     if alternative != "two-sided" and confidence_level <= 0.5:
         raise ValueError(
-            f"confidence_level={confidence_level} of one side must be above 0.5."
+            f"confidence_level={confidence_level} must be above 0.5 for a one-sided"
+            " alternative."
         )
 
 
@@ -579,12 +584,12 @@ def _statistics_by_group(mapping, groups, weight_type):
     """
     if not is_predicted_class(groups):
         raise ValueError(
-            "groups are the keys of the dict of BinStatistics: leave groups out."
+            "groups are the keys of the dict of BinStatistics: omit groups."
         )
     if not mapping:
         raise ValueError(
-            "y_true is an empty dict: it must hold the BinStatistics of at least one"
-            " group."
+            "y_true is an empty dict: it must contain the BinStatistics of at least"
+            " one group."
         )
     for name, statistics in mapping.items():
         if not isinstance(statistics, BinStatistics):
@@ -593,7 +598,7 @@ def _statistics_by_group(mapping, groups, weight_type):
                 f" {type(statistics).__name__}."
             )
         if not statistics.total_weight > 0:
-            raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
+            raise ValueError(f"y_true[{name!r}] contains no rows: omit such groups.")
     keys = list(mapping)
     names = _sorted_names(keys)
     samples = []
@@ -784,6 +789,6 @@ def _warn_of_few_events(table):
     if few:
         warn(
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in"
-            f" {len(few)} of {len(expected)} groups ({reprlib.repr(few)}), where the"
-            " level is not held."
+            f" {len(few)} of {len(expected)} groups ({reprlib.repr(few)}), for which"
+            " the level is not controlled."
         )

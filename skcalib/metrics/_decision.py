@@ -160,7 +160,7 @@ def decision_calibration_error(
         return error.value(data)
     if multiclass == "marginal" or data.is_multilabel:
         raise ValueError(
-            'return_threshold=True is for one problem, and multiclass="marginal" has'
+            'return_threshold=True is for one problem, but multiclass="marginal" has'
             " one for each class."
         )
     task = one_task(data, multiclass, pooled=True)

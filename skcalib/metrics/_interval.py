@@ -360,8 +360,8 @@ def unwrapped_metric(metric, params):
         )
     if "groups" in params and not _has_groups(metric):
         raise ValueError(
-            f"groups= are segments, and {_name_of(metric)} has none. Name rows that are"
-            " not independent with clusters=; for an error by segment use"
+            f"groups= are segments, which {_name_of(metric)} does not use. Use"
+            " clusters= for rows that are not independent; for an error by segment, use"
             " metric=groupwise_calibration_error."
         )
     return metric, params
@@ -397,13 +397,13 @@ def _resolved_kind(interval, metric, row):
     """
     if row is not None and not getattr(row.error, "has_interval", True):
         raise ValueError(
-            f"{_name_of(metric)} has a test and no interval:"
+            f"{_name_of(metric)} has a test but no interval: use"
             f" calibration_test(metric={_name_of(metric)})."
         )
     if row is None and interval == "inverted":
         raise ValueError(
             'interval="inverted" is for the calibration errors of skcalib.metrics, and'
-            ' for metrics that are registered there: use "basic" for another metric.'
+            ' for metrics registered there: use "basic" for other metrics.'
         )
     if interval != "auto":
         return interval
@@ -420,6 +420,6 @@ def _check_stratify(stratify, kind, clusters):
         raise ValueError('stratify=True is for a bootstrap: choose interval="basic".')
     if stratify and clusters is not None:
         raise ValueError(
-            "stratify=True and clusters= exclude each other: a cluster may hold several"
-            " classes."
+            "stratify=True and clusters= cannot be combined: a cluster may contain"
+            " several classes."
         )

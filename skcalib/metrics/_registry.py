@@ -209,7 +209,7 @@ def register_metric(metric: Metric) -> Metric:
     """
     name = metric.function.__name__
     if name in _OF_THIS_LIBRARY:
-        raise ValueError(f"{name} is a metric of skcalib: give yours another name.")
+        raise ValueError(f"{name} is a metric of skcalib: give yours a different name.")
     METRICS[name] = metric
     return metric
 

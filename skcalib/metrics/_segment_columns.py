@@ -71,8 +71,8 @@ def _by_value(values, name, max_bins):
             codes.append(index.setdefault(value, len(index)))
     except TypeError:
         raise ValueError(
-            f"{name} must hold numbers, dates or categories, found values that cannot"
-            " be hashed."
+            f"{name} must contain numbers, dates or categories, found values that"
+            " cannot be hashed."
         ) from None
     codes = np.array(codes, dtype=np.int64)
     texts = _texts(index)

@@ -385,16 +385,16 @@ def _repeated_rows(sample_weight, n_rows):
     fractions = np.flatnonzero(sample_weight % 1)
     if len(fractions):
         raise ValueError(
-            "sample_weight must be whole numbers, for labels are drawn row by row: row"
-            f" {fractions[0]} has "
-            f'{sample_weight[fractions[0]]}. Take weight_type="importance" for weights'
-            " that correct a sample."
+            "sample_weight must be whole numbers, because labels are drawn row by row:"
+            f" row {fractions[0]} has "
+            f'{sample_weight[fractions[0]]}. Use weight_type="importance" for weights'
+            " that correct for sampling."
         )
     if sample_weight.sum() > _MOST_REPEATED:
         raise ValueError(
             f"sample_weight adds up to {sample_weight.sum():.3g} rows, but the rows are"
-            " repeated in memory: divide the weights, or draw some of the rows, so"
-            f" that it is at most {_MOST_REPEATED:.0e}."
+            " repeated in memory: divide the weights, or use a subsample of the rows,"
+            f" so that the sum is at most {_MOST_REPEATED:.0e}."
         )
     return np.repeat(np.arange(n_rows), sample_weight.astype(np.int64))
 

@@ -206,7 +206,7 @@ def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
         )
     warn(
         f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
-        f" are part of the slope of {slope:.3g}; {found}."
+        f" affect the slope of {slope:.3g}; {found}."
     )
 
 

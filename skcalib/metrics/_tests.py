@@ -261,13 +261,13 @@ def calibration_test(
         return _resampling_test(metric, multiclass, rows, resampling, n_jobs)
     if clusters is not None:
         raise ValueError(
-            f'clusters= has no meaning for method={method!r}: use "resampling" or'
+            f'clusters= does not apply to method={method!r}: use "resampling" or'
             ' "kuiper".'
         )
     if kind in ("marginal", "pooled"):
         raise ValueError(
-            f"method={method!r} tests one binary problem with independent labels,"
-            f' multiclass={kind!r} is none: use "resampling" or "top_label".'
+            f"method={method!r} needs one binary problem with independent labels,"
+            f' not multiclass={kind!r}: use "resampling" or "top_label".'
         )
     (task,) = binary_tasks(rows.kept, multiclass)
     if method == "hosmer_lemeshow":
@@ -285,7 +285,7 @@ def _check_method(method, metric, binning, df):
     check_option(method, "method", ("resampling", *_CLOSED_FORM))
     if metric is not None and method != "resampling":
         raise ValueError(
-            'metric is the statistic of method="resampling" and has no meaning for'
+            'metric is the statistic of method="resampling" and does not apply to'
             f" {method!r}."
         )
     if metric is not None and not callable(metric):
@@ -294,14 +294,14 @@ def _check_method(method, metric, binning, df):
         )
     if binning is not None and method != "hosmer_lemeshow":
         raise ValueError(
-            'binning is for method="hosmer_lemeshow" and has no meaning for'
+            'binning is for method="hosmer_lemeshow" and does not apply to'
             f" {method!r}: see metric."
         )
     if df is not None:
         check_int(df, "df")
         if method != "hosmer_lemeshow":
             raise ValueError(
-                f'df is for method="hosmer_lemeshow" and has no meaning for {method!r}.'
+                f'df is for method="hosmer_lemeshow" and does not apply to {method!r}.'
             )
 
 

@@ -266,7 +266,7 @@ def calibration_change(
             )
         except ValueError as failure:
             raise ValueError(
-                f"The error of the sample {name!r} cannot be computed. {failure}"
+                f"The error of the data set {name!r} cannot be computed. {failure}"
             ) from failure
         intervals[f"error_{name}"] = IntervalEstimate(
             error, *inverted_limits(hypotheses, (1 - level) / 2)

@@ -63,8 +63,8 @@ def excess_test(sample, confidence_level):
     total_weight = sample.weight.sum()
     if total_weight <= 0:
         raise ValueError(
-            "The samples have no scores in common: no cell of neighbouring scores has"
-            " rows of both."
+            "The data sets have no scores in common: no cell of neighbouring scores"
+            " contains rows of both."
         )
     # The standard deviation of the sum of all excesses.
     if sample.variance is None:

@@ -268,8 +268,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         if template.average_run_length is not None:
             raise ValueError(
                 f"monitor has average_run_length={template.average_run_length!r}, and"
-                " so no level that several groups can share: leave it out, and choose"
-                " restarts=True to find late changes sooner."
+                " therefore no level that several groups could share: omit it, and use"
+                " restarts=True to detect late changes sooner."
             )
         if self.confidence_level is None:
             level = template.confidence_level
@@ -299,7 +299,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """Return the monitors by group, or raise if there are none yet."""
         if not getattr(self, "monitors_", None):
             raise NotFittedError(
-                "These GroupMonitors have not seen any rows yet: call partial_fit."
+                "These GroupMonitors have not processed any rows yet: call partial_fit."
             )
         return self.monitors_
 
@@ -338,8 +338,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """
         if y is not None or groups is not None:
             raise ValueError(
-                "y and groups mean nothing with a dict of BinStatistics, which has"
-                " both: leave them out."
+                "y and groups do not apply to a dict of BinStatistics, which contains"
+                " both: omit them."
             )
         for group, bins in statistics.items():
             if not isinstance(bins, BinStatistics):

@@ -296,7 +296,8 @@ class CalibrationMonitor(BaseEstimator):
         """
         if not hasattr(self, "n_rows_"):
             raise NotFittedError(
-                "This CalibrationMonitor has not seen any rows yet: call partial_fit."
+                "This CalibrationMonitor has not processed any rows yet: call"
+                " partial_fit."
             )
         columns = map(np.array, self._batches)
         n_rows, n, sum_of_scores, n_events, e_value, alarm = columns
@@ -316,7 +317,7 @@ class CalibrationMonitor(BaseEstimator):
             raise invalid("restarts", "True or False", self.restarts)
         if self.restarts and self.average_run_length is not None:
             raise ValueError(
-                "restarts=True has no meaning with average_run_length, which restarts"
+                "restarts=True does not apply with average_run_length, which restarts"
                 " at every row."
             )
         if self.average_run_length is None:
@@ -349,13 +350,13 @@ class CalibrationMonitor(BaseEstimator):
         """Update with the sums of bins as if all their rows came at one time."""
         if y is not None:
             raise ValueError(
-                "y has no meaning for a BinStatistics, which holds the labels: leave it"
-                " out."
+                "y does not apply to a BinStatistics, which contains the labels: omit"
+                " it."
             )
         if not np.array_equal(statistics.weight, statistics.count):
             raise ValueError(
                 "scores is a BinStatistics with weights, which the monitor does not"
-                " take."
+                " support."
             )
         n_rows = int(statistics.count.sum())
         if n_rows == 0:
@@ -489,7 +490,8 @@ class CalibrationMonitor(BaseEstimator):
             events = zero_one(y)
             if events is None:
                 raise ValueError(
-                    "y must hold 0 and 1 or booleans: name other labels with classes=."
+                    "y must contain 0 and 1 or booleans: name other labels with"
+                    " classes=."
                 )
         return scores[:, -1].astype(np.float64), events
 

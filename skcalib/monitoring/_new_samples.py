@@ -72,8 +72,8 @@ class LabelledSamples:
             _, self.cluster = np.unique(codes[rows], return_inverse=True)
             if self.cluster.max() == 0:
                 raise ValueError(
-                    "clusters has one cluster only, which shows no variance. Leave"
-                    " clusters out."
+                    "clusters contains only one cluster, so the variance between"
+                    " clusters cannot be estimated. Omit clusters."
                 )
         self.lowest = self.scores.min()
         self.highest = self.scores.max()
@@ -93,7 +93,7 @@ class LabelledSamples:
             return scores.max(axis=1), self.classes[predicted]
         if scores.shape[1] > 2:
             raise ValueError(
-                f"y_proba_new has {scores.shape[1]} columns, and y_proba is about one"
+                f"y_proba_new has {scores.shape[1]} columns, but y_proba is for one"
                 " event."
             )
         if scores.shape[1] == 1:
@@ -277,14 +277,14 @@ class KnownLabels:
             ):
                 if value is not None:
                     raise ValueError(
-                        f"{name} says which labels of y_new are known: give y_new."
+                        f"{name} describes which labels of y_new are known: pass y_new."
                     )
             return
         values = np.asarray(y_new)
         if values.shape != (n_new,):
             raise ValueError(
-                f"y_new must hold a label for each of the {n_new} rows of y_proba_new,"
-                f" found shape {values.shape}."
+                f"y_new must contain a label for each of the {n_new} rows of"
+                f" y_proba_new, found shape {values.shape}."
             )
         self.is_known = ~missing_values(values)
         self._set_labels(values, predicted, labelled)
@@ -301,9 +301,9 @@ class KnownLabels:
         else:
             raise ValueError(
                 f"y_new is unknown in {np.sum(~self.is_known)} of {n_new} rows. Labels"
-                " that arrive first are rarely a random sample: give"
-                " sampling_probability, or missing='at_random' if which labels are"
-                " known does not depend on the labels."
+                " that arrive first are rarely a random sample: pass"
+                " sampling_probability, or missing='at_random' if whether a label is"
+                " known does not depend on the label."
             )
 
     def _set_labels(self, values, predicted, labelled):

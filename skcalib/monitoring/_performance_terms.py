@@ -139,7 +139,7 @@ def terms_by_name(metrics, scores, threshold, is_binary):
         check_option(metric, "metrics", tuple(_METRICS))
         if metric in _OF_A_THRESHOLD and not is_binary:
             raise ValueError(
-                f"{metric!r} is about one event, and y_proba has more than two classes."
+                f"{metric!r} is for one event, but y_proba has more than two classes."
             )
         terms[metric] = _METRICS[metric](scores, threshold)
     if not terms:

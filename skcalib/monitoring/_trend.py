@@ -159,7 +159,7 @@ def calibration_trend(
     if code is not None:
         code = cluster_codes(code)
     if len(np.unique(moment)) < _FEWEST_TIMES:
-        raise ValueError("time has one value only: a trend takes two times at least.")
+        raise ValueError("time has only one value: a trend needs at least two times.")
     estimate, influence, null_influence = _slope(residual, moment, weight)
     sampling = {
         "weight": weight,
@@ -239,8 +239,8 @@ def _dates(values):
         match = _ISO_DATE.match(text)
         if not match:
             raise ValueError(
-                f"time must hold numbers or dates as YYYY-MM-DD, but row {row} is"
-                f" {text!r}: words have no order."
+                f"time must contain numbers or dates as YYYY-MM-DD, but row {row} is"
+                f" {text!r}: strings have no order."
             )
         # The first 10 characters are the day. Hours, and the zone of an aware datetime,
         # are too small a difference to matter.
@@ -248,4 +248,6 @@ def _dates(values):
     try:
         return np.array(days, dtype="datetime64[D]")
     except ValueError as error:
-        raise ValueError(f"time holds a date that does not exist: {error}.") from error
+        raise ValueError(
+            f"time contains a date that does not exist: {error}."
+        ) from error

@@ -100,18 +100,18 @@ def _two_statistics(before, after, weight_type, **row_arguments):
     """
     if not isinstance(after, BinStatistics):
         raise ValueError(
-            "y_after must be a BinStatistics, as y_before is, found"
+            "y_after must be a BinStatistics, like y_before, found"
             f" {type(after).__name__}."
         )
     refuse_beside_bins(**row_arguments)
     if not np.array_equal(before.edges, after.edges):
         raise ValueError(
-            "y_before and y_after must have equal edges: bin both samples with the same"
-            " FixedEdges."
+            "y_before and y_after must have equal edges: bin both data sets with the"
+            " same FixedEdges."
         )
     for name, statistics in (("before", before), ("after", after)):
         if not statistics.total_weight > 0:
-            raise ValueError(f"y_{name} holds no rows.")
+            raise ValueError(f"y_{name} contains no rows.")
     samples = []
     for statistics in (before, after):
         bins = counted_rows(BinnedTask(statistics), weight_type).bins
@@ -128,7 +128,7 @@ def _pair(value, name):
     is_pair = hasattr(value, "__len__") and len(value) == 2
     if not is_pair or value[0] is None or value[1] is None:
         raise ValueError(
-            f"{name} must be a pair: that of the rows before and that of the rows"
+            f"{name} must be a pair: one for the rows before and one for the rows"
             " after."
         )
     return value
@@ -159,7 +159,7 @@ def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, str
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"
         raise ValueError(
-            f"{missing} is missing: give labels and probabilities of both samples."
+            f"{missing} is missing: pass labels and probabilities of both data sets."
         )
     try:
         data = check_scored_labels(
@@ -194,6 +194,6 @@ def warn_of_equal_rows(before, after):
     if has_both_classes and np.array_equal(task.labels, after.task.labels):
         warn(
             "y_before and y_after are equal, row by row: this looks like two models on"
-            " the same rows, which are no independent samples."
+            " the same rows, which are not independent data sets."
             " skcalib.evaluation.compare compares models on the same rows."
         )

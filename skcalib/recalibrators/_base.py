@@ -823,10 +823,10 @@ def refuse_impossible_labels(is_impossible, codes):
     if has_impossible_label.any():
         row = int(np.argmax(has_impossible_label))
         raise ValueError(
-            f"y has a class in row {row} whose logit says that it is impossible: -inf,"
-            f" or more than {LARGEST_GAP:g} below the largest of the row. Drop such"
-            " rows, or divide logits that are no logarithms of probabilities by a"
-            " constant."
+            f"y has a class in row {row} that is impossible according to its logit:"
+            f" -inf, or more than {LARGEST_GAP:g} below the largest logit of the row."
+            " Drop such rows, or divide logits that are not logarithms of"
+            " probabilities by a constant."
         )
 
 

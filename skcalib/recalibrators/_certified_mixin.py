@@ -84,7 +84,7 @@ class CertifiedMixin:
         if len(problems) > 1 and self.normalize:
             raise ValueError(
                 "No certificate for one-vs-rest probabilities that were normalised to"
-                " sum to 1: it is about each class's own probability. Fit with"
+                " sum to 1: a certificate is for each class's own probability. Fit with"
                 " normalize=False."
             )
         if confidence_level is None:

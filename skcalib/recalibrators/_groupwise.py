@@ -511,7 +511,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if self.groups != _PREDICTED_CLASS:
             raise ValueError(
                 f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written"
-                " outside Python: give the column of the groups by its name."
+                " outside Python: pass the name of the group column."
             )
         # 2. The predicted class: that of the largest score, or of one score the second
         # class above the tie.
@@ -578,9 +578,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             )
         if groups is not None and self.groups not in (None, _PREDICTED_CLASS):
             raise ValueError(
-                "groups come from two sources: the array given to fit and the"
+                "groups come from two sources: the array passed to fit and the"
                 f" parameter groups={self.groups!r}. Set the parameter to None, or"
-                " leave the array out."
+                " omit the array."
             )
         self._given_groups = groups is not None
 
@@ -590,13 +590,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         if self._given_groups and groups is None:
             raise ValueError(
-                "groups is missing: the recalibrator was fitted with an array of groups"
-                " and needs one here too. Where none can be handed over, as in"
-                " cross-validation, name a column of X that holds them."
+                "groups is missing: the recalibrator was fitted with an array of"
+                " groups and needs one here too. If no array can be passed, as in"
+                " cross-validation, use a column of X as groups."
             )
         if not self._given_groups and groups is not None:
             raise ValueError(
-                "groups was given, but the recalibrator was fitted with"
+                "groups was passed, but the recalibrator was fitted with"
                 f" groups={self.groups!r}."
             )
         is_column = isinstance(self.groups, Integral | str)

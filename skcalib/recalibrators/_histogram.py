@@ -182,8 +182,8 @@ def _warn_if_sorted(labels, end):
     if abs(first - rest) > _SORTED_Z * standard_error:
         warn(
             f"The event frequency is {first:.3g} in the first part of the rows and"
-            f" {rest:.3g} in the others: they seem to be sorted, which a sample split"
-            " must not see. Shuffle them, or set random_state to an int."
+            f" {rest:.3g} in the others: they seem to be sorted, which makes a sample"
+            " split invalid. Shuffle them, or set random_state to an int."
         )
 
 
@@ -360,7 +360,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     def _issue_certificate(self, problems, **promise):
         """Return the certificate of fitted binary problems, if their edges do not
-        depend on the rows that give the values; otherwise raise a ValueError.
+        depend on the rows that determine the values; otherwise raise a ValueError.
         """
         strategy = self._strategy()
         if any(part._weighted_ for part in problems):
@@ -370,8 +370,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
             )
         if self.smoothing > 0:
             raise ValueError(
-                f"No certificate: smoothing={self.smoothing} moves the values off the"
-                " event frequencies. Fit with smoothing=0."
+                f"No certificate: smoothing={self.smoothing} makes the values differ"
+                " from the event frequencies. Fit with smoothing=0."
             )
         if self.sample_split is not None:
             return certify_independent_bins(problems, "split", **promise)

@@ -130,7 +130,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         largest = self.inverse_temperature_ * np.abs(reference).max()
         if largest > _LARGEST_FEATURE:
             raise ValueError(
-                "X holds logits that take the temperature"
+                "X contains logits that need the temperature"
                 f" {1 / self.inverse_temperature_:.0e}, at which their"
                 " log-probabilities are out of range: rescale the logits."
             )
@@ -341,8 +341,8 @@ class VectorScaling(AffineScaling):
             return super()._logits_of(log_odds)
         if self.input == "logit":
             raise ValueError(
-                "VectorScaling(center=False) of two columns of logits is no function of"
-                " one score: give both columns."
+                "VectorScaling(center=False) with two columns of logits is not a"
+                " function of one score: pass both columns."
             )
         return log_probabilities(super()._logits_of(log_odds))
 

@@ -290,9 +290,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """Return the node of the probabilities, from the node of the scores."""
         if self.n_rounds_ > 0:
             raise ValueError(
-                "MulticalibratedRecalibrator cannot be written outside Python: it made"
-                f" {self.n_rounds_} rounds of corrections by trees. Only one without"
-                " rounds can."
+                "MulticalibratedRecalibrator cannot be written outside Python: it has"
+                f" {self.n_rounds_} rounds of corrections by trees. Only a fit without"
+                " rounds can be written."
             )
         return map_of(self.recalibrator_, scores)
 

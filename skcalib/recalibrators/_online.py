@@ -333,8 +333,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         check_is_fitted(inner)
         if getattr(inner, "input", self.input) != self.input:
             raise ValueError(
-                f"recalibrator takes input={inner.input!r}, and this object"
-                f" input={self.input!r}: give both the same scores."
+                f"recalibrator has input={inner.input!r}, but this object has"
+                f" input={self.input!r}: both must use the same scores."
             )
 
     def _codes(self, y, scores, classes, reset):
@@ -382,7 +382,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         for _, _, a11, a12, a22 in (self._learned, self._faded):
             # A curvature is positive definite, else the next step would be no number.
             if not (a11 > 0 and a11 * a22 > a12 * a12):
-                raise ValueError("_learned and _faded must hold a curvature")
+                raise ValueError("_learned and _faded must contain a curvature")
 
     def _event(self, scores):
         """Return what the forecasts are made of.

@@ -319,12 +319,12 @@ def _prior(prior, classes, counts, name):
         values = np.array([1 - values, values])
     if values.shape != classes.shape:
         raise ValueError(
-            f"{name} must hold one frequency for each of {len(classes)} classes, found"
-            f" {prior!r}."
+            f"{name} must contain one frequency for each of {len(classes)} classes,"
+            f" found {prior!r}."
         )
     if not np.all(values >= 0) or abs(values.sum() - 1) > _ROUNDING:
         raise ValueError(
-            f"{name} must hold frequencies that are not negative and sum to 1, found"
+            f"{name} must contain non-negative frequencies that sum to 1, found"
             f" {prior!r}."
         )
     if name == "train_prior" and not values.all():

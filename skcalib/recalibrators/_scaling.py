@@ -190,8 +190,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         """Return the `PooledMap` of all classes, near which each class's is held."""
         if self.loss == "squared":
             raise ValueError(
-                "class_pooling > 0 holds classes together by their log-loss: with"
-                f" loss='squared' use class_pooling=0, found {self.class_pooling!r}."
+                "class_pooling > 0 requires log-loss: with loss='squared', use"
+                f" class_pooling=0, found {self.class_pooling!r}."
             )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
         slope, _ = coef

@@ -336,8 +336,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         """
         if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
             raise ValueError(
-                "spline_coefficients_ must hold four coefficients between each two"
-                " knots"
+                "spline_coefficients_ must contain four coefficients for each interval"
+                " between knots"
             )
 
 

@@ -536,13 +536,13 @@ class StackedRecalibrator(BaseRecalibrator):
         """Return clones of the members that the user has named."""
         if self.rank_preserving:
             raise ValueError(
-                "rank_preserving=True chooses the members: leave recalibrators=None, or"
-                " set it to False."
+                "rank_preserving=True chooses the members: use recalibrators=None, or"
+                " set rank_preserving to False."
             )
         if len(self.recalibrators) == 0:
             raise ValueError(
                 "recalibrators must name at least one recalibrator, found none. None"
-                " takes the default."
+                " means the default."
             )
         members = []
         for member in self.recalibrators:

@@ -184,8 +184,7 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         score_positions = [k for k in range(X.shape[1]) if k not in positions]
         if not score_positions:
             raise ValueError(
-                f"{name} takes all {X.shape[1]} columns out of X, and no scores are"
-                " left."
+                f"{name} uses all {X.shape[1]} columns of X, so no scores are left."
             )
         score_columns = select_columns(X, score_positions)
         scores = check_scores(score_columns, name="X", input=self.input)

@@ -232,14 +232,15 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         """
         if sample_weight is not None:
             raise ValueError(
-                "UniformMassBinning takes no sample_weight: its guarantee needs rows of"
-                " equal weight. HistogramBinning takes weights."
+                "UniformMassBinning does not support sample_weight: its guarantee"
+                " needs rows of equal weight. HistogramBinning supports weights."
             )
         super().fit(X, y)
         if self._ties_forbid_a_certificate():
             warn(
-                "Scores are tied, so that no certificate can be issued. With"
-                " randomize=True ties are broken at random, and the certificate holds."
+                "Scores are tied, so no certificate can be issued. With"
+                " randomize=True, ties are broken at random, and the certificate is"
+                " valid."
             )
         return self
 
@@ -301,7 +302,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if self.n_bins is not None and self.epsilon is not None:
             raise ValueError(
                 f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one"
-                " decides the other."
+                " determines the other."
             )
         if self.epsilon is None:
             return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
@@ -485,9 +486,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if self._ties_forbid_a_certificate():
             raise ValueError(
                 "No certificate: scores are tied, and the theory needs ties to be"
-                " broken at random. Fit with randomize=True and give predict_proba the"
-                " ids of the rows, or fit HistogramBinning(sample_split=0.5), which"
-                " allows ties."
+                " broken at random. Fit with randomize=True and pass the ids of the"
+                " rows to predict_proba, or fit HistogramBinning(sample_split=0.5),"
+                " which allows ties."
             )
         from skcalib.guarantees import uniform_mass_certificate
 

@@ -245,8 +245,8 @@ class VennAbers(BinaryRecalibrator):
         is_open = len(self.score_knots_) > 0 and self.score_knots_[-1] == np.inf
         if has_groups != is_open:
             raise ValueError(
-                "score_knots_ must end with infinity where max_n_knots is given, and"
-                " only there"
+                "score_knots_ must end with infinity if and only if max_n_knots is"
+                " given"
             )
 
     def _interval(self, scores):

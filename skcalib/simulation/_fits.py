@@ -157,8 +157,8 @@ def fit_score_distribution(
         if scores.min() == scores.max():
             found = f"all are {scores[0]:g}"
         raise ValueError(
-            "scores must differ, and some lie strictly between 0 and 1, for a Beta"
-            f" fit; {found}."
+            "scores must not be all equal, and some must lie strictly between 0 and 1,"
+            f" for a Beta fit; {found}."
         )
     # Shares of all rows, and sums over the inner ones divided by the number of all.
     share_at_zero = np.mean(at_zero)
@@ -252,16 +252,17 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     y = np.asarray(y)
     if y.shape != scores.shape:
         raise ValueError(
-            f"y must have shape {scores.shape}, one label a score, found {y.shape}."
+            f"y must have shape {scores.shape}, one label per score, found {y.shape}."
         )
     _, codes = encode_labels(
         y, n_columns=1, classes=None, name="y", classes_name="labels"
     )
     if codes.min() == codes.max():
-        raise ValueError("y has one label only: a calibration curve needs both.")
+        raise ValueError("y has only one label: a calibration curve needs both.")
     if scores.min() == scores.max():
         raise ValueError(
-            f"scores must differ for a curve to be fitted: all are {scores[0]:g}."
+            "scores must not be all equal for a curve to be fitted: all are"
+            f" {scores[0]:g}."
         )
     labels = codes == 1
     table = [_constant_fit(labels)]

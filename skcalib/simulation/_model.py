@@ -481,7 +481,7 @@ class CalibrationModel:
         if not np.isfinite(values).all():
             raise ValueError(
                 f"The metric returned {values[~np.isfinite(values)][0]}: it must be"
-                " finite on every sample."
+                " finite on every data set."
             )
         return values
 
@@ -505,7 +505,7 @@ class CalibrationModel:
         probability = np.asarray(curve(*arguments), dtype=np.float64)
         if probability.shape != scores.shape:
             raise ValueError(
-                "calibration_curve must return one probability a score, found shape"
+                "calibration_curve must return one probability per score, found shape"
                 f" {probability.shape} for {scores.shape}."
             )
         # Rounding may take a curve just beyond 0 or 1.
@@ -552,7 +552,7 @@ def _check_distribution(distribution):
         low, high = distribution.support()
     except TypeError:
         raise TypeError(
-            "score_distribution must be frozen: give its parameters, as in"
+            "score_distribution must be frozen: specify its parameters, as in"
             f" scipy.stats.beta(2, 0.5). Found {distribution!r}."
         ) from None
     if not (low >= 0 and high <= 1):

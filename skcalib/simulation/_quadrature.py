@@ -195,8 +195,8 @@ def _adaptive_integral(function, edges, floor):
         panel = np.concatenate((left[is_rough], right[is_rough]))
         if len(low) > max(_MAX_PANELS, len(edges)):
             raise ValueError(
-                "calibration_curve jumps too often to be integrated: give it an"
-                " attribute `breakpoints`, the scores at which it jumps."
+                "calibration_curve jumps too often to be integrated: define an"
+                " attribute `breakpoints` with the scores at which it jumps."
             )
     return done + panel.sum()
 
