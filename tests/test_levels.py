@@ -289,8 +289,8 @@ def test_figures_of_the_guide_are_those_of_the_rows():
     text = " ".join(calibration_test.__doc__.split())
     hosmer = "Beta(1, 999), calibrated, n = 1000", "Beta(1, 19), calibrated, n = 200"
     assert (
-        f"it rejects {_share('Hosmer-Lemeshow', hosmer[0])} of calibrated models with"
-        " scores from Beta(1, 999)" in text
+        f"the test rejects {_share('Hosmer-Lemeshow', hosmer[0])} of calibrated models"
+        " with scores from Beta(1, 999)" in text
     )
     assert f"{_share('Hosmer-Lemeshow', hosmer[1])} with Beta(1, 19)" in text
     one = "constant .01, n = 100"
@@ -299,7 +299,7 @@ def test_figures_of_the_guide_are_those_of_the_rows():
         " scores" in text
     )
     assert (
-        f"20 uniform scores {_share('Hosmer-Lemeshow', 'calibrated, n = 20')}" in text
+        f"20 uniform scores, {_share('Hosmer-Lemeshow', 'calibrated, n = 20')}" in text
     )
     assert (
         f"Spiegelhalter's test rejects {_share('Spiegelhalter', one)} with a constant"
@@ -368,9 +368,9 @@ def test_figures_of_intervals_are_those_of_the_rows():
         if row.kind == "coverage" and names.match(name)
     ]
     low, high = (f"{100 * end(shares):.0f}" for end in (min, max))
-    assert f"it covers in {low} to {high} % of data sets" in text
+    assert f"covered the error in {low} to {high} % of data sets" in text
     one_bin = ROWS["l1, plugin, 15 bins", "one of 15 bins off by .3, 600 rows"]
-    assert f"is covered in {100 * one_bin.measured:.0f} % if one of" in text
+    assert f"they covered it in {100 * one_bin.measured:.0f} % if one of" in text
 
 
 def test_figures_of_rows_in_time_are_those_of_the_rows():
@@ -406,10 +406,10 @@ def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
     text = " ".join(net_benefit.__doc__.split())
     name = "net benefit in clusters at a threshold"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
-    assert f"the coverage of an interval of .9 was .{100 * worst:.0f}. The" in text
+    assert f"the coverage of a 90 % interval was .{100 * worst:.0f}. The" in text
     name = "net benefit with weights of the score"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
-    assert f"weight, the coverage of an interval of .9 was .{100 * worst:.0f}." in text
+    assert f"weight, the coverage of a 90 % interval was .{100 * worst:.0f}." in text
 
 
 def _short(promise, shape):
@@ -453,7 +453,7 @@ def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():
     name = "summary of a world: auc"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
     text = " ".join(calibration_summary.__doc__.split())
-    assert f"coverage of an interval of .95 was .{100 * worst:.0f} in a" in text
+    assert f"coverage of a 95 % interval was .{100 * worst:.0f} in a" in text
 
 
 def test_figures_of_a_shift_are_those_of_the_rows():
@@ -461,7 +461,7 @@ def test_figures_of_a_shift_are_those_of_the_rows():
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
     text = " ".join(calibration_change.__doc__.split())
     assert "with 27 samples in each data set" in text
-    assert f"the coverage of an interval of .9 was .{100 * worst:.0f}." in text
+    assert f"the coverage of a 90 % interval was .{100 * worst:.0f}." in text
     (world,) = (shape for promise, shape in ROWS if promise == name)
     assert world.startswith("found: n 27.3,")
 

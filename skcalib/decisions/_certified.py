@@ -129,7 +129,7 @@ _REASONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedThreshold(ResultTable):
-    """A threshold with a guarantee about its decisions, which ``print`` explains.
+    """Threshold with a guarantee about its decisions, which ``print`` explains.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ class CertifiedThreshold(ResultTable):
         The guaranteed rate: one or more options of `certified_threshold`, "routing" for
         `certified_routing`, or "abstention" for `certified_abstention`.
     target : float or tuple of float
-        The limit: at least this precision, recall or accuracy, or at most this share of
-        anything else. One per guarantee.
+        The limit: a lower limit for precision, recall and accuracy, and an upper limit
+        for all other rates. One per guarantee.
     confidence_level : float
         Probability with which the guarantee holds, in (0, 1).
     n_samples : int
@@ -150,33 +150,33 @@ class CertifiedThreshold(ResultTable):
         Number of calibration samples at or above the threshold.
     n_wrong : int or tuple of int
         Number of errors that count against each guarantee: accepted samples that are
-        wrong; for recall, events that are not accepted; for accuracy, all wrong
+        wrong; for recall, events that are not accepted; for accuracy, all misclassified
         samples; for routing, answers lost minus answers gained.
     pvalue : float
-        P-value of the hypothesis that the threshold breaks the guarantee; 1 if none was
-        found.
+        P-value of the hypothesis that the threshold violates the guarantee; 1 if no
+        threshold was found.
     assumptions : tuple of str
-        Conditions for the guarantee to hold, and which part of it is exact, one
-        sentence each.
+        Conditions for the guarantee to hold, and statements on which part of it is
+        exact, one sentence each.
     n_needed : int, default=None
-        If none was found: approximate number of calibration samples needed at the
-        observed error rates; None if no number would be enough, or if more samples
-        would not help.
+        If no threshold was found: approximate number of calibration samples required at
+        the observed error rates; None if more samples would not help.
     column : int, default=1
         For guarantees about an event, its column if probabilities have two columns.
     reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
-        The reason if none was found: too few samples even without errors; rates within
-        the target, but not by enough; a search that starts where overconfident scores
-        predict success, or that ends at a stricter threshold; rates beyond the target;
-        or several guarantees that hold only at different thresholds.
+        The reason if no threshold was found. "few_rows": too few samples even without
+        errors. "margin": rates within the target, but not by a sufficient margin.
+        "start" and "sequence": a search that starts where overconfident scores predict
+        success, or that ends at a stricter threshold. "rates": rates beyond the target.
+        "together": several guarantees that hold only at different thresholds.
     n_clusters : int, default=None
-        Number of clusters, if samples come in clusters.
+        Number of clusters, if `clusters` were given.
 
     See Also
     --------
     certified_threshold : The function that returns it.
-    certified_abstention : The same for answers with a confidence.
-    certified_routing : The same for two models.
+    certified_abstention : Threshold for answers with a confidence.
+    certified_routing : Threshold for routing between two models.
     """  # noqa: E501
 
     threshold: float
@@ -239,8 +239,8 @@ class CertifiedThreshold(ResultTable):
         Parameters
         ----------
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
-            Probabilities in the same format as for finding the threshold; for routing
-            and abstention, confidences.
+            Probabilities in the same format as those used to find the threshold; for
+            routing and abstention, confidences.
 
         Returns
         -------
@@ -251,18 +251,18 @@ class CertifiedThreshold(ResultTable):
         Raises
         ------
         ValueError
-            If the values are not probabilities, or have another format.
+            If the values are not probabilities, or have a different format.
         """
         scores = deciding_scores(y_proba, as_tuple(self.promise)[0], self.column)
         return scores >= self.threshold
 
     def columns(self) -> dict:
-        """Return `found`, `accepted`, and all fields except the assumptions.
+        """Return `found`, `accepted` and all fields except the assumptions as columns.
 
         Returns
         -------
         columns : dict
-            Maps each name to a list with its value.
+            Dict from each name to a list that contains its value.
         """
         names = [name for name in vars(self) if name != "assumptions"]
         return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}
@@ -338,13 +338,13 @@ class CertifiedThreshold(ResultTable):
 
 
 def as_tuple(value):
-    """Return a tuple unchanged, any other value as a tuple of length 1."""
+    """Return a tuple unchanged, and any other value as a tuple of length 1."""
     return value if isinstance(value, tuple) else (value,)
 
 
 def shown_threshold(threshold):
-    """Return a threshold as text, with six significant digits of its distance from the
-    nearer of 0 and 1.
+    """Return a threshold as text, with six significant digits of its distance from 0 or
+    1, whichever is nearer.
     """
     distance = min(threshold, 1 - threshold)
     if not 0 < distance < inf:
@@ -355,8 +355,8 @@ def shown_threshold(threshold):
 
 
 def deciding_scores(y_proba, promise, column=1):
-    """Return the scores (n,) that are compared with the threshold: the probability of
-    the predicted class, or of the event (in this column of two), or the confidence.
+    """Return the scores (n,) to compare with the threshold: the probability of the
+    predicted class or of the event (in the given column of two), or the confidence.
     """
     if promise in ANSWERS:
         # From two columns on, the largest probability of each row is returned as well.

@@ -67,10 +67,10 @@ def certified_threshold(
 ) -> CertifiedThreshold:
     r"""Threshold that meets a guarantee at a given confidence level.
 
-    A threshold tuned on the data often violates the limit that it was tuned for: in
-    simulations of precision, it did so in 4 to 99 % of data sets. This threshold is
-    found by exact tests, so that the guarantee holds for a share of at least
-    `confidence_level` of calibration sets.
+    A threshold tuned on the data often violates the limit for which it was tuned: in
+    simulations of precision, it did so in 4 to 99 % of data sets. The certified
+    threshold is found by exact tests, so that the guarantee holds for at least a share
+    of `confidence_level` of all calibration sets.
 
     Parameters
     ----------
@@ -78,41 +78,42 @@ def certified_threshold(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1] of a model that was fitted to other data. They need not
-        be calibrated: the guarantee always holds, but calibrated ones accept more
-        samples.
+        be calibrated: the guarantee holds regardless, but with calibrated probabilities
+        more samples are accepted.
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
         "error_when_answered": the predicted class is returned if its probability
         reaches the threshold, and at most `target` of these answers are wrong.
         "answered_and_wrong": at most `target` of all samples are answered wrongly.
-        "precision", "recall", "accuracy": at least `target`, if the event is predicted
-        at or above the threshold. "false_positive_rate": at most `target`. Several
-        guarantees hold at once if given together; they must all be about answers (the
-        first two), or all about the event.
+        "precision", "recall", "accuracy": this rate is at least `target` if the event
+        is predicted at or above the threshold. "false_positive_rate": this rate is at
+        most `target`. If several guarantees are given, they hold simultaneously; they
+        must all be about answers (the first two), or all about the event.
     target : float or sequence of float
         The limit, strictly between 0 and 1; one per guarantee.
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1), or with which all
-        guarantees hold together.
+        guarantees hold simultaneously.
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand. None means a fixed grid: 0, 1,
         all values with three digits from .1 to .9, and all values of p (below) and 1 -
         p (above) with two significant digits, down to 1e-9.
     start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
-        Where the search begins. None means that this depends on the scores. A fixed
-        threshold, or probabilities of *other* samples, makes the guarantee exact for
-        new samples.
+        Start of the search. None means that it depends on the scores. With a fixed
+        threshold, or probabilities of *other* samples, the guarantee is exact for new
+        samples.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample; samples of one cluster, such as visits by one patient,
-        may be dependent. Whole clusters are then tested, and many of them are needed.
+        may be dependent. The tests then use whole clusters, and many clusters are
+        required.
     fitted_on : fitted recalibrator, dict or {"cross-fitted"}, default=None
-        The recalibrator that computed the probabilities, or its `provenance_`: if it
+        The recalibrator that computed the probabilities, or its `provenance_`. If it
         was fitted to exactly these samples, the search is stricter, or an error is
         raised. Samples are recognised by the order of their labels. "cross-fitted"
         declares that each probability is out-of-fold, while the deployed map is fitted
         to all samples.
     pos_label : int, float, bool or str, default=None
-        The label whose probability a single column of scores contains, and the event in
-        guarantees about an event.
+        The label to whose probability a single column of scores refers, and the event
+        in guarantees about an event.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -121,8 +122,8 @@ def certified_threshold(
     certified : CertifiedThreshold
         The `threshold` and the evidence; ``print`` explains it, and
         ``accepts(y_proba)`` returns which samples it accepts. If no threshold meets the
-        guarantee, `found` is False and ``print`` says why, and, if too few samples are
-        the reason, how many are needed.
+        guarantee, `found` is False, and ``print`` gives the reason and, if there are
+        too few samples, how many are required.
 
     Raises
     ------
@@ -138,50 +139,51 @@ def certified_threshold(
     -----
     UserWarning
         If labels are 0 and 1 or booleans, there is a single column of probabilities,
-        and answers below 1/2 count as right: if the labels say whether an answer was
-        right, use `certified_abstention`.
+        and answers below 1/2 count as correct. If the labels indicate whether an answer
+        was correct, use `certified_abstention`.
 
     See Also
     --------
-    skcalib.decisions.certified_abstention : The same for answers with a confidence.
-    skcalib.decisions.CertifiedThresholdClassifier : The same as a classifier.
-    skcalib.decisions.certified_routing : When a small model may answer instead of a
-        large one.
+    skcalib.decisions.certified_abstention : Threshold for answers with a confidence.
+    skcalib.decisions.CertifiedThresholdClassifier : Classifier with such a threshold.
+    skcalib.decisions.certified_routing : Threshold above which a small model answers
+        instead of a large model.
     skcalib.displays.RiskCoverageDisplay : Draws the result.
 
     Notes
     -----
-    Let :math:`n_l` rows lie at or above the threshold l, and :math:`e_l` of them be
-    wrong. With the target :math:`\alpha` (one minus a precision) and :math:`\delta` =
-    1 - `confidence_level`, the p-value of l is
-    :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for answered and wrong, and for
-    accuracy, :math:`n_l` is the number of all samples. The search goes from strict to
-    lenient thresholds while the p-value is within :math:`\delta`. No correction for the
-    number of thresholds is needed, because the first one that breaks the guarantee is
-    tested at :math:`\delta`. A threshold passes only if, in addition,
-    :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for rows with
-    different error probabilities [1]_.
+    Let :math:`n_l` be the number of rows at or above the threshold l, and :math:`e_l`
+    the number of errors among them. With the target :math:`\alpha` (one minus a
+    precision) and :math:`\delta` = 1 - `confidence_level`, the p-value of l is
+    :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for "answered_and_wrong" and
+    "accuracy", :math:`n_l` is the total number of samples. The search goes from strict
+    to lenient thresholds while the p-value is within :math:`\delta`. No correction for
+    the number of thresholds is needed, because the first threshold that violates the
+    guarantee is tested at level :math:`\delta`. A threshold passes only if, in
+    addition, :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for rows
+    with different error probabilities [1]_.
 
-    Where the search begins may depend on the scores, but not on the labels. With
-    ``start=None``, 3/4 of :math:`\delta` are spent on the largest set that is expected
-    from the scores to pass with a power of .9 (or the highest possible power), and 1/4
-    on the first set that is large enough to pass without an error. The more lenient
-    result is taken. Accuracy alone begins at 1/2.
+    The start of the search may depend on the scores, but not on the labels. With
+    ``start=None``, 3/4 of :math:`\delta` is spent on a search from the largest set that
+    is expected from the scores to pass with a power of .9 (or the highest possible
+    power), and 1/4 on a search from the first set that is large enough to pass without
+    an error. The more lenient of the two results is used. For accuracy alone, the
+    search starts at 1/2.
 
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the
     events, where k is the largest number with :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k -
-    1) \le \delta`. The false positive rate is treated in the same way from above, with
-    the samples without the event [2]_.
+    1) \le \delta`. The threshold for the false positive rate is found in the same way
+    from the largest scores of the non-events [2]_.
 
-    Several guarantees share one sequence of thresholds, whose p-value is the largest of
-    theirs. Recall, for which lenient thresholds are better, has a separate sequence:
-    each of the two sequences has half of :math:`\delta`.
+    Several guarantees share one sequence of thresholds; the p-value of a threshold is
+    the largest of their p-values. Recall, for which lenient thresholds are better, has
+    a separate sequence: each of the two sequences uses half of :math:`\delta`.
 
-    With `clusters`, the sum over the accepted rows of each cluster, of 1 - :math:`\alpha`
-    for an error and :math:`-\alpha` otherwise, is divided by the size of the largest
-    cluster to :math:`X_g`. The p-value is the inverse of the mean, over 50 bets
-    :math:`\lambda` from 0 to :math:`1 / (1 - \alpha)`, of
-    :math:`\prod_g (1 - \lambda X_g)` [3]_.
+    With `clusters`, each accepted row contributes 1 - :math:`\alpha` for an error and
+    :math:`-\alpha` otherwise; :math:`X_g` is the sum of these terms over cluster g,
+    divided by the size of the largest cluster. The p-value is the inverse of the mean,
+    over 50 bets :math:`\lambda` from 0 to :math:`1 / (1 - \alpha)`, of :math:`\prod_g
+    (1 - \lambda X_g)` [3]_.
 
     References
     ----------
@@ -206,7 +208,7 @@ def certified_threshold(
     (37.1 %), and 132 of them are not. This holds provided that:
     - The probabilities come from one model that was fitted on other rows. ...
 
-    Precision and recall at once:
+    Precision and recall simultaneously:
 
     >>> both = certified_threshold(
     ...     y, scores, promise=["precision", "recall"], target=[0.7, 0.7]
@@ -244,11 +246,11 @@ def certify(
     clusters=None,
     fitted_on=None,
 ):
-    """Return the `CertifiedThreshold` for checked rows.
+    """Return the `CertifiedThreshold` for validated rows.
 
-    `checked` is what `scores_and_errors` returned, `guarantees` is a list of
-    `Guarantee` objects and `target` what the user gave for them; the other arguments
-    are those of `certified_threshold`.
+    `checked` is the result of `scores_and_errors`, `guarantees` is a list of
+    `Guarantee` objects, and `target` contains the user's targets for them. The other
+    arguments are those of `certified_threshold`.
     """
     data, scores, is_error = checked
     level = 1 - check_confidence_level(confidence_level)
@@ -338,20 +340,21 @@ def certified_abstention(
     Parameters
     ----------
     correct : array-like of bool, shape (n,)
-        Whether each answer is right.
+        Whether each answer is correct.
     confidence : array-like of shape (n,)
         Confidence in each answer, in [0, 1]. It need not be calibrated.
     max_error : float
-        Largest share of errors among the given answers, strictly between 0 and 1.
+        Largest share of errors among the answers that are given, strictly between 0 and
+        1.
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.
     start : float, or array-like of shape (m,), default=None
-        Where the search begins. None means that this depends on the confidences. A
-        fixed threshold, or confidences of *other* samples, makes the guarantee exact
-        for new samples.
+        Start of the search. None means that it depends on the confidences. With a fixed
+        threshold, or confidences of *other* samples, the guarantee is exact for new
+        samples.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample; samples of one cluster, such as questions about one
         document, may be dependent.
@@ -359,25 +362,27 @@ def certified_abstention(
     Returns
     -------
     certified : CertifiedThreshold
-        With the promise "abstention"; ``accepts(confidence)`` returns which answers are
-        given.
+        The threshold, with the promise "abstention"; ``accepts(confidence)`` returns
+        which answers are given.
 
     Raises
     ------
     ValueError
-        If arguments differ in length, an answer is neither right nor wrong, a
+        If arguments differ in length, an answer is neither correct nor wrong, a
         confidence is outside [0, 1], or a number is out of range.
 
     See Also
     --------
-    skcalib.decisions.certified_threshold : For labels and probabilities of classes.
-    skcalib.decisions.certified_routing : Another model answers instead of abstaining.
+    skcalib.decisions.certified_threshold : Threshold for labels and class
+        probabilities.
+    skcalib.decisions.certified_routing : Uses the answer of another model instead of
+        abstaining.
 
     Notes
     -----
     The search is that of `certified_threshold` for ``"error_when_answered"``. In
-    `certified_threshold`, a score below 1/2 means the other of the two classes; here,
-    it is a low confidence.
+    `certified_threshold`, a score below 1/2 predicts the other of the two classes;
+    here, it is a low confidence.
 
     References
     ----------
@@ -438,8 +443,8 @@ def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
 
 
 def check_guarantees(promise, target):
-    """Return a list of `Guarantee` objects, from the name of a guarantee and its
-    target, or from a sequence of each.
+    """Return a list of `Guarantee` objects, given a name and a target, or a sequence of
+    each.
     """
     if isinstance(promise, str):
         check_option(promise, "promise", OF_ONE_MODEL)

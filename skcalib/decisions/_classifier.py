@@ -21,20 +21,20 @@ from skcalib.decisions._same_rows import provenances
 class CertifiedThresholdClassifier(WrappedClassifier):
     """Classifier that abstains below a certified threshold.
 
-    With a guarantee about an event, it predicts the event at or above the threshold,
-    and the other class below.
+    With a guarantee about an event, it does not abstain: it predicts the event at or
+    above the threshold, and the other class below.
 
     Parameters
     ----------
     estimator : classifier
         A classifier with `predict_proba`. Wrap a fitted one in a
-        `sklearn.frozen.FrozenEstimator`; all samples given to `fit` are then used to
-        find the threshold, and must be new to the classifier.
+        `sklearn.frozen.FrozenEstimator`; all samples passed to `fit` are then used to
+        find the threshold, and must not have been used to fit the classifier.
 
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", \
 "false_positive_rate", "accuracy"}, default="error_when_answered"
-        See `certified_threshold`. With the last four, `predict` returns the second of
-        the two classes at or above the threshold, and the first below.
+        See `certified_threshold`. With the last four options, `predict` returns the
+        second of the two classes at or above the threshold, and the first class below.
 
     target : float, default=0.05
         The limit: at most this share of errors, or at least this precision, recall or
@@ -59,7 +59,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         The sorted labels; `abstain_label` is not among them.
 
     threshold_ : float
-        The certified threshold, infinite if none was found.
+        The certified threshold; infinite if no threshold was found.
 
     certificate_ : CertifiedThreshold
         The guarantee, which ``print`` explains.
@@ -85,15 +85,16 @@ class CertifiedThresholdClassifier(WrappedClassifier):
 
     See Also
     --------
-    skcalib.decisions.certified_threshold : The threshold, for given probabilities.
+    skcalib.decisions.certified_threshold : Finds the threshold for given probabilities.
     skcalib.decisions.ExpectedCostClassifier : Decisions by costs.
 
     Notes
     -----
     A recalibrated classifier abstains less often:
-    ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. Rows are split at
-    random, without regard to classes, because the guarantee is about rows that are
-    drawn independently. Accuracy (`score`) counts abstaining as an error.
+    ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. The samples are
+    split at random, without stratification by class, because the guarantee is about
+    samples that are drawn independently. Accuracy (`score`) counts abstentions as
+    errors.
 
     Examples
     --------
@@ -150,8 +151,8 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             Labels: numbers, booleans or strings.
 
         **fit_params : dict
-            Metadata for the classifier's `fit`. The threshold does not use them,
-            because its guarantee is about unweighted rows.
+            Metadata for the classifier's `fit`. The search for the threshold does not
+            use them, because the guarantee is about unweighted samples.
 
         Returns
         -------
@@ -210,12 +211,12 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         return self._set_fitted(model)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return labels; below the threshold, `abstain_label` or the non-event.
+        """Predict labels; below the threshold, `abstain_label` or the non-event.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------

@@ -14,12 +14,12 @@ class Clusters:
     Parameters
     ----------
     code : ndarray of int, shape (n,)
-        The cluster of each sample, from 0 on.
+        The cluster of each sample, as codes from 0.
 
     Attributes
     ----------
     sizes : ndarray of int, shape (n_clusters,)
-        Rows of each cluster.
+        Number of rows of each cluster.
     """
 
     def __init__(self, code):
@@ -28,13 +28,13 @@ class Clusters:
 
     @property
     def rows_per_unit(self):
-        """Mean size of the cluster that a row is in: if the rows of a cluster are
-        alike, this number of rows has the information of one.
+        """Mean size of the cluster of a row: if the rows of a cluster are identical,
+        this number of rows has the information of one row.
         """
         return float(self.sizes @ self.sizes / self.sizes.sum())
 
     def totals(self, values):
-        """Return the sum over each cluster, (n_clusters,), of values (n,)."""
+        """Return the sum of values (n,) over each cluster, (n_clusters,)."""
         return np.bincount(self.code, weights=values, minlength=len(self.sizes))
 
 
@@ -43,16 +43,16 @@ def log_wealths(excess, largest, limit):
     a stake of 1.
 
     A bet gains on each cluster with fewer errors than the limit allows, and loses on
-    the others: see `bet_pvalue`.
+    the other clusters; see `bet_pvalue`.
 
     Parameters
     ----------
     excess : ndarray of float, shape (n_clusters,)
-        Sum of the errors of each cluster, less the limit times its trials.
+        Number of errors in each cluster minus the limit times its number of trials.
     largest : int
         Number of samples of the largest cluster.
     limit : float
-        The limit of the rate.
+        The limit on the rate.
     """
     # Clusters with equal sums are counted: small clusters have few distinct sums.
     distinct, n_clusters = np.unique(excess / largest, return_counts=True)
@@ -64,16 +64,16 @@ def log_wealths(excess, largest, limit):
 
 
 def bet_pvalue(log_wealth):
-    """Return the p-value of "the clusters' sums have a mean of at least 0" from the
-    logarithms of the wealth of several bets, (n_bets,).
+    """Return the p-value of the hypothesis that the clusters' sums have a mean of at
+    least 0, from the logarithms of the wealth of several bets, (n_bets,).
 
-    Let X be a cluster's sum of (error - limit), divided by the largest size of a
+    Let X be a cluster's sum of (error - limit), divided by the size of the largest
     cluster. The wealth of a bet of size lambda is the product of 1 - lambda X over the
-    clusters. Under the hypothesis its expectation is at most 1, and so is that of the
-    mean over several lambda: by Markov's inequality the inverse of the mean is a
-    p-value (Waudby-Smith and Ramdas 2024). Constant bets need no order of the clusters,
-    and keep the p-value valid for clusters with different means, since the product of
-    1 - lambda mu is largest where all mu are equal.
+    clusters. Under the hypothesis, its expectation is at most 1, and so is that of the
+    mean over several lambda. By Markov's inequality, the inverse of the mean is a
+    p-value (Waudby-Smith and Ramdas 2024). Constant bets do not depend on the order of
+    the clusters, and the p-value remains valid for clusters with different means,
+    because the product of 1 - lambda mu is largest if all mu are equal.
     """
     log_mean = logsumexp(log_wealth) - np.log(len(log_wealth))
     return float(np.exp(-max(log_mean, 0.0)))

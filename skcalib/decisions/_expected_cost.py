@@ -16,8 +16,8 @@ from skcalib.cross_fitting import ClassifierWrapper
 
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
-    """Base of classifiers that decide by the probabilities of another classifier, to
-    whose `fit` metadata are routed.
+    """Base class of classifiers whose decisions use the probabilities of another
+    classifier; metadata are routed to the `fit` method of that classifier.
     """
 
     classes_: np.ndarray
@@ -31,7 +31,7 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None
-        means the classes.
+        means the class labels.
 
     Attributes
     ----------
@@ -116,14 +116,14 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     See Also
     --------
-    skcalib.decisions.mean_cost : The score to compare such classifiers by.
-    skcalib.decisions.certified_threshold : A limit on errors instead of costs.
+    skcalib.decisions.mean_cost : Score for comparing such classifiers.
+    skcalib.decisions.certified_threshold : Limits errors instead of minimising costs.
 
     Notes
     -----
     The action is the first a with the smallest ``sum over k of p_k C[k, a]``. With two
-    classes and errors that cost the same, an action "ask a person" that costs half of
-    an error or more is never taken.
+    classes and errors of equal cost, an action "ask a person" is never taken if it
+    costs half as much as an error or more.
 
     References
     ----------
@@ -131,8 +131,8 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     Examples
     --------
-    A missed tumour costs 9 times a needless treatment, so the model treats from a
-    probability of .1 on. It treats more samples than are malignant.
+    A missed tumour costs 9 times as much as an unnecessary treatment, so the model
+    treats at a probability of .1 or more. It treats more samples than are malignant.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
@@ -213,7 +213,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
@@ -229,12 +229,12 @@ class ExpectedCostClassifier(WrappedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
         cost : ndarray of shape (n_samples,)
-            In the unit of the costs.
+            Cost in the unit of the cost matrix.
         """
         return self._expected_costs(X).min(axis=1)
 
@@ -280,14 +280,14 @@ def mean_cost(
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns; None means the classes.
     labels : array-like of shape (n_classes,), default=None
-        The sorted labels of the rows, needed if a class does not occur in `y_true`.
+        The sorted labels of the rows, required if a class does not occur in `y_true`.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a weight of 2 counts a sample twice.
 
     Returns
     -------
     cost : float
-        In the unit of the costs.
+        Cost in the unit of the cost matrix.
 
     Raises
     ------
@@ -297,9 +297,10 @@ def mean_cost(
 
     See Also
     --------
-    skcalib.decisions.ExpectedCostClassifier : The actions with the lowest expected
+    skcalib.decisions.ExpectedCostClassifier : Takes the action with the lowest expected
         cost.
-    skcalib.decisions.net_benefit : The same for two classes at all thresholds.
+    skcalib.decisions.net_benefit : Benefit of decisions on two classes, at all
+        thresholds.
 
     References
     ----------
@@ -307,13 +308,15 @@ def mean_cost(
 
     Examples
     --------
-    One missed event at 9 and one false alarm at 1 among four rows: (9 + 1) / 4.
+    Four samples have one missed event at a cost of 9 and one false alarm at a cost of
+    1: (9 + 1) / 4.
 
     >>> from skcalib.decisions import mean_cost
     >>> mean_cost([0, 0, 1, 1], [0, 1, 0, 1], [[0, 1], [9, 0]])
     2.5
 
-    As a scorer for a search; labels are named, because a fold may lack a class.
+    As a scorer for a hyperparameter search, with `labels`, because a class may be
+    missing from a fold:
 
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(

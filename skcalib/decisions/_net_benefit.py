@@ -32,39 +32,41 @@ from skcalib.decisions._treatment_cells import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NetBenefit(ResultTable):
-    """Net benefit of one model at each threshold, with its interval. Printing it gives
-    sentences.
+    """Table of the net benefit of a model at each threshold, with its interval.
+    Printing it gives sentences.
 
     Parameters
     ----------
     thresholds : ndarray of shape (n_thresholds,)
         The thresholds, in increasing order.
     net_benefit : ndarray of shape (n_thresholds,)
-        Net benefit, in true positives a row; standardised, as a share of the most there
-        is.
+        Net benefit, in true positives per sample or, if standardised, as a share of its
+        maximum.
     low, high : ndarray of shape (n_thresholds,)
-        Limits of the interval, or of the band; NaN where the samples do not determine
+        Limits of the interval or of the band; NaN where the samples do not determine
         them.
     interventions_avoided : ndarray of shape (n_thresholds,)
-        Net interventions avoided per 100 rows against treating everybody: the net
-        benefit over that of treating everybody, times ``100 (1 - t) / t``. NaN at 0.
+        Net interventions avoided per 100 samples compared with treating everybody: the
+        net benefit minus that of treating everybody, times ``100 (1 - t) / t``. NaN at
+        0.
     n_treated : ndarray of shape (n_thresholds,)
-        Number of rows at or above each threshold; with weights, their sum.
+        Number of samples at or above each threshold; with weights, the sum of their
+        weights.
     reason : ndarray of str, shape (n_thresholds,)
-        Why limits are NaN; empty where they are not.
+        Why limits are NaN; an empty string if they are not.
     n_samples : float
         Number of samples, or the sum of their weights.
     event_frequency : float
-        Share of the samples with an event.
+        Share of the samples that are events.
     reference : {"none", "all", "model"}
-        What the model is compared with: treating nobody, treating everybody, or another
-        model.
+        Strategy with which the model is compared: treating nobody, treating everybody,
+        or another model.
     standardize : bool
         Whether the net benefit is divided by the event frequency.
     confidence_level : float
         Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool
-        Whether the limits hold at all thresholds at once.
+        Whether the limits hold at all thresholds simultaneously.
     """
 
     thresholds: np.ndarray
@@ -147,10 +149,10 @@ def net_benefit(
 ) -> NetBenefit:
     r"""Net benefit of treating at or above a threshold, with confidence intervals.
 
-    These are the numbers of a decision curve. The threshold t expresses the cost of a
-    false alarm: treating at t means accepting 1 / t - 1 false alarms per event. The net
-    benefit is the number of treated events, minus the number of treated non-events
-    divided by this price, per sample.
+    The net benefit is the quantity shown in a decision curve. The threshold t expresses
+    the cost of a false alarm: treating at t means accepting 1 / t - 1 false alarms per
+    event. The net benefit per sample is the number of treated events minus the number
+    of treated non-events divided by 1 / t - 1, divided by the number of samples.
 
     Parameters
     ----------
@@ -162,24 +164,25 @@ def net_benefit(
         Thresholds in [0, 1); None means .01, .02 to .99. A sample with a probability
         equal to a threshold is treated.
     reference : {"none", "all"} or array-like of shape (n,) or (n, 2), default="none"
-        Net benefit to subtract: that of treating nobody (0) or everybody, or that of
-        another model, given by its probabilities for the same samples.
+        Strategy whose net benefit is subtracted: treating nobody (net benefit 0),
+        treating everybody, or another model, given by its probabilities for the same
+        samples.
     standardize : bool, default=False
         Whether to divide the net benefit by the event frequency, so that the maximum is
         1.
     harm : float, default=0.0
         Cost of the model itself, in units of net benefit (true positives per sample):
-        for example 1 / 30 if 30 tests are as bad as one missed event. It is subtracted
-        at every threshold.
+        for example, 1 / 30 if 30 tests are as harmful as one missed event. It is
+        subtracted at every threshold.
     prevalence : float, default=None
         Event frequency of the population, in (0, 1), if samples were selected by their
-        label (a case-control study). None uses that of the samples.
+        label (a case-control study). None means the event frequency of the samples.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool, default=False
         Whether the limits hold at all thresholds simultaneously.
     n_resamples : int, default=1000
-        Number of draws behind a simultaneous band.
+        Number of draws for a simultaneous band.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -190,7 +193,7 @@ def net_benefit(
         Cluster of each sample: samples of one cluster (a patient, a centre) may be
         dependent.
     pos_label : int, float, bool or str, default=None
-        The label whose probability a single column of scores contains.
+        The label to whose probability a single column of scores refers.
     labels : array-like of shape (2,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -207,8 +210,8 @@ def net_benefit(
     ------
     ValueError
         If labels, probabilities, reference, clusters or parameters are inconsistent, if
-        there are more than two classes, or one class where `standardize` or
-        `prevalence` needs both, or if there is only one cluster.
+        there are more than two classes, if there is one class and `standardize` or
+        `prevalence` requires both, or if there is only one cluster.
 
     Warns
     -----
@@ -220,37 +223,38 @@ def net_benefit(
     skcalib.displays.DecisionCurveDisplay : Draws the result.
     skcalib.decisions.ExpectedCostClassifier : Decisions for more than two classes or
         actions.
-    skcalib.displays.MurphyDisplay : The same losses on another scale.
+    skcalib.displays.MurphyDisplay : Shows the same losses on another scale.
 
     Notes
     -----
-    Let w = t / (1 - t) be the price of a false alarm. A treated event counts 1, a
+    Let w = t / (1 - t) be the cost of a false alarm. A treated event counts 1, a
     treated non-event -w, and any other row 0; the net benefit is the mean [1]_. The
-    interval contains the values that a score test does not reject: its variance is that
-    of the most likely among all distributions with that net benefit [2]_. The interval
-    is therefore not symmetric, and it is valid even if there are few treated
-    non-events, or none: 25 treated events among 500 rows at a threshold of .95 do not
-    exclude that treatment is harmful. Importance weights are taken into account,
-    approximately, by the effective number of samples in each cell of label and
-    decision. A sample shows nothing about heavy rows that it happens not to contain:
-    with ten rows, one in 50 of which carries more than half of the weight, the coverage
-    of an interval of .9 was .57.
+    interval contains the values that a score test does not reject; the variance in the
+    test of a value is that of the most likely distribution with that net benefit [2]_.
+    The interval is therefore not symmetric, and it is valid even if there are few
+    treated non-events, or none: 25 treated events among 500 rows at a threshold of .95
+    do not rule out that treatment is harmful. Importance weights are taken into
+    account, approximately, by the effective number of samples in each cell of label and
+    decision. Samples carry no information on rows with large weights if they do not
+    contain any: with ten rows from a population in which one row in 50 carries more
+    than half of the weight, the coverage of a 90 % interval was .57.
 
-    With `clusters`, the numbers of samples are divided by a design effect: the variance
-    of the clusters' sums (jackknifed, CR3) over that of independent rows, or what the
-    share of the variance within clusters implies if that is more [3]_, since a large
-    cluster may behave as only small ones were seen to do. The quantiles are Student's,
-    with Satterthwaite's degrees of freedom. If the effective number of clusters is
-    below three, the limits are NaN. For the worst clusters that a search found, the
-    coverage of an interval of .9 was .89. The difference between two models is NaN if
-    one of them does better on fewer than 10 rows. With a given `prevalence`, the limits
-    of both labels are joined by "square and add".
+    With `clusters`, the numbers of samples are divided by a design effect: the ratio of
+    the jackknife variance of the clusters' sums (CR3) to the variance of independent
+    rows or, if it is larger, the design effect implied by the correlation within
+    clusters [3]_, because a large cluster may have a dependence that was observed only
+    in small clusters. The quantiles are those of Student's t distribution with
+    Satterthwaite degrees of freedom. If the effective number of clusters is below
+    three, the limits are NaN. For the worst clusters found by a search, the coverage of
+    a 90 % interval was .89. The limits of the difference between two models are NaN if
+    one of them performs better on fewer than 10 rows. With a given `prevalence`, the
+    limits of both labels are combined by the "square and add" method.
 
-    For a band, a normal factor is drawn for each row or cluster. The quantile of the
-    largest deviation over the thresholds, in units of its standard error, replaces the
-    normal quantile. At such quantiles, the normal approximation is poor for few
-    samples, so a band also contains the values that a likelihood-ratio test does not
-    reject.
+    For a band, the residuals of each row or cluster are multiplied by a random normal
+    factor (multiplier bootstrap). The quantile of the largest deviation over the
+    thresholds, in units of its standard error, replaces the normal quantile. At such
+    quantiles, the normal approximation is poor for few samples, so a band also contains
+    the values that a likelihood-ratio test does not reject.
 
     The guide, "Do the guarantees hold?", reports the coverage of intervals and bands.
 
@@ -268,7 +272,7 @@ def net_benefit(
 
     Examples
     --------
-    2,000 patients, of whom those with a risk of .2 or more are treated. The risks are
+    Of 2,000 patients, those with a risk of .2 or more are treated. The risks are
     calibrated.
 
     >>> import numpy as np
@@ -284,8 +288,8 @@ def net_benefit(
     ... )
     ([0.084], [0.07], [0.099])
 
-    It is the number of treated patients with a relapse, minus a quarter of the other
-    treated patients, per patient:
+    The net benefit is the number of treated patients with a relapse, minus a quarter of
+    the number of other treated patients, divided by the number of patients:
 
     >>> treated = risk >= 0.2
     >>> round(
@@ -293,8 +297,8 @@ def net_benefit(
     ... )
     0.084
 
-    Treating everybody is worse, by as much as finding 78 fewer of 1,000 patients with a
-    relapse, or treating 31 of 100 patients in vain:
+    Treating everybody has a lower net benefit. The difference corresponds to finding 78
+    fewer relapses, or to 312 unnecessary treatments, per 1,000 patients:
 
     >>> net_benefit(relapse, risk, thresholds=[0.2], reference="all").net_benefit.round(
     ...     3

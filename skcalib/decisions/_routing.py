@@ -58,7 +58,7 @@ def certified_routing(
     thresholds: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    r"""Confidence threshold above which a small model may answer alone.
+    r"""Confidence threshold at or above which a small model may answer alone.
 
     Parameters
     ----------
@@ -76,15 +76,15 @@ def certified_routing(
         `certified_threshold`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample; samples of one cluster, such as questions about one
-        document, may be dependent. Whole clusters are then tested, and many of them are
-        needed.
+        document, may be dependent. The tests then use whole clusters, and many clusters
+        are required.
 
     Returns
     -------
     certified : CertifiedThreshold
-        With the promise "routing": `accepted` is the share of samples that the small
-        model answers, `n_wrong` the net number of answers lost, and
-        ``accepts(confidence)`` returns which samples it answers.
+        The threshold, with the promise "routing": `accepted` is the share of samples
+        that the small model answers, `n_wrong` is the net number of correct answers
+        lost, and ``accepts(confidence)`` returns which samples the small model answers.
 
     Raises
     ------
@@ -94,30 +94,31 @@ def certified_routing(
 
     See Also
     --------
-    skcalib.decisions.certified_threshold : A limit on the errors of one model.
-    skcalib.decisions.certified_abstention : No answer instead of that of a large model.
+    skcalib.decisions.certified_threshold : Limits the errors of one model.
+    skcalib.decisions.certified_abstention : Abstains instead of using a large model.
 
     Notes
     -----
     At each threshold, let a be the number of rows that are lost if the small model
-    answers (it is wrong and the large one is right), and b the number of rows that are
-    gained. The score statistic of the hypothesis that a loss D of +1, 0 or -1 per row
-    has the mean :math:`\epsilon` takes its variance at the most likely share q of gains
-    under the hypothesis [1]_:
+    answers (it is wrong and the large model is correct), and b the number of rows that
+    are gained. Let the loss D of a row be +1, 0 or -1. In the score statistic of the
+    hypothesis that D has mean :math:`\epsilon`, the variance is evaluated at the most
+    likely share q of gains under the hypothesis [1]_:
 
     .. math:: z = \frac{a - b - n \epsilon}{\sqrt{n (2 q + \epsilon (1 - \epsilon))}}, \quad
        q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,
 
     :math:`B = (2 n - a + b) \epsilon - a - b`, :math:`C = -b \epsilon (1 - \epsilon)`.
-    Its normal p-value is too small for few samples: with 163 rows and no loss, it is
-    .0997 at :math:`\epsilon` = .01, where the exact one is .194. The p-value is
-    therefore exact: the largest probability, over all shares of gains, that a statistic
-    is as small as z. The maximum is taken over 76 shares, and .0002 is added for the
-    shares in between.
+    The normal p-value of this statistic is too small for small samples: with 163 rows
+    and no loss, it is .0997 at :math:`\epsilon` = .01, where the exact p-value is .194.
+    This function therefore uses the exact p-value, the largest probability, over all
+    shares of gains, of a statistic at most as large as z. The maximum is taken over 76
+    shares, and .0002 is added for the shares in between.
 
-    Thresholds are tested from strict to lenient, and the last one that passes is taken.
-    No correction for their number is needed. With `clusters`, the p-value is that of
-    bets against the clusters' sums of :math:`D - \epsilon`; see `certified_threshold`.
+    Thresholds are tested from strict to lenient, and the last threshold that passes is
+    used. No correction for their number is needed. With `clusters`, the p-value is
+    based on bets on the clusters' sums of :math:`D - \epsilon`; see
+    `certified_threshold`.
 
     References
     ----------
@@ -190,8 +191,8 @@ def _answers(correct, name, n_rows):
 
 
 def score_statistic(lost, gained, n, max_loss):
-    """Return the score statistic of "the mean loss is `max_loss`" for numbers of lost
-    and gained rows among n (Tango 1998, Statistics in Medicine 17).
+    """Return the score statistic of the hypothesis that the mean loss is `max_loss`,
+    for numbers of lost and gained rows among n (Tango 1998, Statistics in Medicine 17).
     """
     # The most likely share q of gains under the hypothesis is the positive root of
     # 2 n q^2 + linear q - constant = 0.
@@ -207,9 +208,9 @@ def unconditional_pvalue(statistic, n, max_loss):
     most this large if the mean loss is `max_loss`.
 
     A share of gains q fixes the share of losses, q + max_loss. The number of gains is
-    binomial, and so is that of losses among the other samples. A larger mean loss makes
-    small statistics less probable, since the statistic grows with losses and falls with
-    gains (Barnard's convexity): it need not be looked at.
+    binomial, and so is the number of losses among the other samples. Larger mean losses
+    need not be considered: they make small statistics less probable, because the
+    statistic increases with losses and decreases with gains (Barnard's convexity).
     """
     # Shares of gains and losses, q and q + max_loss, are at most 1 together.
     largest_share = (1 - max_loss) / 2

@@ -48,7 +48,7 @@ def provenances(fitted):
 
 def method_of_same_rows(fitted_on, codes):
     """Return the name of the method in `fitted_on` that was fitted to exactly these
-    label codes (n,), None if none was.
+    label codes (n,), or None.
 
     Raises
     ------

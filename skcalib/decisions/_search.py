@@ -22,11 +22,11 @@ _MOST_NEEDED = 10**9  # nobody waits for more rows
 
 
 def check_thresholds(thresholds, *, below_one=False):
-    """Return distinct thresholds in [0, 1] in increasing order, or raise; `below_one`
-    excludes 1.
+    """Return distinct thresholds in [0, 1] in increasing order, or raise an error;
+    `below_one` excludes 1.
 
-    None stands for a grid that suits all data: steps of .001 from .1 to .9, and below
-    and above all numbers with two significant digits of p and of 1 - p.
+    None stands for a grid that suits all data: steps of .001 from .1 to .9, and, below
+    and above, all values of p or 1 - p with two significant digits.
     """
     if thresholds is None:
         # digits / unit runs from 1.0e-9 to .099, with two significant digits.
@@ -54,7 +54,7 @@ def check_thresholds(thresholds, *, below_one=False):
 
 
 class AcceptedSets(NamedTuple):
-    """The sets of samples at or above each threshold, from strict to lenient.
+    """Sets of samples at or above each threshold, from strict to lenient.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class AcceptedSets(NamedTuple):
     n_rows, n_wrong : ndarray of int, shape (n_sets,)
         Number of samples in each set, and of those whose acceptance is an error.
     predicted : ndarray of shape (n_sets,)
-        Error rate that the scores s predict: the mean of 1 - s; 0 for an empty set.
+        Error rate predicted by the scores s: the mean of 1 - s; 0 for an empty set.
     """
 
     threshold: np.ndarray
@@ -73,8 +73,8 @@ class AcceptedSets(NamedTuple):
 
     @classmethod
     def from_rows(cls, scores, is_error, thresholds):
-        """Return the sets of samples with scores (n,), of which `is_error` (n,) says
-        whether their acceptance is an error, at increasing thresholds.
+        """Return the sets of samples with scores (n,) at increasing thresholds;
+        `is_error` (n,) indicates whether accepting a sample is an error.
         """
         ordered, wrong = sorted_rows(scores, is_error)
         thresholds = thresholds[::-1]  # from strict to lenient
@@ -99,8 +99,8 @@ class Guarantee(NamedTuple):
     promise : str
         Name of the guarantee.
     limit : float
-        Largest rate of errors among the trials of the guarantee; 1 - target for rates
-        that shall be large, such as precision.
+        Largest error rate among the trials of the guarantee; 1 - target for rates that
+        have a lower limit, such as precision.
     """
 
     promise: str
@@ -114,7 +114,7 @@ class Guarantee(NamedTuple):
         n_rows, n_wrong : ndarray of shape (n_sets,) or (n_clusters,)
             Numbers of accepted rows, and of those whose acceptance is an error.
         n_all, all_wrong : int, or ndarray of shape (n_clusters,)
-            The same for all samples as if they were accepted.
+            The same numbers if all samples were accepted.
         """
         # Rows that would have been right to accept, and were not.
         missed = (n_all - all_wrong) - (n_rows - n_wrong)
@@ -131,18 +131,18 @@ class Guarantee(NamedTuple):
 
 
 def limit_of(promise, target):
-    """Return the largest rate of errors that the target of a guarantee allows."""
+    """Return the largest error rate that the target of a guarantee allows."""
     if promise in ("precision", "recall", "accuracy"):
         return round(1 - target, 15)  # 1 - .95 as .05
     return target
 
 
 def binomial_pvalue(n_wrong, trials, limit):
-    """Return P(Bin(trials, limit) <= n_wrong), and 1 where `n_wrong` exceeds `trials
-    limit - 1`.
+    """Return P(Bin(trials, limit) <= n_wrong), or 1 if `n_wrong` exceeds `trials limit
+    - 1`.
 
-    Up to there the p-value is valid for rows of different error probabilities, too
-    (Hoeffding 1956).
+    Up to that value, the p-value is also valid for rows with different error
+    probabilities (Hoeffding 1956).
     """
     trials = np.maximum(trials, 1)
     pvalue = bdtr(n_wrong, trials, limit)
@@ -160,11 +160,11 @@ def most_errors(n_rows, target, level):
 
 def predicted_power(trials, rate, limit, level):
     """Return the probability (n_sets,) that each set passes its test if the scores are
-    right. It does not depend on the labels.
+    calibrated. It does not depend on the labels.
 
-    It is Phi((c + 1/2 - n r) / sqrt(n r (1 - r))), with c the largest number of errors
-    that passes, n the `trials` and r the error `rate` that the scores predict,
-    (n_sets,) each; `limit` is the largest rate allowed.
+    It is Phi((c + 1/2 - n r) / sqrt(n r (1 - r))), where c is the largest number of
+    errors that passes, n the `trials` and r the error `rate` predicted by the scores,
+    each of shape (n_sets,); `limit` is the largest rate allowed.
     """
     sizes, size_of_set = np.unique(np.maximum(trials, 1), return_inverse=True)
     most = most_errors(sizes, limit, level)
@@ -179,10 +179,10 @@ def predicted_power(trials, rate, limit, level):
 
 
 def guided_start(n_rows, power):
-    """Return the position of the largest set whose power is at least .9, or the largest
-    power if no set has that; None if no set can pass.
+    """Return the position of the largest set whose power is at least .9, or of the set
+    with the largest power if there is no such set; None if no set can pass.
 
-    `n_rows` and `power` are (n_sets,); sets of equal size are equal, and the position
+    `n_rows` and `power` are (n_sets,). Sets of equal size are identical; the position
     is that of the first.
     """
     if not power.any():
@@ -202,29 +202,29 @@ def guided_starts(
     can_pass=None,
 ):
     """Return two pairs (position among the sets, level) at which sequences of tests
-    start: the largest set that is likely to pass if the scores are right, with 3/4 of
-    the level, and the first set that can pass at all, with the rest.
+    start: the largest set that is likely to pass if the scores are calibrated, with 3/4
+    of the level, and the first set that can pass at all, with the remaining 1/4.
 
-    A position is None where there is no such set.
+    A position is None if there is no such set.
 
     Parameters
     ----------
     guarantees : list of Guarantee
-        What must hold at once.
+        The guarantees that must hold simultaneously.
     sets : AcceptedSets
-        Sizes of the sets, and what the scores predict of them.
+        The sets, with their sizes and predicted error rates.
     n_all : int
-        Number of all samples.
+        Total number of samples.
     level : float
-        Level of both starts together.
+        Joint level of both starts.
     of_other_rows : bool, default=False
-        Whether the sizes are those that other samples predict.
+        Whether the sizes are predicted from other samples.
     rows_per_unit : float, default=None
-        Rows that may tell no more than one: the mean size of a row's cluster. None
-        means independent rows.
+        Number of rows that may have the information of only one: the mean size of a
+        row's cluster. None means independent rows.
     can_pass : ndarray of bool, default=None
         Whether a set passes without an error at the level of the second start; None
-        asks the binomial test.
+        means that the binomial test decides.
     """
     power_level = _GUIDED * level
     if rows_per_unit is None:
@@ -266,20 +266,20 @@ def guided_starts(
 
 
 def second_start_level(level):
-    """Return the part of a level for the second of the two `guided_starts`."""
+    """Return the share of a level for the second of the two `guided_starts`."""
     return (1 - _GUIDED) * level
 
 
 def most_lenient(pvalue, n_rows, starts):
-    """Return the position of the most lenient threshold that passes, None if there is
-    none.
+    """Return the position of the most lenient threshold that passes, or None.
 
     `pvalue` and `n_rows` (n_sets,) are ordered from strict to lenient; `starts` are
-    pairs of a position (or None) and a level. From each start the sets are tested while
-    p-values are within the level. This fixed sequence needs no correction for the
-    number of thresholds, since an error is made only if the first set that breaks the
-    guarantee passes. If several sequences find a threshold, the one that accepts most
-    rows counts; of thresholds that accept the same rows the strictest is returned.
+    pairs of a position (or None) and a level. From each start, the sets are tested as
+    long as the p-values are within the level. This fixed sequence needs no correction
+    for the number of thresholds, because an error is made only if the first set that
+    violates the guarantee passes. If several sequences find a threshold, the one that
+    accepts the most rows is used; of thresholds that accept the same rows, the
+    strictest is returned.
     """
     best = None
     for start, level in starts:
@@ -295,16 +295,16 @@ def most_lenient(pvalue, n_rows, starts):
 
 
 def rows_needed(n_all, counts, level):
-    """Return about how many samples pass all tests with the error rates seen here, None
-    where no set has rates below the limits, or more samples are needed than anybody
-    has.
+    """Return the approximate number of samples required to pass all tests at the
+    observed error rates. None means that no set has rates below the limits, or that the
+    number would be impractically large.
 
     Parameters
     ----------
     n_all : int
-        Rows at hand.
+        Number of available rows.
     counts : list of tuple of (trials, n_wrong, limit)
-        Trials and errors of each set, and the limit, for each guarantee.
+        Numbers of trials and errors of each set, and the limit, for each guarantee.
     level : float
         Level of the test.
     """

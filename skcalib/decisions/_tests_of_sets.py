@@ -11,7 +11,7 @@ from skcalib.decisions._search import AcceptedSets, binomial_pvalue, rows_needed
 
 
 class DecidedRows(NamedTuple):
-    """The samples about which a threshold decides.
+    """Samples to which a threshold is applied.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class DecidedRows(NamedTuple):
 
     @classmethod
     def checked(cls, scores, is_error, clusters):
-        """Return the samples; `clusters` are the user's labels of clusters or None."""
+        """Return the samples; `clusters` are the user's cluster labels or None."""
         if clusters is None:
             return cls(scores, is_error)
         _, code = check_groups(clusters, len(scores), name="clusters")
@@ -37,7 +37,7 @@ class DecidedRows(NamedTuple):
 
     @property
     def n_clusters(self):
-        """The number of clusters, None where rows are independent."""
+        """Number of clusters; None if rows are independent."""
         return None if self.clusters is None else len(self.clusters.sizes)
 
     def sets(self, grid):
@@ -46,7 +46,8 @@ class DecidedRows(NamedTuple):
 
 
 class SetTests:
-    """P-values of "accepting this set breaks a guarantee", for nested sets.
+    """P-values of the hypothesis that accepting a set violates a guarantee, for nested
+    sets.
 
     Parameters
     ----------
@@ -66,8 +67,8 @@ class SetTests:
         self._by_guarantee = {}
 
     def counts(self, guarantee):
-        """Return the trials of each set for a guarantee, and the errors among them,
-        (n_sets,) each.
+        """Return the numbers of trials and of errors of each set for a guarantee, each
+        of shape (n_sets,).
         """
         return guarantee.counts(
             self.sets.n_rows, self.sets.n_wrong, self.n_all, self.all_wrong
@@ -80,7 +81,8 @@ class SetTests:
 
     def pvalue(self, guarantees, *, without_errors=False):
         """Return the largest p-value over several guarantees for each set, (n_sets,);
-        with `without_errors` the smallest possible one, that of sets without an error.
+        with `without_errors`, the smallest possible p-value, that of a set without
+        errors.
         """
         pvalue = np.zeros(len(self.sets.n_rows))
         for guarantee in guarantees:
@@ -96,8 +98,8 @@ class SetTests:
         return pvalue
 
     def n_needed(self, guarantees, level):
-        """Return about how many samples would be enough at the error rates seen here,
-        None if no number would.
+        """Return the approximate number of samples required at the observed error
+        rates, or None if no number would be sufficient.
         """
         if self.rows.clusters is None:
             counts = [

@@ -68,8 +68,8 @@ def threshold_by_order(rows, guarantee, fields, level, assumption):
     """Return the `CertifiedThreshold` for recall or the false-positive rate, which
     depend on one class only: an order statistic of its scores.
 
-    `fields` are those of the result that are known, `level` is the error probability,
-    `assumption` the sentence about the map.
+    `fields` are the known fields of the result, `level` is the error probability, and
+    `assumption` is the sentence about the map.
     """
     scores = rows.scores
     is_recall = guarantee.promise == "recall"
@@ -149,11 +149,11 @@ def threshold_by_search(
     guarantees : list of Guarantee
         The guarantees.
     fields : dict
-        The fields of the result that are known.
+        The known fields of the result.
     level : float
-        Error probability of all tests together.
+        Joint error probability of all tests.
     thresholds, start : array-like, float or None
-        What the user gave: the thresholds, and where the search starts.
+        User arguments: the thresholds, and the start of the search.
     assumption : str
         The sentence about the model or map.
     uses_same_rows : bool, default=False
@@ -343,7 +343,7 @@ def _strictest(pvalue, n_rows, level):
 def found_at(fields, sets, best, n_wrong, pvalue):
     """Return the `CertifiedThreshold` at the position `best` among the sets.
 
-    `fields` are the other fields, `n_wrong` a list with a number for each guarantee.
+    `fields` are the other fields; `n_wrong` is a list with one number per guarantee.
     """
     return CertifiedThreshold(
         **fields,
@@ -355,8 +355,8 @@ def found_at(fields, sets, best, n_wrong, pvalue):
 
 
 def none_found(fields, guarantees, reason, n_needed=None):
-    """Return the `CertifiedThreshold` that accepts no row, with a key of the reasons
-    and the number of rows that would be enough, if that is known.
+    """Return the `CertifiedThreshold` that accepts no row, with the key of the reason
+    and, if known, the number of rows that would be sufficient.
     """
     return CertifiedThreshold(
         **fields,

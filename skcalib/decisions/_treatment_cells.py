@@ -33,18 +33,18 @@ class TreatmentCells(NamedTuple):
     Parameters
     ----------
     weight, squares : ndarray of shape (m, 2, 3)
-        Sums of weights, and of squared weights where rows are seen once whatever their
-        weight (importance); else the weights again.
+        Sums of weights, and of squared weights for importance weights; otherwise, the
+        sums of weights again.
     possible : ndarray of bool, shape (m, 3)
-        Differences that the two strategies can have.
+        Differences that are possible between the two strategies.
     factor : ndarray of shape (m, 2)
-        What a difference of 1 adds to the estimate: 1 and -price, or more with a given
-        prevalence.
+        Contribution of a difference of 1 to the estimate: 1 and -price, or larger
+        values with a given prevalence.
     base : ndarray of shape (2,)
-        What a row adds to the denominator: 1 and 1, or 1 and 0 where the net benefit is
-        divided by the event frequency.
+        Contribution of a row to the denominator: 1 and 1, or 1 and 0 if the net benefit
+        is divided by the event frequency.
     is_stratified : bool
-        Whether both labels have shares that are given (a case-control sample).
+        Whether the shares of both labels are given (a case-control sample).
     """
 
     weight: np.ndarray
@@ -77,8 +77,8 @@ class TreatmentCells(NamedTuple):
 
     @property
     def offset(self):
-        """What is subtracted, for each label, from what a row adds to the net benefit
-        so that the differences sum to 0, (m, 2).
+        """Amount, for each label, by which a row's contribution to the net benefit is
+        reduced so that the differences sum to 0, (m, 2).
         """
         if self.is_stratified:
             return self.factor * self.mean_difference
@@ -104,8 +104,8 @@ class TreatmentCells(NamedTuple):
         """Return the number of samples on which the model does better than the
         reference, and of those on which it does worse, (m, 2) for m thresholds.
 
-        A cell holds the samples with one label on which the model treats more, less or
-        alike (d = 1, -1, 0).
+        A cell contains the samples with one label for which the model treats more than,
+        less than or the same as the reference (d = 1, -1, 0).
         """
         # What a sample of each cell adds to the net benefit.
         gain = self.factor[..., None] * _DIFFERENCE
@@ -122,18 +122,18 @@ class TreatmentCells(NamedTuple):
 
     def limits(self, z, design_effect, *, cautious):
         """Return the lower and the upper score limit of the net benefit, (m,) each, for
-        critical values z (m,); `cautious` also asks the likelihood ratio, as
-        `score_limits` says.
+        critical values z (m,); `cautious` also uses the likelihood ratio; see
+        `score_limits`.
 
-        A cell holds the samples with one label on which the model treats more, less or
-        alike (d = 1, -1, 0). Its rows with weights w are worth
-        n = (sum w)^2 / sum w^2 rows of weight k = sum w^2 / sum w each, so that n k and
-        n k^2 are the sums of w and w^2. An empty cell takes the k of its label. The
-        numbers of samples are divided by the design effect of clusters.
+        A cell contains the samples with one label for which the model treats more than,
+        less than or the same as the reference (d = 1, -1, 0). Its rows with weights w
+        are replaced by n = (sum w)^2 / sum w^2 rows of weight k = sum w^2 / sum w each,
+        so that n k and n k^2 are the sums of w and w^2. An empty cell uses the k of its
+        label. The numbers of samples are divided by the design effect of clusters.
 
-        A cell in which only light rows were seen could hold a heavy one as well. So
-        each cell gets a second one beside it, without rows, whose k is that of all rows
-        with the same difference, whatever their label.
+        A cell in which only rows with small weights were observed could also contain a
+        row with a large weight. Each cell therefore has a second cell without rows,
+        whose k is that of all rows with the same difference, regardless of their label.
         """
         weight = self.weight
         squares = self.squares
@@ -204,7 +204,7 @@ def reached(place, weight, n_thresholds, unit=None, n_units=1):
     """Return the weight of the samples that reach each threshold, (n_units, m).
 
     `place` (n,) is the number of thresholds that a sample reaches, `weight` (n,) its
-    weight and `unit` (n,) the code of its unit; None stands for one unit.
+    weight, and `unit` (n,) the code of its unit; None means a single unit.
     """
     if unit is None:
         unit = np.zeros(len(place), dtype=np.intp)
@@ -220,8 +220,8 @@ def reached(place, weight, n_thresholds, unit=None, n_units=1):
 def cell_sums(events, places, weight, n_thresholds):
     """Return the sums of weights by threshold, label and difference, (m, 2, 3).
 
-    `places` are the numbers of thresholds that each sample reaches by the model and by
-    the reference, (n,) each.
+    `places` are the numbers of thresholds that each sample reaches with the model and
+    with the reference, each of shape (n,).
     """
     model, reference = places
     both = np.minimum(model, reference)
@@ -245,8 +245,8 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
     of freedom (m,), infinite without clusters, and the least design effect of clusters
     (m,): that which the dependence within clusters implies.
 
-    A unit is a cluster, whose sums are scaled up as in the estimator CR3; or, without
-    clusters, all rows with the same label and treatments at all thresholds.
+    A unit is a cluster, whose sums are scaled up as in the CR3 estimator, or, without
+    clusters, all rows with the same label and the same treatments at all thresholds.
 
     Parameters
     ----------
@@ -255,9 +255,9 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
     events : ndarray of bool, shape (n,)
         Whether a row is an event.
     places : pair of ndarray of int, shape (n,)
-        Numbers of thresholds that a row reaches by the model and by the reference.
+        Numbers of thresholds that a row reaches with the model and with the reference.
     weight, squares : ndarray of shape (n,)
-        What a row adds to a sum, and to a variance.
+        Contribution of a row to a sum, and to a variance.
     cluster : ndarray of int, shape (n,), or None
         Codes of clusters.
     """
@@ -302,10 +302,10 @@ def critical_values(residuals, degrees, level, n_draws, rng):
     """Return the critical values (m,) of the intervals, or of a simultaneous band if
     `n_draws` is not None.
 
-    That of a band is the quantile of the largest deviation over thresholds, in units of
-    its standard error, under a multiplier bootstrap: the sums of each unit,
-    `residuals` (n_units, m), get a normal factor. `degrees` (m,) are degrees of
-    freedom and `level` is the confidence level.
+    The critical value of a band is the quantile of the largest deviation over
+    thresholds, in units of its standard error, under a multiplier bootstrap: the sums
+    of each unit, `residuals` (n_units, m), are multiplied by a random normal factor.
+    `degrees` (m,) are degrees of freedom and `level` is the confidence level.
     """
     tail = (1 + level) / 2
     z = np.where(np.isinf(degrees), ndtri(tail), stdtrit(degrees, tail))
@@ -326,10 +326,11 @@ def critical_values(residuals, degrees, level, n_draws, rng):
 
 
 def reasons_for_no_limits(cells, weight, is_importance, cluster, is_paired):
-    """Return why each threshold has no limits, (m,) of str; empty where it has.
+    """Return why each threshold has no limits, (m,) of str; an empty string if it has
+    limits.
 
     `weight` (n,) and `cluster` (n,) or None are those of the rows with positive weight;
-    `is_paired` says that the reference is another model.
+    `is_paired` is True if the reference is another model.
     """
     m = len(cells.factor)
     few = too_few_units(weight, is_importance, cluster)

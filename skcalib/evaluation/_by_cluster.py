@@ -45,28 +45,28 @@ class CalibrationByCluster(ResultTable):
     Parameters
     ----------
     cluster : ndarray
-        Names of the clusters, sorted.
+        Sorted names of the clusters.
     n, n_events : ndarray
-        Numbers of samples and events in each, by weight.
+        Weighted numbers of samples and events in each cluster.
     observed_expected, observed_expected_low, observed_expected_high : ndarray of float
-        Events per expected event, with exact limits.
+        Ratio of observed to expected events, with exact limits.
     intercept, intercept_low, intercept_high : ndarray of float
-        Calibration in the large, at slope 1.
+        Calibration-in-the-large, with the slope fixed at 1.
     slope, slope_low, slope_high : ndarray of float
         Calibration slope.
     reason : ndarray of str
-        Why a number is NaN; empty where none is.
+        Why a value is NaN; an empty string if none is NaN.
     pooled : dict of IntervalEstimate
-        Mean over clusters of "observed_expected" (on the log scale), "intercept" and
+        Means over clusters of "observed_expected" (on the log scale), "intercept" and
         "slope".
     between : dict of float
-        Standard deviation between clusters (tau); of "observed_expected" that of its
+        Standard deviation between clusters (tau); for "observed_expected", that of its
         logarithm.
     prediction : dict of IntervalEstimate
-        The pooled mean, with limits for the true value in a new cluster.
+        Pooled means, with limits for the true value in a new cluster.
     not_pooled : dict of str
-        For each quantity that is not pooled the reason; and the clusters that were left
-        out of the others.
+        The reason for each quantity that is not pooled, and the clusters that were
+        excluded from the other quantities.
     confidence_level : float
         Coverage of all limits.
     """
@@ -130,12 +130,12 @@ def calibration_by_cluster(
     sample_weight: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
 ) -> CalibrationByCluster:
-    """Calibration of a model in each cluster, on average, and in a new cluster.
+    """Calibration of a model by cluster, averaged over clusters, and in a new cluster.
 
     The ratio of observed to expected events, calibration-in-the-large and slope are
     estimated for each cluster, such as a hospital, and pooled with a random-effects
-    model. Its prediction interval shows what to expect in a cluster that was not in the
-    study.
+    model. The prediction interval of this model shows what to expect in a cluster that
+    was not in the study.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def calibration_by_cluster(
     y_proba : array-like of shape (n,), (n, 1) or (n, 2)
         Probabilities in [0, 1].
     clusters : array-like of shape (n,)
-        Cluster of each sample: its hospital, country or study. Samples are assumed
-        independent given the cluster. More than 30 distinct non-integer floats are
+        Cluster of each sample: its hospital, country or study. Samples are assumed to
+        be independent given the cluster. More than 30 distinct non-integer floats are
         treated as measurements and rejected.
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
@@ -172,7 +172,8 @@ def calibration_by_cluster(
     --------
     skcalib.metrics.calibration_by_group : Tests for a few groups that are known
         beforehand and are not a sample of groups.
-    skcalib.evaluation.calibration_summary : All samples together, with `clusters`.
+    skcalib.evaluation.calibration_summary : Statistics of all samples together; accepts
+        `clusters`.
 
     Notes
     -----
@@ -181,9 +182,9 @@ def calibration_by_cluster(
     the observed number of events. Clusters without events have no logarithm and are
     excluded, as are slopes of clusters with one class or separable scores; the result
     names them. The standard deviation tau between clusters is the restricted maximum
-    likelihood estimate, the interval of the mean is Hartung and Knapp's, and the
-    prediction interval comes from the confidence distribution of tau [1]_. The usual t
-    interval treats tau as known: with a small tau and 5 to 50 simulated clusters, its
+    likelihood estimate, the interval of the mean is the Hartung-Knapp interval, and the
+    prediction interval is based on the confidence distribution of tau [1]_. The usual t
+    interval treats tau as known; with a small tau and 5 to 50 simulated clusters, its
     coverage was .81 to .88 instead of .90. Fewer than three clusters are not pooled.
 
     References
@@ -195,8 +196,8 @@ def calibration_by_cluster(
 
     Examples
     --------
-    Twelve hospitals, in which the log-odds are off by .3 on average and by .4 more or
-    less:
+    Twelve hospitals, in which the log-odds are off by .3 on average, with a standard
+    deviation of .4:
 
     >>> import numpy as np
     >>> from scipy.special import expit, logit

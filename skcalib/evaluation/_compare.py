@@ -69,7 +69,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(ResultTable):
-    """A row for each metric and model: its value, and its difference from the
+    """Table with one row per metric and model: its value and its difference from the
     reference. Printing it gives sentences.
 
     Parameters
@@ -82,13 +82,14 @@ class ModelComparison(ResultTable):
         Value of the model minus that of the reference, with its interval; 0 for the
         reference.
     pvalue, adjusted_pvalue : ndarray of shape (n_rows,)
-        Two-sided p-value of "the difference is 0", and the same adjusted (Holm) over
-        the models of a metric; 1 for the reference. NaN where the samples do not
-        determine it.
+        Two-sided p-value of the hypothesis that the difference is 0, without and with
+        adjustment over the models of a metric (Holm's method); 1 for the reference. NaN
+        where the samples do not determine it.
     reason : ndarray of str, shape (n_rows,)
-        Why limits of the metric or of the difference are NaN; empty where they are not.
+        Why limits of the metric or of the difference are NaN; an empty string if they
+        are not.
     reference : str
-        Name of the model that the others are compared with.
+        Name of the model with which the others are compared.
     confidence_level : float
         Coverage of each interval, in (0, 1).
     """
@@ -237,9 +238,9 @@ def compare(
     y_true : array-like of shape (n,)
         Labels.
     models : dict or DataFrame
-        Two or more models: probabilities for these samples by name, of shape (n,), (n,
-        2) or (n, K). Each column of a data frame is a model. A recalibrated model needs
-        probabilities for samples that the recalibrator was not fitted to.
+        Two or more models: a dict from name to probabilities for these samples, of
+        shape (n,), (n, 2) or (n, K). Each column of a data frame is a model. For a
+        recalibrated model, use samples to which the recalibrator was not fitted.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
         Names (those of `get_scorer_names` without ``neg_``), metrics of this library,
         and functions ``metric(y_true, y_proba, sample_weight=...)``; a
@@ -249,8 +250,8 @@ def compare(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws for the interval of an error, or of resamples for a function of
-        your own; the same as in `calibration_test`.
+        Number of draws for the interval of an error, or of resamples for a custom
+        function, as in `calibration_test`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -271,18 +272,19 @@ def compare(
     Returns
     -------
     comparison : ModelComparison
-        A table with a row for each metric and model:
-        `model, metric, estimate, low, high, difference, difference_low, difference_high, pvalue, adjusted_pvalue, reason`.
-        A difference is the model minus the reference. P-values are adjusted (Holm) over
-        the models of each metric. `to_frame`, `to_markdown` and `to_latex` convert the
-        table; ``print`` describes it in words.
+        A table with a row for each metric and model: `model, metric, estimate, low,
+        high, difference, difference_low, difference_high, pvalue, adjusted_pvalue,
+        reason`. A difference is the value of the model minus that of the reference.
+        P-values are adjusted over the models of each metric by Holm's method.
+        `to_frame`, `to_markdown` and `to_latex` convert the table; ``print`` describes
+        it in words.
 
     Raises
     ------
     ValueError
         If there are fewer than two models, a reference or metric is unknown, an error
         has no interval (the kernel error), or labels, probabilities or weights are
-        inconsistent: the message names the model.
+        inconsistent; the message then names the model.
 
     Warns
     -----
@@ -292,30 +294,30 @@ def compare(
     See Also
     --------
     skcalib.displays.ComparisonDisplay : Draws the differences.
-    skcalib.monitoring.calibration_change : Compares different samples, before and
-        after.
+    skcalib.monitoring.calibration_change : Compares different samples, such as before
+        and after a change.
 
     Notes
     -----
-    The proper scores are means over rows. The test of a difference is that of the mean
-    of the samples' differences, with a Student quantile. With `clusters`, the variance
-    is that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom for
-    the within-cluster correlation of the differences. If the effective number of
-    clusters is below three, the limits are NaN, and `reason` says so. The interval of a
-    Brier score itself is the gamma interval of `calibration_summary`.
+    The proper scores are means over rows. The test of a difference is a t test of the
+    mean of the samples' differences. With `clusters`, the variance is the jackknife
+    variance of their sums over clusters (CR3), with Satterthwaite degrees of freedom
+    for the within-cluster correlation of the differences. If the effective number of
+    clusters is below three, the limits are NaN, and `reason` says so. The interval of
+    the Brier score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
-    variance of the difference is the jackknife's, minus the contribution of the pairs
-    alone, which the jackknife counts twice. If both models are calibrated, the test is
-    still conservative.
+    variance of the difference is the jackknife variance minus the contribution of the
+    pairs alone, which the jackknife counts twice. If both models are calibrated, the
+    test is still conservative.
 
-    Other errors of this library are compared by the "square and add" method for their
-    two intervals, as if the models were independent. This is conservative, especially
-    for similar models. The p-value comes from the normal distribution behind the
-    interval. If an estimate lies above its own interval, the difference is taken
-    between the nearest ends of the intervals. A function of your own gets a paired
-    basic bootstrap.
+    Other errors of this library are compared by applying the "square and add" method to
+    their two intervals, as if the models were independent. This is conservative,
+    especially for similar models. The p-value is derived from the normal distribution
+    that underlies the interval. If an estimate lies above its own interval, it is
+    replaced in the difference by the nearest limit of that interval. For a custom
+    function, a paired basic bootstrap is used.
 
     The guide, "Do the guarantees hold?", reports the level for equally good models and
     the power compared with an unpaired test.
@@ -328,7 +330,7 @@ def compare(
 
     Examples
     --------
-    The second model is too sure by a factor of 2 in log-odds:
+    The second model is overconfident by a factor of 2 in log-odds:
 
     >>> import numpy as np
     >>> from skcalib.evaluation import compare

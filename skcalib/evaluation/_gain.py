@@ -35,18 +35,18 @@ def recalibration_gain(
     labels: ArrayLike | None = None,
     verbose: bool = False,
 ) -> IntervalEstimate:
-    """Out-of-fold gain from recalibrating, in a proper score, with an interval.
+    """Out-of-fold gain in a proper score from recalibration, with an interval.
 
-    The recalibrator is fitted to all folds but one and evaluated on that one. For K
-    classes, this measures the miscalibration of all probabilities jointly (canonical
-    calibration), whereas binned errors consider one class at a time.
+    The recalibrator is fitted to all folds but one and evaluated on the remaining fold.
+    For K classes, this measures the miscalibration of all probabilities jointly
+    (canonical calibration), whereas binned errors consider one class at a time.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1], for data that the model was not fitted to.
+        Probabilities in [0, 1] for data to which the model was not fitted.
     recalibrator : estimator, default=None
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
         ``StackedRecalibrator()``.
@@ -55,10 +55,10 @@ def recalibration_gain(
         "brier" is (s - y)^2 for two classes, and its sum over the classes if there are
         more.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds in which every sample is predicted once. An int makes random folds that
-        depend only on the samples. They are not stratified: equal frequencies in all
-        folds would make the gain too large. Each class with at least two samples is in
-        every training set.
+        Folds in which every sample is predicted once. An int gives random folds that
+        depend only on the samples. They are not stratified, because equal class
+        frequencies in all folds would bias the gain upwards. Each class with at least
+        two samples is in every training set.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
@@ -75,8 +75,9 @@ def recalibration_gain(
     -------
     gain : IntervalEstimate
         Named tuple (estimate, low, high): the mean loss of the original probabilities
-        minus that of the recalibrated ones. Above 0, recalibration helps. It may be
-        below 0 if there is nothing to gain and the fit adds noise.
+        minus that of the recalibrated probabilities. A positive gain means that
+        recalibration helps. The gain may be negative if recalibration cannot help and
+        the fit adds noise.
 
     Raises
     ------
@@ -89,16 +90,17 @@ def recalibration_gain(
 
     See Also
     --------
-    skcalib.metrics.brier_decomposition : The parts of the Brier score.
+    skcalib.metrics.brier_decomposition : Decomposition of the Brier score.
     skcalib.StackedRecalibrator : A mixture of several recalibrators.
 
     Notes
     -----
-    The interval is the normal one for the mean of the samples' gains, widened by the
-    noise of the fits. For the log-loss, a single event with a probability of 0 makes it
-    wide. If the training samples of a fold have only one class, its gain counts as 0.
-    With 1 % events, the gains of the samples are skewed; with 1,000 simulated rows, the
-    coverage of a 90 % interval was .94.
+    The interval is the normal interval for the mean of the samples' gains, widened to
+    account for the noise of the fits. For the log-loss, a single event with a
+    probability of 0 makes the interval wide. If the training samples of a fold have
+    only one class, the gain in this fold is 0. If only 1 % of the samples are events,
+    the gains of the samples are skewed; with 1,000 simulated rows, the coverage of a 90
+    % interval was .94.
 
     References
     ----------
@@ -106,7 +108,7 @@ def recalibration_gain(
 
     Examples
     --------
-    Scores that are twice as far from 1/2 in log-odds as they should be:
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from skcalib.evaluation import recalibration_gain
@@ -146,8 +148,8 @@ def recalibration_gain(
 
 
 def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
-    """Return the probabilities of all samples by a recalibrator that is fitted to the
-    training samples of a fold; unchanged if these are all of one class.
+    """Return the probabilities of all samples from a recalibrator fitted to the
+    training samples of a fold; unchanged if these samples have only one class.
 
     Parameters
     ----------
@@ -158,9 +160,9 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     columns : ndarray of shape (n, 1) or (n, n_classes)
         Scores: of the event, or of each class.
     codes : ndarray of int, shape (n,)
-        Labels as column indices, for the event 1.
+        Labels as column indices; 1 for the event.
     groups : ndarray of shape (n,), default=None
-        Groups of the samples, for a recalibrator of groups.
+        Groups of the samples, for a groupwise recalibrator.
 
     Returns
     -------

@@ -20,20 +20,20 @@ _FEW = 1e-9
 
 
 class Mean(NamedTuple):
-    """A mean over rows, or over pairs of units in a bin, with the influence on it.
+    """Mean over rows, or over pairs of units in a bin, with its influence values.
 
     Attributes
     ----------
     estimate : float
         The mean.
     influence : Influence, or ndarray of shape (n_units,)
-        Influence of the rows, or that of the units.
+        Influence of the rows or of the units.
     sums : sparse array of shape (n_units, n_bins), or None
-        For pairs: products of two rows of it are the terms of the mean.
+        For pairs: the products of two rows of this array are the terms of the mean.
     cluster_mass : ndarray of shape (n_units,) or None
-        For pairs: weight of the units if these are clusters.
+        For pairs: weights of the units if these are clusters.
     mass : ndarray of shape (n_units,) or None
-        For pairs: weight of the units.
+        For pairs: weights of the units.
     """
 
     estimate: float
@@ -45,11 +45,11 @@ class Mean(NamedTuple):
 
 def square_and_add(minuend, subtrahend):
     """Return the `IntervalEstimate` of the difference of two independent estimates, and
-    the centre of its interval (Newcombe's method: distances to limits add up in
-    squares).
+    the centre of its interval (Newcombe's method: the squared distances to the limits
+    are added).
 
-    An estimate that lies outside its own interval, since it has label noise in it that
-    the interval has not, is moved to the nearer limit for the centre.
+    If an estimate lies outside its own interval, because it contains label noise that
+    the interval excludes, the nearer limit replaces it in the centre.
     """
     estimate, low, high = minuend
     base, base_low, base_high = subtrahend
@@ -67,8 +67,8 @@ def square_and_add(minuend, subtrahend):
 def with_pvalue(difference, centre, level):
     """Return an `IntervalEstimate` of a difference, and the p-value for no difference.
 
-    The p-value is that of a normal distribution about `centre` whose quantile is the
-    limit on the side of 0; `level` is the confidence level.
+    The p-value is that of a normal distribution with mean `centre` whose quantile is
+    the limit on the side of 0; `level` is the confidence level.
     """
     if not centre:
         return difference, 1.0
@@ -85,10 +85,10 @@ def with_pvalue(difference, centre, level):
 
 def paired_difference(minuend, subtrahend, level):
     """Return the `IntervalEstimate` of the difference of two `Mean` on the same rows,
-    and the p-value for no difference, both by Student's distribution.
+    and the p-value for no difference, both from Student's t distribution.
 
-    The influence of a sample on the difference is the difference of its influences on
-    both means.
+    The influence of a sample on the difference is the difference between its influences
+    on the two means.
     """
     difference = minuend.estimate - subtrahend.estimate
     if minuend.sums is None:
@@ -168,15 +168,15 @@ def mean_over_pairs(task, unit, n_units, error):
     n_units : int
         Number of units.
     error : BinnedError
-        The error; `error.binning` makes the bins.
+        The error; `error.binning` defines the bins.
 
     Returns
     -------
     estimate : float
         The squared error.
     influence : ndarray of shape (n_units,)
-        Jackknife influence of the units: how the estimate changes without one of them,
-        times n_units - 1.
+        Jackknife influence of the units: the change in the estimate if a unit is
+        omitted, times n_units - 1.
     sums : sparse array of shape (n_units, n_bins)
         Sums of centred residuals, scaled so that the product of the sums of two units
         in a bin is the term of their pair.

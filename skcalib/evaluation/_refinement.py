@@ -33,15 +33,15 @@ def refinement_loss(
     """Loss that remains after recalibration, which only a better model can reduce.
 
     A proper score is the sum of a calibration error, which recalibration removes, and
-    this part. If a model will be recalibrated anyway, use its refinement loss to select
-    it and to stop its training.
+    the refinement loss. If a model will be recalibrated anyway, use the refinement loss
+    for model selection and early stopping.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1], for data that the model was not fitted to.
+        Probabilities in [0, 1] for data to which the model was not fitted.
     loss : {"log", "brier"}, default="log"
         "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
         "brier" is (s - y)^2 for two classes, and its sum over the classes if there are
@@ -50,10 +50,10 @@ def refinement_loss(
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
         ``StackedRecalibrator()``.
     cv : int, splitter, iterable of (train, test) or None, default=5
-        Folds that predict every sample once, as in `recalibration_gain`. None fits the
-        recalibrator to the same samples on which it is evaluated. This suits a map with
-        one parameter, such as ``TemperatureScaling``, for comparing epochs: the
-        optimism is the same for each epoch, and folds would only add noise.
+        Folds in which every sample is predicted once, as in `recalibration_gain`. None
+        fits the recalibrator to the same samples on which it is evaluated. This option
+        suits a map with one parameter, such as ``TemperatureScaling``, for comparing
+        epochs: the optimism is the same in each epoch, and folds would only add noise.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
@@ -78,15 +78,15 @@ def refinement_loss(
 
     See Also
     --------
-    skcalib.evaluation.recalibration_gain : The other part, with an interval.
-    skcalib.metrics.log_loss_decomposition : Parts of the log-loss by bins.
+    skcalib.evaluation.recalibration_gain : The calibration part, with an interval.
+    skcalib.metrics.log_loss_decomposition : Decomposition of the log-loss by bins.
 
     Notes
     -----
-    The smallest loss over all maps of the scores is the refinement loss. Over the maps
-    of one recalibrator, it is at least as large, so the result is an upper bound, and
-    the gain a lower bound on the calibration error. Isotonic and stacked maps overfit
-    with ``cv=None``.
+    The refinement loss is the smallest loss over all maps of the scores. The smallest
+    loss over the maps of one recalibrator is at least as large, so the result is an
+    upper bound on the refinement loss, and the gain is a lower bound on the calibration
+    error. Isotonic and stacked maps overfit with ``cv=None``.
 
     References
     ----------
@@ -95,8 +95,9 @@ def refinement_loss(
 
     Examples
     --------
-    Scores that are twice as far from 1/2 in log-odds rank as well as the truth, and
-    lose nothing once they are recalibrated:
+    Overconfident forecasts, whose log-odds are twice what they should be, rank the
+    samples as well as the true probabilities, and have the same loss after
+    recalibration:
 
     >>> import numpy as np
     >>> from skcalib import TemperatureScaling

@@ -23,17 +23,18 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValidationSampleSize(ResultTable):
-    """Samples that a validation study needs.
+    """Sample size required for a validation study.
 
     Parameters
     ----------
     n, n_events : int
-        Number of samples that all criteria need, and the events expected among them.
+        Number of samples required to meet all criteria, and the number of events
+        expected among them.
     n_oe, n_slope, n_auc, n_net_benefit : float
-        Number of samples that each criterion needs; NaN where it was not asked for, or
-        has no answer.
+        Number of samples required by each criterion; NaN if the criterion was not
+        requested or has no solution.
     event_frequency, auc : float
-        What was assumed: the mean risk, and the area under the ROC curve.
+        Assumed mean risk and area under the ROC curve.
     """
 
     n: int
@@ -105,7 +106,7 @@ def validation_sample_size(
     auc_width : float, default=0.1
         Desired width of the interval of the area under the ROC curve.
     auc : float, default=None
-        Expected AUC in (0.5, 1); None means that of a calibrated model with these
+        Expected AUC in (0.5, 1); None means the AUC of a calibrated model with these
         risks.
     threshold : float, default=None
         Decision threshold in (0, 1) for the net benefit; None omits it.
@@ -130,13 +131,14 @@ def validation_sample_size(
 
     See Also
     --------
-    skcalib.evaluation.calibration_summary : The numbers with their intervals.
-    skcalib.guarantees.min_n_samples : Samples for a guarantee on binned probabilities.
+    skcalib.evaluation.calibration_summary : These statistics with their intervals.
+    skcalib.guarantees.min_n_samples : Sample size for a guarantee on binned
+        probabilities.
 
     Notes
     -----
-    The formulas of Riley et al. [1]_ assume a calibrated model and normal limits. With
-    prevalence f, the normal quantile z and LP the log-odds of the risks p:
+    The formulas of Riley et al. [1]_ assume a calibrated model and normal limits. Let f
+    be the prevalence, z the normal quantile, and LP the log-odds of the risks p:
 
     * O/E: ``(1 - f) / (f se^2)``, with se = asinh(width / 2) / z.
     * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, I_jk the mean of LP^(j + k) p (1 - p).
@@ -146,7 +148,7 @@ def validation_sample_size(
       these risks.
 
     R's `pmvalsampsize` tries a grid of rounded standard errors, and returns 905 in an
-    example in which the formula gives 906.
+    example for which the formula gives 906.
 
     References
     ----------
@@ -155,7 +157,7 @@ def validation_sample_size(
 
     Examples
     --------
-    Risks of which half are .1 and half are .3:
+    Half of the risks are .1 and half are .3:
 
     >>> from skcalib.evaluation import validation_sample_size
     >>> size = validation_sample_size([0.1, 0.3], oe_width=0.4)

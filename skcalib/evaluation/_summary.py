@@ -63,49 +63,51 @@ _QUANTILES = {"ici": None, "e50": 0.5, "e90": 0.9, "emax": 1.0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationSummary(ResultTable):
-    """The numbers that reports on a model have, each an `IntervalEstimate`. Printing it
-    gives a paragraph to cite.
+    """Statistics usually reported for a model, mostly with intervals. Printing the
+    object gives a paragraph to cite.
 
     Parameters
     ----------
     n, n_events : float
-        Number of samples and of events; with weights that count rows their sums.
+        Number of samples and of events; with frequency weights, the sums of the
+        weights.
     mean_score, event_frequency : float
-        Mean probability and share of events, weighted.
+        Weighted mean probability and share of events.
     observed_expected : IntervalEstimate
-        Events per expected event: 1 for calibrated scores, above 1 where they are too
-        low.
+        Ratio of observed to expected events: 1 for calibrated scores, above 1 if they
+        are too low.
     intercept, slope : IntervalEstimate
         See `calibration_slope_intercept`.
     ici, e50, e90, emax : IntervalEstimate
-        Mean, median, 90 % quantile and maximum over rows of the distance of a smooth
-        calibration curve from the score.
+        Mean, median, 90 % quantile and maximum over rows of the distance between the
+        smooth calibration curve and the score.
     brier_score, scaled_brier_score : IntervalEstimate
-        Mean of (s - y)^2; and the share of it that is saved against the event frequency
-        as everybody's probability.
+        Mean of (s - y)^2, and its relative reduction compared with predicting the event
+        frequency for every sample.
     auc : IntervalEstimate
-        Area under the ROC curve, the concordance.
+        Area under the ROC curve (concordance).
     dxy : IntervalEstimate
         Somers' Dxy, ``2 auc - 1``.
     unreliability, joint_pvalue : float
-        U of R's ``val.prob``, and the p-value of "the intercept is 0 and the slope 1"
-        (its U:p).
+        U of R's ``val.prob``, and the p-value of the hypothesis that the intercept is 0
+        and the slope is 1 (U:p).
     nagelkerke_r2 : float
         Nagelkerke's R^2 of the probabilities (R2 of ``val.prob``).
     eci : float
-        Estimated calibration index: 100 times the mean squared distance of the smooth
-        curve from the scores.
+        Estimated calibration index: 100 times the mean squared distance between the
+        smooth curve and the scores.
     n_extreme : float
-        Number of rows whose score is exactly 0 or 1; with frequency weights, their sum.
+        Number of rows whose score is exactly 0 or 1; with frequency weights, the sum of
+        their weights.
     inner_slope : IntervalEstimate
-        The slope of the other samples; the same as `slope` where there are no such
-        scores.
+        The slope of the samples with other scores; equal to `slope` if `n_extreme` is
+        0.
     confidence_level : float
         Coverage of each interval, in (0, 1).
     n_clusters : int or None
-        Number of clusters that the intervals allow for.
+        Number of clusters taken into account in the intervals; None without `clusters`.
     reasons : dict
-        Why a number or its limits are NaN, by its name.
+        Dict from the name of a statistic to the reason why it or its limits are NaN.
     """
 
     n: float
@@ -134,7 +136,7 @@ class CalibrationSummary(ResultTable):
     reasons: dict
 
     def columns(self):
-        """Return the numbers as columns.
+        """Return the statistics as columns.
 
         Returns
         -------
@@ -218,13 +220,13 @@ def calibration_summary(
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,) or (n, 2)
-        Probabilities in [0, 1], for data that the model was not fitted to.
+        Probabilities in [0, 1] for data to which the model was not fitted.
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
         models.
     n_resamples : int, default=199
-        Number of label draws for the intervals of `ici`, `e50`, `e90` and `emax`. It is
-        small because each draw fits a smooth curve.
+        Number of label draws for the intervals of `ici`, `e50`, `e90` and `emax`. The
+        default is small because a smooth curve is fitted for each draw.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -251,57 +253,57 @@ def calibration_summary(
     Raises
     ------
     ValueError
-        If labels, probabilities, weights or clusters are inconsistent, if there are
-        more than two classes, or only one cluster.
+        If labels, probabilities, weights or clusters are inconsistent, or if there are
+        more than two classes or only one cluster.
 
     Warns
     -----
     UserWarning
         If weights are not integers and ``weight_type="frequency"``, if clusters have
-        few expected events, or if scores of exactly 0 or 1 determine the slope by their
-        clipping.
+        few expected events, or if the clipping of scores of exactly 0 or 1 determines
+        the slope.
 
     See Also
     --------
     skcalib.metrics.calibration_slope_intercept : The slope and the intercept alone.
-    skcalib.decisions.net_benefit : The value of decisions.
-    skcalib.displays.ReliabilityDisplay : The curve; it takes these numbers as
+    skcalib.decisions.net_benefit : The value of decisions based on the scores.
+    skcalib.displays.ReliabilityDisplay : Draws the curve, and accepts these results as
         ``statistics=``.
 
     Notes
     -----
-    The smooth curve is R's ``loess(y ~ s)``, as in [2]_: parabolas over the nearest 75
-    % of the samples. Scores are first pooled to at most 128, and the curve is computed
-    at these. It agrees with R to all digits where R also computes its curve; R
-    interpolates in between and extends to the outermost rows, so the ICI differs by
-    about .0005, and Emax by more. If a parabola leaves [0, 1], the curve is clipped,
-    unlike in R. `ici`, `e50`, `e90` and `emax` are above 0 even for calibrated scores,
-    because of the noise in the labels. Their intervals account for this by test
-    inversion, as in `calibration_error_interval`, so an estimate may lie above its
-    interval.
+    The smooth curve is R's ``loess(y ~ s)``, as in [2]_: local parabolas fitted to the
+    nearest 75 % of the samples. Scores are first pooled to at most 128 values, at which
+    the curve is computed. It agrees with R to all digits at the points at which R also
+    computes its curve. R interpolates between these points and extends the curve to the
+    outermost rows, so the ICI differs by about .0005, and Emax by more. If a parabola
+    leaves [0, 1], the curve is clipped, unlike in R. `ici`, `e50`, `e90` and `emax` are
+    above 0 even for calibrated scores, because of the noise in the labels. Their
+    intervals account for this by test inversion, as in `calibration_error_interval`, so
+    an estimate may lie above its interval.
 
     The other intervals are valid for any number of events. The interval of the ratio is
     exact if the true log-odds differ from those of the scores by a constant (for equal
-    scores, it is Clopper and Pearson's), and wider otherwise. The interval of the Brier
-    score is a gamma interval. If few samples carry most of the loss, it is Garwood's
-    interval for a Poisson count [3]_; the lower limit accounts for rows without a loss.
-    The interval of the area is Newcombe's method 5 [4]_, and is wider if DeLong's
-    variance is larger. If one of few events occasionally has a low score, its upper
-    limit is too low: with 15 events and an area of .99, the coverage of an interval of
-    .95 was .92 in a simulation. The intervals of slope and intercept are those of
-    `calibration_slope_intercept`. With clusters or importance weights, numbers of
-    samples are divided by the design effect, and the area has DeLong's variance on the
-    log-odds scale. With fewer than 10 events or non-events, this area and the scaled
-    Brier score have no limits.
+    scores, it is the Clopper-Pearson interval), and wider otherwise. The interval of
+    the Brier score is a gamma interval. If few samples contribute most of the loss, it
+    is Garwood's interval for a Poisson count [3]_; the lower limit accounts for rows
+    without a loss. The interval of the AUC is computed by Newcombe's method 5 [4]_, and
+    is wider if DeLong's variance is larger. If one of few events occasionally has a low
+    score, the upper limit is too low: with 15 events and an AUC of .99, the coverage of
+    a 95 % interval was .92 in a simulation. The intervals of slope and intercept are
+    those of `calibration_slope_intercept`. With clusters or importance weights, numbers
+    of samples are divided by the design effect, and the interval of the AUC uses
+    DeLong's variance on the log-odds scale. With fewer than 10 events or non-events,
+    this interval and that of the scaled Brier score are NaN.
 
     The guide, "Do the guarantees hold?", reports the coverage of these intervals.
 
-    Names in R: ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U,
-    `joint_pvalue` as U:p, `nagelkerke_r2` as R2, `slope` as Slope; `intercept` is that
-    of ``glm`` with the log-odds as offset, `auc` that of ``pROC::roc``, `eci` that of
+    In R, ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U, `joint_pvalue`
+    as U:p, `nagelkerke_r2` as R2, and `slope` as Slope. `intercept` is that of ``glm``
+    with the log-odds as offset, `auc` that of ``pROC::roc``, and `eci` that of
     ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights, the joint
-    test is Wald's with the sandwich. Scores of exactly 0 and 1 are excluded from
-    `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as in R.
+    test is a Wald test with the sandwich estimator. Scores of exactly 0 and 1 are
+    excluded from `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as in R.
 
     A statistic that is undefined is NaN, and `reasons` says why: for example, the slope
     for a single distinct score, or the AUC for one class.
@@ -318,8 +320,8 @@ def calibration_summary(
 
     Examples
     --------
-    Twice as many events as expected, at one score: log 3 is the distance of 1/2 from
-    1/4 in log-odds.
+    Twice as many events occur as expected, at a single score: log 3 is the distance
+    between 1/2 and 1/4 in log-odds.
 
     >>> from skcalib.evaluation import calibration_summary
     >>> summary = calibration_summary([1, 0] * 20, [0.25] * 40, random_state=0)
@@ -564,14 +566,14 @@ def _distances(task, hypotheses, tail):
 
 
 class SummaryRows(NamedTuple):
-    """The samples of a summary, and what decides the variance of their means.
+    """Samples of a summary, with the data that determine the variance of their means.
 
     Attributes
     ----------
     scores, labels, weight : ndarray of shape (n,)
         Scores in [0, 1], labels 0 and 1 as floats, and positive weights.
     is_importance : bool
-        Whether a row was seen once whatever its weight.
+        Whether each row was observed once, regardless of its weight.
     cluster : ndarray of int, shape (n,), or None
         Codes of clusters.
     level : float
@@ -600,7 +602,7 @@ class SummaryRows(NamedTuple):
 
     @property
     def is_plain(self):
-        """Whether rows are independent and weights count them."""
+        """Whether rows are independent and weights are frequencies."""
         return self.cluster is None and not self.is_importance
 
     @property
@@ -610,7 +612,7 @@ class SummaryRows(NamedTuple):
         return bool(self.labels.min() == self.labels.max())
 
     def at(self, chosen):
-        """Return the rows with True in `chosen` (n,)."""
+        """Return the rows for which the mask `chosen` (n,) is True."""
         cluster = self.cluster
         if cluster is not None:
             _, cluster = np.unique(cluster[chosen], return_inverse=True)
@@ -622,8 +624,8 @@ class SummaryRows(NamedTuple):
         )
 
     def influence(self, values):
-        """Return the `Influence` of the samples on an estimate, from their influences
-        (n,).
+        """Return the `Influence` of the samples on an estimate, given their influence
+        values (n,).
         """
         return Influence(values, self.weight, self.is_importance, self.cluster)
 
@@ -632,8 +634,8 @@ class SummaryRows(NamedTuple):
         return float(self.weight @ values / self.weight.sum())
 
     def few_of_a_class(self):
-        """Return why a class has too few rows for a normal approximation; empty if it
-        has enough.
+        """Return why a class has too few rows for a normal approximation, or an empty
+        string if it has enough.
         """
         for name, label in (("events", 1), ("non-events", 0)):
             weight = self.weight[self.labels == label]

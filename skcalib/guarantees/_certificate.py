@@ -40,18 +40,18 @@ class CalibrationCertificate:
     confidence_level : float
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}
-        Whether the guarantee is about all predicted probabilities at once, or about
-        that of one random future sample.
+        Whether the guarantee holds for all predicted probabilities simultaneously, or
+        for that of one random future sample.
     n_samples : int
-        Number of calibration samples that the guarantee is based on.
+        Number of calibration samples on which the guarantee is based.
     n_bins : int or tuple of int
         Number of bins; one entry per problem if there are several.
     assumptions : tuple of str
         Conditions for the guarantee to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
-        Interval of the event frequency of each bin. Either all intervals hold at once
-        (conditional), or that of the bin of a random sample holds (marginal). One entry
-        per problem if there are several.
+        Interval of the event frequency of each bin. Either all intervals hold
+        simultaneously (conditional), or the interval of the bin of a random sample
+        holds (marginal). One entry per problem if there are several.
     interval : str
         Name of the bound or interval, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
@@ -64,8 +64,9 @@ class CalibrationCertificate:
     See Also
     --------
     skcalib.UniformMassBinning : Bins with a certificate.
-    skcalib.HistogramBinning : The event frequency of each bin.
-    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+    skcalib.HistogramBinning : Predicts the event frequency of each bin.
+    skcalib.guarantees.conditional_epsilon : The tolerance that holds for all bins
+        simultaneously.
 
     Examples
     --------
@@ -128,8 +129,8 @@ class CalibrationCertificate:
         Returns
         -------
         frame : pandas.DataFrame
-            One row for each bin: the number of its problem (0 for a single one) and of
-            the bin, and the limits of its event frequency.
+            One row per bin: the number of its problem (0 if there is only one), its own
+            number, and the limits of its event frequency.
 
         Raises
         ------
@@ -208,29 +209,30 @@ def uniform_mass_certificate(
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Number of events among the samples strictly inside each bin: the samples whose
-        scores *are* the bin boundaries never count. A list has one entry for each
-        binary problem of a one-vs-rest recalibrator.
+        Number of events among the samples strictly inside each bin: samples whose
+        scores *are* the bin boundaries are always excluded. A list has one entry for
+        each binary problem of a one-vs-rest recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
         Number of samples strictly inside each bin.
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin: ``positives / counts``,
-        or, with `keep_boundary`, the mean that includes a boundary row.
+        or, with `keep_boundary`, the mean that includes a boundary sample.
     n_samples : int
         Number of calibration samples, at least two per bin.
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Guarantee for all bins at once, or for the bin of one random future sample.
+        Guarantee for all bins simultaneously, or for the bin of one random future
+        sample.
     keep_boundary : bool, default=False
         Whether `predictions` include the samples at the boundaries.
     n_candidates : int, default=1
-        Number of candidates, fixed beforehand, among which this recalibrator was chosen
-        on the same samples.
+        Number of candidates, fixed beforehand, from which this recalibrator was
+        selected on the same samples.
     interval : {"clopper_pearson", "theorem"}, default="clopper_pearson"
-        ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any
-        label is seen. ``"clopper_pearson"``: the tighter one from the observed labels;
-        it is never above the theorem's.
+        ``"theorem"`` uses `conditional_epsilon` or `marginal_epsilon`, which are known
+        before any label is observed. ``"clopper_pearson"`` uses the tighter tolerance
+        based on the observed labels, which never exceeds that of the theorem.
 
     Returns
     -------
@@ -246,7 +248,7 @@ def uniform_mass_certificate(
 
     See Also
     --------
-    skcalib.guarantees.independent_bins_certificate : The certificate of bins that do
+    skcalib.guarantees.independent_bins_certificate : The certificate for bins that do
         not depend on the samples.
     skcalib.UniformMassBinning : Bins with a certificate.
 
@@ -256,21 +258,21 @@ def uniform_mass_certificate(
     are independent draws from the distribution restricted to it, and rows of different
     bins are independent (Lemmas 1 and 2 of [1]_). Their number is fixed, so the events
     in bin b are binomial with its event frequency, and an exact interval at level
-    ``1 - a_b`` covers that frequency. The tolerance is the largest distance of a
-    prediction from an end of its interval.
+    ``1 - a_b`` covers that frequency. The tolerance is the largest distance between a
+    prediction and an end of its interval.
 
     * Conditional: ``a_b = (1 - confidence_level) / (m K B)``, and by the union bound
-      all intervals cover, for all K problems and m candidates. Bins with equal
-      predictions receive the same rows, whose frequency is a mixture of theirs and so
-      also within the tolerance.
+      all intervals hold, for all K problems and m candidates. The event frequency at a
+      prediction shared by several bins is a mixture of the frequencies of these bins,
+      and is therefore also within the tolerance.
     * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row
-      depends on its score and the boundaries, not on the labels inside, so its interval
-      covers with that level. The guarantee concerns the event frequency in the bin.
-      Unless two bins predict the same value, this is the event frequency among all
-      samples with the same prediction.
+      depends on its score and the boundaries, not on the labels inside, so the interval
+      of this bin holds at level ``1 - a_b``. The guarantee concerns the event frequency
+      in the bin. Unless two bins predict the same value, this is the event frequency
+      among all samples with the same prediction.
 
-    Since Hoeffding's inequality bounds the same binomial tails, the distance from
-    prediction to limit never exceeds that of the theorem.
+    Since Hoeffding's inequality bounds the same binomial tails, the distance from a
+    prediction to a limit never exceeds that of the theorem.
 
     References
     ----------
@@ -351,13 +353,14 @@ def independent_bins_certificate(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Guarantee for all bins at once, or for the bin of one random future sample.
+        Guarantee for all bins simultaneously, or for the bin of one random future
+        sample.
     n_candidates : int, default=1
-        Number of candidates, fixed beforehand, among which this recalibrator was chosen
-        on the same samples.
+        Number of candidates, fixed beforehand, from which this recalibrator was
+        selected on the same samples.
     interval : {"clopper_pearson", "hoeffding"}, default="clopper_pearson"
-        Interval for each bin. Hoeffding's depends only on the counts and is never
-        narrower.
+        Interval for each bin. Hoeffding's interval depends only on the counts and is
+        never narrower than the Clopper-Pearson interval.
 
     Returns
     -------
@@ -372,13 +375,14 @@ def independent_bins_certificate(
 
     See Also
     --------
-    sample_split_epsilon : The guarantee of a sample split before any data are seen.
+    sample_split_epsilon : The guarantee of a sample split, before any data are
+        observed.
 
     Notes
     -----
-    Given the scores, the counts are fixed and the events in each bin binomial,
-    independently of one another. The rest is as in `uniform_mass_certificate`. A bin
-    without rows has the interval [0, 1], so it alone makes the tolerance at least 0.5.
+    Given the scores, the counts are fixed and the numbers of events are binomial,
+    independently between bins. The other steps are as in `uniform_mass_certificate`. A
+    bin without rows has the interval [0, 1], so that the tolerance is at least 0.5.
 
     References
     ----------

@@ -19,14 +19,15 @@ def sample_split_epsilon(
 
     With probability at least `confidence_level`, the event frequency of every bin
     differs from its estimate by at most the returned number. The scores must have no
-    ties; the event frequencies may be anything.
+    ties; the event frequencies may be arbitrary.
 
     Parameters
     ----------
     n_binning : int
-        Number of rows that form the bins, at least ``2 * n_bins``.
+        Number of rows used to form the bins, at least ``2 * n_bins``.
     n_estimation : int
-        Number of rows in the second part, whose labels estimate the event frequencies.
+        Number of rows in the second part, whose labels are used to estimate the event
+        frequencies.
     n_bins : int
         Number of equal-mass bins.
     confidence_level : float, default=0.9
@@ -35,7 +36,7 @@ def sample_split_epsilon(
     Returns
     -------
     epsilon : float
-        Tolerance in (0, 1]; 1 guarantees nothing.
+        Tolerance in (0, 1]; a tolerance of 1 guarantees nothing.
 
     Raises
     ------
@@ -49,19 +50,19 @@ def sample_split_epsilon(
     Notes
     -----
     Consecutive bin edges have at least ``m = floor(n_binning / n_bins) - 1`` spacings
-    of the order statistics between them, so the probability mass of a bin is at least
-    ``Beta(m, n_binning + 1 - m)`` in distribution and its count `N` in the second half
-    at least beta-binomial. Given `N`, Hoeffding's inequality holds for the labels. The
-    tolerance is the root of
+    of the order statistics between them, so the probability mass of a bin is
+    stochastically at least ``Beta(m, n_binning + 1 - m)``, and its count `N` in the
+    second part is stochastically at least beta-binomial. Given `N`, Hoeffding's
+    inequality applies to the labels. The tolerance is the root of
 
     .. math:: B \; E[\min(1, 2 \exp(-2 N \epsilon^2))] = 1 - \text{confidence level}.
 
-    This bound replaces Appendix B of [1]_, which states 17,500 rows for a tolerance of
+    This bound replaces Appendix B of [1]_, which gives 17,500 rows for a tolerance of
     0.1 at 90 % with 10 bins; its constants are not reproduced. The usual derivation
     (2-well-balanced bins, then Hoeffding for the counts and for the labels with half of
     the error probability each) gives 18,194. With the exact distribution of the counts,
-    which this function uses, 5,420 in two halves are enough, and without any split
-    (Theorem 3), 2,660.
+    which this function uses, 5,420 rows in two halves are sufficient; without a split
+    (Theorem 3), 2,660 rows are.
 
     References
     ----------
@@ -107,7 +108,7 @@ def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
     n_bins : int
         Number of bins.
     balance : float, default=2.0
-        How well balanced the bins are: each contains at most ``balance / n_bins`` of
+        Balance of the bins: each contains at most a share of ``balance / n_bins`` of
         the population.
 
     Returns
@@ -126,12 +127,12 @@ def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
 
     Notes
     -----
-    Lemma D.6 of [1]_. If ``g`` is replaced by its mean ``h`` in each bin, the Brier
-    score changes by ``E[(h - g)(h + g - 2 y)]``, at most ``2 E|h - g|``. In a bin of
-    width ``w_b``, the outputs are within ``w_b`` of their mean, the widths sum to at
-    most 1 and each bin holds at most ``balance / B``. (Outputs in an interval are on
-    average within *half* its width of their mean, so half of the lemma's bound also
-    holds.)
+    This is Lemma D.6 of [1]_. If ``g`` is replaced by its mean ``h`` in each bin, the
+    Brier score changes by ``E[(h - g)(h + g - 2 y)]``, which is at most ``2 E|h - g|``.
+    In a bin of width ``w_b``, the outputs are within ``w_b`` of their mean, the widths
+    sum to at most 1, and each bin contains at most a share of ``balance / B``. (The
+    mean distance of outputs in an interval from their mean is at most *half* its width,
+    so half of the lemma's bound also holds.)
 
     References
     ----------
@@ -159,25 +160,26 @@ def classwise_temperature_bound(
 ) -> float:
     r"""Bound on the generalisation gap of class-wise temperature scaling.
 
-    With probability at least `confidence_level`, for *every* choice of one inverse
-    temperature ``a_k`` per predicted class with ``|a_k - a_0| <= max_deviation`` and
-    all of them within `bounds`, the mean log-loss on the calibration samples differs
-    from its expectation by at most the returned number. The fitted temperatures
-    therefore have an expected log-loss within twice that number of the best possible.
+    With probability at least `confidence_level`, the following holds for *every* choice
+    of one inverse temperature ``a_k`` per predicted class such that
+    ``|a_k - a_0| <= max_deviation`` and all inverse temperatures lie within `bounds`:
+    the mean log-loss on the calibration samples differs from its expectation by at most
+    the returned number. The expected log-loss of the fitted temperatures therefore
+    exceeds the smallest possible value by at most twice that number.
 
     Parameters
     ----------
     n_samples : int
-        Calibration samples.
+        Number of calibration samples.
     n_classes : int
         Number of classes, at least 2.
     max_deviation : float
-        Largest deviation of a class's inverse temperature from the shared one, in [0,
-        inf]. 0 means one temperature for all classes.
+        Largest deviation of a class's inverse temperature from the shared inverse
+        temperature, in [0, inf]. 0 means one temperature for all classes.
     bounds : tuple of float, default=(1e-2, 1e2)
-        Lowest and highest inverse temperature, neither negative.
+        Lowest and highest inverse temperature, both non-negative.
     logit_range : float
-        Largest minus smallest logit that a sample can have.
+        Largest possible difference between two logits of the same sample.
     confidence_level : float, default=0.9
         Probability that the bound holds, in (0, 1).
 
@@ -193,27 +195,29 @@ def classwise_temperature_bound(
 
     See Also
     --------
-    skcalib.ClasswiseTemperatureScaling : The method.
+    skcalib.ClasswiseTemperatureScaling : The recalibrator.
 
     Notes
     -----
     This bound replaces Theorem 4.1 and Corollary 4.2 of [1]_. It depends on the same
-    quantities, but has a separate proof and other constants. The log-loss of
-    ``softmax(a * logits)`` lies between 0 and ``M = log(1 + (K - 1) exp(a *
-    logit_range))``, and its derivative in ``a``, mean logit minus logit of the label,
-    is at most ``L = logit_range`` in size. Cover the inverse temperatures by a grid of
-    ``N_0`` values for the shared one and ``N`` deviations for each class (clipped to
-    `bounds`): every choice is within ``r = width / (2 N_0) + max_deviation / N`` of one
-    of ``N_0 N^K`` grid points. Hoeffding's inequality holds at all grid points
-    together, and moving to the nearest one changes the mean loss and its expectation by
-    at most ``L r`` each:
+    quantities, but has a separate proof and different constants. The log-loss of
+    ``softmax(a * logits)`` lies between 0 and
+    ``M = log(1 + (K - 1) exp(a * logit_range))``, and its derivative in ``a``, the mean
+    logit minus the logit of the label, is at most ``L = logit_range`` in absolute
+    value. Cover the inverse temperatures by a grid of ``N_0`` values for the shared
+    inverse temperature and ``N`` deviations for each class (clipped to `bounds`): every
+    choice is within ``r = width / (2 N_0) + max_deviation / N`` of one of ``N_0 N^K``
+    grid points. Hoeffding's inequality, with a union bound, holds at all grid points
+    simultaneously, and moving to the nearest grid point changes the mean loss and its
+    expectation by at most ``L r`` each:
 
     .. math:: 2 L r + M \sqrt{\frac{\log(2 / \delta) + \log N_0 + K \log N}{2 n}}.
 
-    The smallest value over ``N_0, N`` in powers of two is returned, or over ``N`` for K
-    temperatures without a shared one (``r = width / (2 N)``, ``N^K`` points) if that is
-    smaller; it is at most ``M``. The cost of a small `max_deviation` is therefore that
-    of one parameter, and the cost of a large one is that of K parameters.
+    The function returns the smallest value over ``N_0, N`` in powers of two, or the
+    smallest value over ``N`` for K temperatures without a shared temperature (``r =
+    width / (2 N)``, ``N^K`` points) if that is smaller; the result is at most ``M``.
+    With a small `max_deviation`, the bound is therefore comparable to that for one
+    parameter, and with a large one, to that for K parameters.
 
     References
     ----------

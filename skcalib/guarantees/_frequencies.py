@@ -30,8 +30,9 @@ def event_frequency_interval(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     simultaneous : bool, default=True
-        True: all intervals cover simultaneously with that probability (union bound over
-        the non-empty bins). False: each interval covers with that probability.
+        True means that all intervals cover simultaneously with that probability (by a
+        union bound over the non-empty bins). False means that each interval covers with
+        that probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding intervals have the stated coverage for every
         sample size, and Clopper-Pearson is never the wider of the two. Wilson's score
@@ -49,14 +50,15 @@ def event_frequency_interval(
 
     See Also
     --------
-    skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
+    skcalib.metrics.reliability_curve : The data of a reliability diagram, without a
+        plot.
     skcalib.guarantees.CalibrationCertificate : The guarantee and its conditions.
 
     Notes
     -----
-    The labels of a bin must be independent of its edges: edges fixed beforehand, formed
-    on other samples, or, if only rows strictly inside the bins count, order statistics
-    of the scores.
+    The labels of a bin must be independent of its edges. This holds if the edges are
+    fixed beforehand, if they are formed on other samples, or if they are order
+    statistics of the scores and only rows strictly inside the bins count.
 
     References
     ----------
@@ -67,7 +69,7 @@ def event_frequency_interval(
 
     Examples
     --------
-    No event in 40 rows, 30 events in 50 rows, and a bin without rows:
+    The bins contain no event in 40 rows, 30 events in 50 rows, and no rows:
 
     >>> from skcalib.guarantees import event_frequency_interval
     >>> low, high = event_frequency_interval([0, 30, 0], [40, 50, 0])
@@ -95,7 +97,8 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
     Returns
     -------
     alpha : float
-        At least 1; 1 for equal counts, infinite if a bin is empty.
+        Value of alpha, at least 1: it is 1 for equal counts and infinite if a bin is
+        empty.
 
     Raises
     ------
@@ -104,13 +107,13 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
 
     See Also
     --------
-    skcalib.guarantees.binning_mse_bound : The cost of binning in squared error.
-    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.guarantees.binning_mse_bound : The increase in squared error due to binning.
+    skcalib.ScalingBinning : Bins the values of a smooth map.
 
     Notes
     -----
-    Definition 4.2 of [1]_: every bin contains between ``1 / (alpha B)`` and ``alpha /
-    B`` of the population.
+    By Definition 4.2 of [1]_, every bin contains between ``1 / (alpha B)`` and
+    ``alpha / B`` of the population.
 
     References
     ----------
@@ -139,8 +142,8 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
 
 
 def check_frequencies(positives, counts):
-    """Return both as float64 arrays of one shape, or raise at the first entry without
-    0 <= positives <= counts < inf.
+    """Return both as float64 arrays of the same shape, or raise an error at the first
+    entry that violates 0 <= positives <= counts < inf.
     """
     positives = as_numbers(positives, "positives")
     counts = as_numbers(counts, "counts")
@@ -170,7 +173,7 @@ def check_frequencies(positives, counts):
 def grade_upper_limits(
     n_events: ArrayLike, n_samples: ArrayLike, *, confidence_level: float = 0.9
 ) -> np.ndarray:
-    """Upper limits for the event frequencies of ordered grades, some without events.
+    """Upper limits for the event frequencies of ordered grades with few or no events.
 
     Parameters
     ----------
@@ -195,17 +198,19 @@ def grade_upper_limits(
     See Also
     --------
     skcalib.guarantees.event_frequency_interval : Limits for each bin separately.
-    skcalib.metrics.calibration_by_group : Whether the scores of grades are right.
+    skcalib.metrics.calibration_by_group : Whether the scores of the grades are
+        calibrated.
 
     Notes
     -----
-    The most prudent estimate of [1]_. A grade's event frequency is at most that of the
-    worse grades. It is therefore largest if all of these grades have the same
-    frequency, so the Clopper-Pearson limit of the grade and all worse ones together is
-    an upper limit. Without any event, the limit is ``1 - (1 - confidence_level)**(1 /
-    N)``, N the number of samples in the grade and the worse ones. Both assumptions are
-    needed: grades in the right order, and independent events. Each limit holds
-    separately, not all at once.
+    This is the most prudent estimate of [1]_. A grade's event frequency is at most that
+    of the worse grades. It is therefore largest if all of these grades have the same
+    frequency, so the Clopper-Pearson limit of the grade and all worse grades together
+    is an upper limit. Without any event, the limit is
+    ``1 - (1 - confidence_level)**(1 / N)``, where N is the number of samples in the
+    grade and the worse grades. Two assumptions are needed: the grades are in the right
+    order, and the events are independent. The limits hold separately, not
+    simultaneously.
 
     References
     ----------
@@ -213,8 +218,8 @@ def grade_upper_limits(
 
     Examples
     --------
-    A portfolio without a default, with 100, 200 and 300 customers from the best grade
-    to the worst:
+    A portfolio without defaults has 100, 200 and 300 customers, from the best grade to
+    the worst:
 
     >>> from skcalib.guarantees import grade_upper_limits
     >>> grade_upper_limits([0, 0, 0], [100, 200, 300]).round(5).tolist()

@@ -23,12 +23,12 @@ def conditional_epsilon(
     confidence_level: float = 0.9,
     keep_boundary: bool = False,
 ) -> float:
-    r"""Tolerance that holds for all bins of uniform-mass binning at once.
+    r"""Tolerance that holds for all bins of uniform-mass binning simultaneously.
 
     With probability at least `confidence_level` over the calibration samples, *every*
     predicted probability differs from the event frequency among the samples that
     receive it by at most the returned number. The expected calibration error is then at
-    most this number in every lp norm.
+    most this number for every l_p norm.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def conditional_epsilon(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the samples on the bin boundaries count in the bin means (as in the
-        original method of Zadrozny and Elkan).
+        Whether the samples on the bin boundaries are included in the bin means (as in
+        the original method of Zadrozny and Elkan).
 
     Returns
     -------
@@ -55,17 +55,18 @@ def conditional_epsilon(
     See Also
     --------
     skcalib.guarantees.marginal_epsilon : The smaller tolerance for one random sample.
-    skcalib.guarantees.uniform_mass_certificate : The sharper tolerance once the labels are known.
+    skcalib.guarantees.uniform_mass_certificate : The tighter tolerance once the labels
+        are known.
 
     Notes
     -----
-    Theorem 3 of [1]_ with ``m = floor(n / B) - 1`` and error probability
-    ``a = 1 - confidence_level``, and Corollary 1 with the last term:
+    This is Theorem 3 of [1]_, with ``m = floor(n / B) - 1`` and error probability
+    ``a = 1 - confidence_level``, or Corollary 1 if the last term is included:
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 B / a)}{2 m}} \; \left[ + \frac{1}{\lfloor n / B \rfloor} \right].
 
-    It never increases with `n_samples` and always increases with `n_bins`, because
-    ``floor(n / B)`` never decreases with n and never increases with B.
+    The tolerance never increases with `n_samples` and always increases with `n_bins`,
+    because ``floor(n / B)`` never decreases with n and never increases with B.
 
     References
     ----------
@@ -105,8 +106,8 @@ def marginal_epsilon(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the samples on the bin boundaries count in the bin means; adds
-        ``1 / floor(n / B)`` as in Corollary 1.
+        Whether the samples on the bin boundaries are included in the bin means; this
+        adds ``1 / floor(n / B)`` to the tolerance, as in Corollary 1.
 
     Returns
     -------
@@ -120,18 +121,19 @@ def marginal_epsilon(
 
     See Also
     --------
-    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
-    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
+    skcalib.guarantees.conditional_epsilon : The tolerance that holds for all bins
+        simultaneously.
+    skcalib.guarantees.max_n_bins : The largest number of bins for a given tolerance.
 
     Notes
     -----
-    Theorem 4 of [1]_ with ``m = floor(n / B) - 1`` and error probability
+    This is Theorem 4 of [1]_, with ``m = floor(n / B) - 1`` and error probability
     ``a = 1 - confidence_level``:
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 / a)}{2 m}}.
 
-    For 1500 rows and 10 bins, this is 0.1003; the paper says "< 0.1", which is true for
-    1510 or more rows. With one bin, it is the conditional tolerance.
+    For 1500 rows and 10 bins, the tolerance is 0.1003; the paper states "< 0.1", which
+    is true for 1510 or more rows. With one bin, it equals the conditional tolerance.
 
     References
     ----------
@@ -152,7 +154,7 @@ def marginal_epsilon(
 def expected_error_bound(n_samples: int, n_bins: int) -> float:
     r"""Bound on the expected calibration error of uniform-mass binning.
 
-    It holds in every lp norm with p in [1, 2].
+    The bound holds for every l_p norm with p in [1, 2].
 
     Parameters
     ----------
@@ -174,15 +176,16 @@ def expected_error_bound(n_samples: int, n_bins: int) -> float:
 
     See Also
     --------
-    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
-    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
+    skcalib.guarantees.conditional_epsilon : The tolerance that holds for all bins
+        simultaneously.
+    skcalib.guarantees.max_n_bins : The largest number of bins for a given tolerance.
 
     Notes
     -----
-    Theorem 4 of [1]_ (its last part). A bin with ``m_b`` rows strictly inside contains
-    ``(m_b + 1) / (n + 1)`` of the population on average, whatever its labels, and its
-    squared error is at most ``1 / (4 m_b)`` on average: the sum is at most ``B / (2 (n
-    + 1))`` as ``m_b >= 1``.
+    This is the last part of Theorem 4 of [1]_. A bin with ``m_b`` rows strictly inside
+    contains ``(m_b + 1) / (n + 1)`` of the population on average, regardless of its
+    labels, and its squared error is at most ``1 / (4 m_b)`` on average. The sum is at
+    most ``B / (2 (n + 1))`` because ``m_b >= 1``.
 
     References
     ----------
@@ -207,7 +210,7 @@ def max_n_bins(
     kind: Literal["conditional", "marginal"] = "conditional",
     keep_boundary: bool = False,
 ) -> int:
-    """Largest number of bins for which `epsilon` is guaranteed.
+    """Largest number of bins for which the tolerance `epsilon` is guaranteed.
 
     Parameters
     ----------
@@ -220,7 +223,7 @@ def max_n_bins(
     kind : {"conditional", "marginal"}, default="conditional"
         Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
     keep_boundary : bool, default=False
-        Whether the samples on the bin boundaries count in the bin means.
+        Whether the samples on the bin boundaries are included in the bin means.
 
     Returns
     -------
@@ -230,12 +233,14 @@ def max_n_bins(
     Raises
     ------
     ValueError
-        If a single bin already misses the tolerance.
+        If the tolerance cannot be met even with a single bin.
 
     See Also
     --------
-    skcalib.guarantees.min_n_samples : The fewest samples for a tolerance.
-    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+    skcalib.guarantees.min_n_samples : The smallest number of samples for a given
+        tolerance.
+    skcalib.guarantees.conditional_epsilon : The tolerance that holds for all bins
+        simultaneously.
     skcalib.displays.BinCountDisplay : Draws the result.
 
     References
@@ -292,7 +297,7 @@ def min_n_samples(
     kind: Literal["conditional", "marginal"] = "conditional",
     keep_boundary: bool = False,
 ) -> int:
-    """Smallest number of samples for which `epsilon` is guaranteed.
+    """Smallest number of samples for which the tolerance `epsilon` is guaranteed.
 
     Parameters
     ----------
@@ -305,7 +310,7 @@ def min_n_samples(
     kind : {"conditional", "marginal"}, default="conditional"
         Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
     keep_boundary : bool, default=False
-        Whether the samples on the bin boundaries count in the bin means.
+        Whether the samples on the bin boundaries are included in the bin means.
 
     Returns
     -------
@@ -320,8 +325,9 @@ def min_n_samples(
 
     See Also
     --------
-    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
-    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+    skcalib.guarantees.max_n_bins : The largest number of bins for a given tolerance.
+    skcalib.guarantees.conditional_epsilon : The tolerance that holds for all bins
+        simultaneously.
 
     References
     ----------
@@ -330,8 +336,8 @@ def min_n_samples(
 
     Examples
     --------
-    Rows for ten bins within .1, for all bins at once and for the bin of one random
-    sample:
+    Number of rows required for ten bins and a tolerance of .1, for all bins
+    simultaneously and for the bin of one random sample:
 
     >>> from skcalib.guarantees import min_n_samples
     >>> min_n_samples(10, 0.1), min_n_samples(10, 0.1, kind="marginal")
@@ -396,7 +402,7 @@ def union_level(confidence_level, n_events):
 
 
 def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
-    """Return both as ints, or raise unless there are at least two rows for each bin.
+    """Return both as ints, or raise an error if there are fewer than two rows per bin.
     With fewer, a bin may have no row strictly inside.
     """
     n_samples = check_count(n_samples, name)

@@ -33,7 +33,7 @@ class ValidityShares(ResultTable):
     epsilons : ndarray of shape (n_epsilons,)
         Tolerances.
     validity : ndarray of shape (n_epsilons,)
-        Share of the weight whose forecast is within each tolerance.
+        Share of the weight for which the forecast is within each tolerance.
     """
 
     epsilons: np.ndarray
@@ -81,8 +81,8 @@ def reliability_curve(
         one; weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective
         sample size, which determines the width of the intervals.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample, such as a hospital or a patient: `interval` allows for
-        the dependence within clusters, see Notes.
+        Cluster of each sample, such as a hospital or a patient. `interval` allows for
+        the dependence within clusters; see Notes.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -92,15 +92,15 @@ def reliability_curve(
     Returns
     -------
     curve : BinStatistics or list of BinStatistics
-        With `edges`, `mean_score`, `event_frequency`, `weight`, `count` and
-        `interval(confidence_level)`; for "marginal", one per class.
+        Bins with `edges`, `mean_score`, `event_frequency`, `weight`, `count` and
+        `interval(confidence_level)`; for "marginal", a list with one entry per class.
 
     Raises
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], weights are negative or all zero, or there is one
-        cluster only.
+        is missing or outside [0, 1], weights are negative or all zero, or there is only
+        one cluster.
 
     See Also
     --------
@@ -109,8 +109,9 @@ def reliability_curve(
 
     Notes
     -----
-    With `clusters`, a bin counts as fewer samples, by its design effect: see the Notes
-    of `ReliabilityDisplay.from_predictions`, whose bars are the same intervals.
+    With `clusters`, the effective number of samples in a bin is reduced by its design
+    effect; see the Notes of `ReliabilityDisplay.from_predictions`, whose error bars are
+    the same intervals.
 
     References
     ----------
@@ -191,9 +192,9 @@ def validity_curve(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> ValidityShares:
-    """Share of samples whose score is within each tolerance of the truth.
+    """Share of samples whose score is within each tolerance of the event frequency.
 
-    The truth is the event frequency of the sample's bin.
+    The event frequency is that of the sample's bin.
 
     Parameters
     ----------
@@ -203,14 +204,14 @@ def validity_curve(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     epsilons : array-like of shape (n_epsilons,), default=None
-        Tolerances in increasing order. None means the points at which the curve steps,
-        starting at 0: the exact step function.
+        Tolerances in increasing order. None means 0 and the points at which the curve
+        has steps, which give the exact step function.
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int means that many equal-mass bins, None means
         ``UniqueScores()``, which suits binned models.
     conditional : bool, default=False
-        Whether to require all bins at once: the curve is then 0 below the largest gap
-        and 1 from that gap onward.
+        Whether to require the tolerance in all bins simultaneously. The curve is then 0
+        below the largest gap and 1 from that gap onwards.
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
@@ -249,8 +250,8 @@ def validity_curve(
 
     Examples
     --------
-    Example 1 of the paper: forecasts .2 (nine rows in ten, event frequency .3) and .8
-    (event frequency .6).
+    Example 1 of the paper: the forecasts are .2 (nine rows in ten, event frequency .3)
+    and .8 (event frequency .6).
 
     >>> import numpy as np
     >>> from skcalib.metrics import validity_curve

@@ -28,9 +28,9 @@ def kolmogorov_smirnov_calibration_error(
 ) -> float:
     """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
-    ``max_t |sum of (y - s) over samples with s <= t| / n``; tied scores are added
-    together. Errors of opposite sign cancel in the sum, so it is a lower bound on the
-    l1 error.
+    ``max_t |sum of (y - s) over samples with s <= t| / n``; the residuals of tied
+    scores are added together. Errors of opposite sign cancel in the sum, so this error
+    is a lower bound on the l1 error.
 
     Parameters
     ----------
@@ -64,8 +64,10 @@ def kolmogorov_smirnov_calibration_error(
 
     See Also
     --------
-    skcalib.metrics.kuiper_calibration_error : The worst interval of scores.
-    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.kuiper_calibration_error : The largest difference over an interval
+        of scores.
+    skcalib.metrics.calibration_test : Tests whether the error is larger than expected
+        by chance.
 
     References
     ----------
@@ -85,8 +87,8 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error(y_true, y_proba), 3)
     0.057
 
-    By hand: the differences y - s of these four rows add up to -.2, -.6, -.2 and 0, and
-    .6 / 4 = .15.
+    By hand: the cumulative sums of y - s over these four rows are -.2, -.6, -.2 and 0,
+    and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
     >>> round(
@@ -117,8 +119,8 @@ def kuiper_calibration_error(
     """Kuiper calibration error: the largest difference over any interval of scores.
 
     ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the
-    cumulative differences. The error is at least their largest absolute value
-    (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and is a
+    cumulative differences. The error is at least as large as their maximum absolute
+    value (`kolmogorov_smirnov_calibration_error`) and at most twice as large. It is a
     lower bound on the l1 error. It is also known as ECCE-R and as the cutoff
     calibration error.
 
@@ -156,7 +158,8 @@ def kuiper_calibration_error(
     --------
     skcalib.metrics.kolmogorov_smirnov_calibration_error : The largest cumulative
         difference.
-    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.calibration_test : Tests whether the error is larger than expected
+        by chance.
 
     References
     ----------
@@ -176,7 +179,8 @@ def kuiper_calibration_error(
     >>> round(kuiper_calibration_error(y_true, y_proba), 3)
     0.057
 
-    The differences y - s add up to -.2, .4, -.2 and .0 over four rows: from -.2 to .4.
+    The cumulative sums of y - s over four rows are -.2, .4, -.2 and .0; they range from
+    -.2 to .4, and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kuiper_calibration_error
     >>> round(kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]), 6)
@@ -209,7 +213,7 @@ def neighborhood_calibration_error(
     The neighbours of a sample are all samples within the smallest distance that
     includes `n_neighbors` samples, itself included. Tied scores are always neighbours,
     so the order of the samples does not matter. Like a plugin error with few samples
-    per bin, it is too large with few neighbours.
+    per bin, this error is biased upwards with few neighbours.
 
     Parameters
     ----------
@@ -228,7 +232,7 @@ def neighborhood_calibration_error(
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights. Integers are frequency weights: a weight of 2 counts a sample twice.
-        Others are relative: a common factor changes nothing.
+        Other weights are relative: a common factor has no effect.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -270,7 +274,7 @@ def neighborhood_calibration_error(
     >>> round(neighborhood_calibration_error(y_true, y_proba), 3)
     0.105
 
-    With all samples as neighbours the frequency is 1/2 everywhere.
+    With all samples as neighbours, the event frequency is 1/2 at every score.
 
     >>> from skcalib.metrics import neighborhood_calibration_error
     >>> round(
@@ -311,9 +315,9 @@ def kde_calibration_error(
     """Calibration error by kernel regression: the mean of ``|E[Y | s] - s|^p``.
 
     Both the density of the scores and the event frequency are kernel estimates
-    (triweight kernel, reflected at 0 and at 1, so that no mass leaves [0, 1]). Use it
-    for scores from a continuous model. For a model with few distinct scores, use
-    `calibration_error` with `UniqueScores`.
+    (triweight kernel, reflected at 0 and at 1, so that no mass lies outside [0, 1]).
+    Use this error for scores from a continuous model. For a model with few distinct
+    scores, use `calibration_error` with `UniqueScores`.
 
     Parameters
     ----------
@@ -324,7 +328,7 @@ def kde_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1, finite.
     bandwidth : float, default=None
-        Standard deviation of the kernel, whose half-width is three times that; None
+        Standard deviation of the kernel, whose half-width is three times as large. None
         means the normal reference rule ``1.06 std(scores) n^(-1/5)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
@@ -332,7 +336,7 @@ def kde_calibration_error(
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights. Integers are frequency weights: a weight of 2 counts a sample twice.
-        Others are relative: a common factor changes nothing.
+        Other weights are relative: a common factor has no effect.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -358,9 +362,10 @@ def kde_calibration_error(
 
     Notes
     -----
-    The rule gives a standard deviation, as in the authors' program; the text of the
-    paper can also be read as giving the half-width. The sums are computed on a grid of
-    at least 32 cells per half-width, by a cosine transform, in O(n).
+    The normal reference rule gives a standard deviation, as in the authors' program;
+    the text of the paper can also be read as giving the half-width. The sums are
+    computed on a grid of at least 32 cells per half-width, by a cosine transform, in
+    O(n).
 
     References
     ----------
@@ -380,7 +385,8 @@ def kde_calibration_error(
     >>> round(kde_calibration_error(y_true, y_proba), 3)
     0.093
 
-    One distinct score: the distance to the event frequency, 3/4 - 1/2.
+    With one distinct score, the error is its distance from the event frequency, 3/4 -
+    1/2.
 
     >>> from skcalib.metrics import kde_calibration_error
     >>> kde_calibration_error([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5])
@@ -416,10 +422,10 @@ def smooth_calibration_error(
 
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
     Gaussian of standard deviation sigma that is reflected at 0 and at 1. It decreases
-    as sigma grows; the error is the sigma that equals it. There are no parameters to
-    choose, and small changes in the scores change it little. It never exceeds the error
-    of the unsmoothed frequencies, and is within a constant factor of the distance to
-    the nearest calibrated predictor.
+    as sigma grows; the error is the sigma that equals it. The error has no parameters
+    to choose, and small changes in the scores have little effect on it. It never
+    exceeds the error of the unsmoothed frequencies, and is within a constant factor of
+    the distance to the nearest calibrated predictor.
 
     Parameters
     ----------
@@ -428,7 +434,7 @@ def smooth_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     bandwidth : float, default=None
-        Fixed sigma for the smoothing, in (0, 1), instead of the one that equals the
+        Fixed sigma for the smoothing, in (0, 1). None means the sigma that equals the
         error.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
@@ -461,9 +467,10 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The fixed point is found by solving the equation, not by searching a grid of sigmas;
-    below 5e-4, smECE at that sigma is returned. Some other programs omit the mirror
-    image of a score of exactly 0 or 1, so such rows have only half the weight.
+    The fixed point is found by solving the equation rather than by searching a grid of
+    sigmas. If it is below 5e-4, the smECE at sigma = 5e-4 is returned. Some other
+    implementations omit the mirror image of a score of exactly 0 or 1, so such rows
+    have only half their weight.
 
     References
     ----------
@@ -483,7 +490,7 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error(y_true, y_proba), 3)
     0.091
 
-    All residuals are 1/4: they add up whatever the smoothing.
+    All residuals are 1/4, so the error is 1/4 for any amount of smoothing.
 
     >>> from skcalib.metrics import smooth_calibration_error
     >>> round(

@@ -34,10 +34,10 @@ def calibration_error(
 ) -> float:
     """Binned calibration error of probabilities.
 
-    The l_p distance between mean score and event frequency over the bins. By default,
-    small-sample bias is removed. For a continuous model, the binned error is, in the
-    population, a lower bound on the true error. For a model that predicts a single
-    value per bin, it is exact.
+    This is the l_p distance between mean score and event frequency over the bins. By
+    default, small-sample bias is removed. In the population, the binned error of a
+    continuous model is a lower bound on the true error. It is exact for a model that
+    predicts a single value per bin.
 
     Parameters
     ----------
@@ -49,32 +49,33 @@ def calibration_error(
         order of the labels.
     norm : float or {"l1", "l2", "max"}, default=2
         p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or "plugin"). "l1",
-        "l2" and "max" are 1, 2 and ``np.inf``. 2, the default, has an
-        unbiased estimate.
+        "l2" and "max" mean 1, 2 and ``np.inf``. An unbiased estimate exists for norm 2,
+        the default.
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int means that many equal-mass bins, None means
         ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for
-        other norms. "plugin" takes the frequencies at face value and is too large with
-        few samples. "debiased" subtracts the bias due to label noise, as in the
-        literature. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1.
-        Other norms follow Definition G.3, which divides by n_b, with the expectation in
+        other norms. "plugin" uses the observed frequencies without correction and is
+        biased upwards with few samples. "debiased" subtracts the bias due to label
+        noise. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other
+        norms follow Definition G.3, which divides by n_b, with the expectation in
         closed form. "unbiased" (norm 2) subtracts the sample variance of the residuals
-        instead: it is unbiased for the binned square even if scores vary within a bin,
-        in which case labels vary less than "debiased" assumes. "label_binned" averages
-        ``|s_i - y_b|^p`` over samples [2]_ and is never below "plugin".
+        instead. It is unbiased for the squared binned error even if scores vary within
+        a bin, in which case labels vary less than "debiased" assumes. "label_binned"
+        averages ``|s_i - y_b|^p`` over samples [2]_ and is never below "plugin".
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        "auto" is the positive class for one or two columns, "top_label" for more.
-        "top_label" asks whether the predicted class is right as often as its score
-        predicts; "marginal" considers each class against the rest. "pooled" treats all
-        n K pairs of a sample and a class as one problem ([1]_, Section 2.2); see Notes.
+        "auto" is the positive class for one or two columns, and "top_label" for more.
+        "top_label" measures whether the predicted class is correct as often as its
+        score predicts. "marginal" considers each class against the rest. "pooled"
+        treats all n K pairs of a sample and a class as one problem ([1]_, Section 2.2);
+        see Notes.
     class_weight : array-like of shape (K,) or dict, default=None
         Weights w_k of the classes in the marginal error, used without normalisation;
         None means 1 / K each.
     squared : bool, default=False
-        Norm 2 only: return the signed square, which may be negative. Use it for
-        averaging over folds.
+        Norm 2 only: return the signed square, which may be negative. Use it to average
+        over folds.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a weight of 2 counts a sample twice, including in the
         debiasing.
@@ -82,7 +83,7 @@ def calibration_error(
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
-        The sorted labels of the columns, needed if not all of them occur in `y_true`;
+        The sorted labels of the columns, required if not all of them occur in `y_true`,
         or the names of several labels per row.
 
     Returns
@@ -100,8 +101,9 @@ def calibration_error(
 
     See Also
     --------
-    skcalib.metrics.calibration_error_interval : An error with its interval.
-    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.calibration_error_interval : An error with its confidence interval.
+    skcalib.metrics.calibration_test : Tests whether the error is larger than expected
+        by chance.
     skcalib.metrics.expected_calibration_error : The usual ECE.
 
     Notes
@@ -110,17 +112,18 @@ def calibration_error(
     classes, and clipped at zero once, at the root. For ``norm=np.inf``, it is the
     largest error of any class with a positive weight.
 
-    Several labels per row (multilabel) are an indicator matrix `y_true` of shape (n, L)
-    beside probabilities (n, L), or the list of L arrays (n, 2) that scikit-learn's
-    `MultiOutputClassifier` returns. The error is the marginal one, over the labels;
-    `labels` names them in the order of the columns, as the columns of a DataFrame do.
-    Labels drawn for intervals and tests depend on each other as those of the rows do.
-    Rows of exactly one 1 whose probabilities sum to 1 may also be one-hot classes: they
-    are refused unless ``multiclass="marginal"`` asks for labels.
+    For several labels per row (multilabel data), `y_true` is an indicator matrix of
+    shape (n, L), and `y_proba` has shape (n, L) or is the list of L arrays (n, 2) that
+    scikit-learn's `MultiOutputClassifier` returns. The error is the marginal error over
+    the labels. `labels`, or the columns of a DataFrame, give their names in the order
+    of the columns. Labels drawn for intervals and tests have the same dependence as the
+    observed labels of a row. Rows with exactly one 1 whose probabilities sum to 1 may
+    also be one-hot encoded classes: they are rejected unless ``multiclass="marginal"``
+    declares them as labels.
 
     For a pooled error, each row contributes K pairs, exactly one of which is an event.
     "unbiased", intervals and tests take this into account: one label is drawn per row.
-    Columns that do not sum to 1 are drawn independently.
+    If the columns do not sum to 1, they are drawn independently.
 
     References
     ----------
@@ -130,8 +133,9 @@ def calibration_error(
 
     Examples
     --------
-    Naive Bayes is sure of samples that it gets wrong. The error of 285 held-out rows,
-    as a root mean square and as a mean:
+    Naive Bayes is overconfident: it assigns extreme probabilities to samples that it
+    misclassifies. Its error on 285 held-out samples, as a root mean square and as a
+    mean:
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import train_test_split
@@ -148,9 +152,9 @@ def calibration_error(
     ... )
     (0.059, 0.036)
 
-    Two bins of four rows whose mean scores are off by .1. The plugin error is .1. Label
-    noise alone explains more than that, so the signed square is negative and the
-    default error 0.
+    In two bins of four rows each, the mean scores are off by .1, so the plugin error is
+    .1. Label noise alone explains more than that, so the signed square is negative and
+    the default error is 0.
 
     >>> y_true = [0, 0, 0, 1, 0, 1, 1, 1]
     >>> y_proba = [0.15, 0.15, 0.15, 0.15, 0.65, 0.65, 0.65, 0.65]
@@ -194,8 +198,8 @@ def expected_calibration_error(
 ) -> float:
     """Expected calibration error (ECE): the plugin error with 15 equal-width bins.
 
-    It is widely used, but biased upwards with few samples: prefer `calibration_error`,
-    whose parameters it shares.
+    The ECE is widely used, but biased upwards with few samples. Prefer
+    `calibration_error`, which has the same parameters.
 
     Parameters
     ----------
@@ -235,9 +239,9 @@ def expected_calibration_error(
     See Also
     --------
     skcalib.metrics.calibration_error : The debiased binned error.
-    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay
-        increasing.
-    skcalib.metrics.maximum_calibration_error : The worst bin.
+    skcalib.metrics.sweep_calibration_error : The error with the largest number of bins
+        whose event frequencies are still increasing.
+    skcalib.metrics.maximum_calibration_error : The largest gap in any bin.
 
     References
     ----------
@@ -256,8 +260,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error(y_true, y_proba), 3)
     0.098
 
-    Right-closed bins: .5 and .5 share the lower of two bins, whose gap of .5 has two
-    thirds of the samples.
+    Bins are closed on the right: both scores of .5 are in the lower of two bins, which
+    has a gap of .5 and contains two thirds of the samples.
 
     >>> from skcalib.binning import EqualWidth
     >>> from skcalib.metrics import expected_calibration_error
@@ -297,7 +301,7 @@ def maximum_calibration_error(
     """Maximum calibration error (MCE): the largest gap in any bin.
 
     By default, there are 15 equal-width bins. The bins with the fewest samples dominate
-    the error: with few samples, it is mostly noise.
+    the error, so with few samples it is mostly noise.
 
     Parameters
     ----------
@@ -391,11 +395,11 @@ def sweep_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
+    """Plugin calibration error with the largest number of monotonic bins (ECE_SWEEP).
 
     The number of bins is chosen from the data: bins are added as long as the event
-    frequency increases from bin to bin. Among plugin errors, it has the smallest bias
-    with few samples.
+    frequency increases from bin to bin. Of the plugin errors, this error has the
+    smallest bias with few samples.
 
     Parameters
     ----------
@@ -406,8 +410,8 @@ def sweep_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : EqualMass or EqualWidth, default=None
-        How the bins are cut; None means ``EqualMass()``, which is recommended. Its
-        `n_bins` is not used.
+        Strategy that forms the bins; None means ``EqualMass()``, which is recommended.
+        The `n_bins` of the strategy is not used.
     base : EqualMass or EqualWidth, default=None
         The former name of `binning`. Give only one of the two.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -438,7 +442,8 @@ def sweep_calibration_error(
 
     See Also
     --------
-    skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
+    skcalib.binning.MonotonicSweep : The largest number of bins whose event frequencies
+        increase.
     skcalib.metrics.calibration_error : The debiased binned error.
 
     References
@@ -459,8 +464,8 @@ def sweep_calibration_error(
     >>> round(sweep_calibration_error(y_true, y_proba), 3)
     0.094
 
-    Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not:
-    ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
+    The event frequencies of two bins, 0 and 1/3, increase; those of three bins (0, 1/2,
+    0) do not: ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
 
     >>> from skcalib.metrics import sweep_calibration_error
     >>> round(

@@ -66,28 +66,29 @@ class GroupCalibration(ResultTable):
     group : ndarray
         The groups.
     n : ndarray
-        Number of samples; with weights their sum.
+        Number of samples; with frequency weights, the sum of the weights, and with
+        importance weights, the effective sample size.
     mean_score, event_frequency : ndarray of float
         Means of the scores and of the labels.
     bias, bias_low, bias_high : ndarray of float
-        Mean score minus event frequency, and its confidence interval: positive where
-        the scores are too high.
+        Mean score minus event frequency, and its confidence interval; positive if the
+        scores are too high.
     error, error_low, error_high : ndarray of float
-        Calibration error and its confidence interval; NaN where a group is too small
-        for a debiased error.
+        Calibration error and its confidence interval; NaN if a group is too small for a
+        debiased error.
     pvalue, adjusted_pvalue : ndarray of float
-        P-value of "the group is calibrated", from its number of events, and the same,
-        adjusted for the number of groups.
+        P-value of the hypothesis that the group is calibrated, computed from its number
+        of events, without and with adjustment for the number of groups.
     bias_pvalue, adjusted_bias_pvalue : ndarray of float
-        P-value of "the bias of the group is 0", whatever its slope, and the same,
-        adjusted (Holm).
+        P-value of the hypothesis that the bias of the group is 0, regardless of its
+        slope, without and with adjustment (Holm's method).
     binomial_pvalue, jeffreys_pvalue : ndarray of float
-        P-values of k events among n rows that all have the mean score, as validations
-        of rating grades report them: ``P(X >= k)`` of the binomial distribution and
-        ``P(Beta(k + 1/2, n - k + 1/2) <= score)`` for ``alternative="greater"``. For
-        independent rows.
+        P-values for k events among n independent rows that all have the mean score, as
+        reported in validations of rating grades: ``P(X >= k)`` of the binomial
+        distribution and ``P(Beta(k + 1/2, n - k + 1/2) <= score)`` for
+        ``alternative="greater"``.
     reason : ndarray of str
-        Why the bias of the group has no limits; empty where it has.
+        Why the bias of the group has no limits; an empty string if it has limits.
     """
 
     group: np.ndarray
@@ -111,28 +112,29 @@ class GroupCalibration(ResultTable):
     confidence_level: float = 0.9
 
     def differences(self) -> "GroupDifferences":
-        """Compare the bias of each group with that of each other one.
+        """Compare the bias of each pair of groups.
 
         Returns
         -------
         table : GroupDifferences
             One row for each pair: `group, other, difference, low, high, pvalue,
-            adjusted_pvalue`. The difference is the bias of the first less that of the
-            second.
+            adjusted_pvalue`. The difference is the bias of the first group minus that
+            of the second.
 
         Raises
         ------
         ValueError
-            If the `alternative` of the table is different from "two-sided", whose
-            limits are those of one side.
+            If the `alternative` of the table is not "two-sided", because the limits are
+            then one-sided.
 
         Notes
         -----
-        The limits are those of both biases, put together by MOVER [1]_: each side of
-        the difference is the root of the sum of the squares of the two sides that it
-        is made of. It excludes 0 exactly where ``pvalue < 1 - confidence_level``. The
-        adjusted p-values are Holm's over all pairs. Groups are taken to be independent:
-        rows of one cluster in several groups are not.
+        The limits of both biases are combined by MOVER [1]_: the distance from the
+        difference to each of its limits is the square root of the sum of the two
+        squared distances from which it is formed. The interval excludes 0 exactly where
+        ``pvalue < 1 - confidence_level``. The p-values are adjusted over all pairs by
+        Holm's method. Groups are assumed to be independent, which does not hold if a
+        cluster has rows in several groups.
 
         References
         ----------
@@ -185,10 +187,11 @@ class GroupDifferences(ResultTable):
     group, other : ndarray
         The two groups.
     difference, low, high : ndarray of float
-        Bias of `group` less that of `other`, and its confidence interval.
+        Bias of `group` minus that of `other`, and its confidence interval.
     pvalue, adjusted_pvalue : ndarray of float
-        P-value of "both have the same bias", and the same, adjusted by Holm's rule for
-        the number of pairs. NaN where a bias has no limits.
+        P-value of the hypothesis that both groups have the same bias, without and with
+        adjustment for the number of pairs by Holm's method. NaN where a bias has no
+        limits.
     """
 
     group: np.ndarray
@@ -201,15 +204,15 @@ class GroupDifferences(ResultTable):
 
 
 class GroupCalibrationByModel(dict):
-    """The table of each model by its name: a dict that is also one table."""
+    """Dict from model name to table, which can also be converted to a single table."""
 
     def to_frame(self) -> "DataFrame":
-        """Return the tables below each other.
+        """Return the tables, concatenated by row.
 
         Returns
         -------
         frame : pandas.DataFrame
-            The column `model`, and those of `GroupCalibration`.
+            The column `model` and the columns of `GroupCalibration`.
         """
         import pandas as pd
 
@@ -265,8 +268,8 @@ def calibration_by_group(
         Labels. A dict from group to `BinStatistics` replaces labels, probabilities and
         groups.
     y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict, default=None
-        Probabilities in [0, 1]. A dict of several models by name gives one table per
-        model.
+        Probabilities in [0, 1]. A dict from model name to probabilities gives one table
+        per model.
     groups : array-like of shape (n,) or (n, n_columns), or "predicted_class", \
             default="predicted_class"
         The group of each sample: subject, site, month, or its predicted class. With
@@ -286,25 +289,25 @@ def calibration_by_group(
         Order of the groups in the table: sorted, by first appearance, or largest error
         first (NaN last).
     max_bins : int, default=None
-        Numbers or dates with more distinct values are grouped into at most this many
-        quantiles, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
+        Numbers or dates with more distinct values than this are grouped into at most
+        `max_bins` quantile bins, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
     min_group_size : int, default=None
         Groups with fewer samples are merged into one group, "other". None keeps even
         the smallest groups.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        Alternative of the p-values and of the limits of the bias. "greater": more
-        events than predicted (a default rate above the grade's probability); "less":
-        fewer. If one-sided, the other limit (`bias_low` or `bias_high`) is the smallest
-        or largest possible value.
+        Alternative of the p-values and of the limits of the bias. "greater" means more
+        events than predicted (a default rate above the grade's probability), "less"
+        means fewer. If one-sided, the other limit (`bias_low` or `bias_high`) is its
+        smallest or largest possible value.
     adjustment : {"holm", "exact"}, default="holm"
         How p-values are adjusted for the number of groups. Holm's method is valid for
-        any p-values. "exact" uses the independence of the groups and their discrete
-        p-values: it rejects more often if groups have few events.
+        any p-values. "exact" uses the independence of the groups and the discreteness
+        of their p-values; it has more power if groups have few events.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws for the interval of each error. It is small because there may be
-        many groups, and no p-value depends on it.
+        Number of draws for the interval of each error. The default is small because
+        there may be many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
@@ -312,9 +315,10 @@ def calibration_by_group(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2
-        / sum(w**2)`` samples, which are the `n` of the table. The variance of the
-        events is the sum of w^2 s (1 - s), in each sample.
+        one (a sampling correction, a covariate shift); weights w correspond to an
+        effective sample size of ``sum(w)**2 / sum(w**2)``, which is the `n` of the
+        table. The variance of the number of events is the sum of w^2 s (1 - s) over the
+        samples.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a match) may be
         dependent.
@@ -339,11 +343,11 @@ def calibration_by_group(
     Raises
     ------
     ValueError
-        If labels, probabilities, groups or parameters are inconsistent, for
-        measurements as groups without `max_bins`, or for ``multiclass="marginal"``,
-        which is several binary problems.
+        If labels, probabilities, groups or parameters are inconsistent, if groups are
+        measurements and `max_bins` is None, or if `multiclass` is "marginal", which
+        consists of several binary problems.
     TypeError
-        If a dict holds anything but `BinStatistics`.
+        If a dict contains values other than `BinStatistics`.
 
     Warns
     -----
@@ -353,34 +357,37 @@ def calibration_by_group(
 
     See Also
     --------
-    groupwise_calibration_error : The largest or mean error of the groups as one number.
-        segment_calibration_test : Which segments are off where no groups are given.
+    groupwise_calibration_error : The largest or mean error of the groups, as a single
+        number. segment_calibration_test : Finds miscalibrated segments if no groups are
+        given.
 
     Notes
     -----
-    `pvalue` is about calibration: the exact distribution of the number of events, given
-    the scores (below 200 rows; beyond that a saddlepoint approximation). The interval
-    of the bias is that of a common shift in the log-odds: for equal scores, it is
-    Clopper and Pearson's. If the residuals y - s vary more than under that shift, each
-    side is longer by the ratio of the standard deviations. It excludes 0 exactly where
-    ``bias_pvalue < 1 - confidence_level``: a group with bias 0 and a wrong slope may
-    have a small `pvalue`, and is no evidence of a bias. Each interval holds separately,
-    the adjusted p-values for all groups together. The error is that of
+    `pvalue` tests calibration by the distribution of the number of events given the
+    scores, which is exact below 200 rows and a saddlepoint approximation otherwise. The
+    interval of the bias is derived from a common shift in the log-odds; for equal
+    scores, it is the Clopper-Pearson interval. If the residuals y - s vary more than
+    under that shift, each side is lengthened by the ratio of the standard deviations.
+    The interval excludes 0 exactly where ``bias_pvalue < 1 - confidence_level``. A
+    group with bias 0 and a wrong slope may have a small `pvalue`, which is then not
+    evidence of a bias. The intervals hold separately, and the adjusted p-values hold
+    for all groups simultaneously. The error and its interval are those of
     `calibration_error_interval`.
 
-    Among calibrated groups, the chance that any adjusted p-value is below .05 is at
-    most .05. With Holm's rule, it is .04 if groups have 200 or more rows, but .01 to
-    .03 for groups of 10 to 70 rows or a few events, whose p-values are coarse: with
-    ``adjustment="exact"``, it is .045 to .05 (groups of up to 2,000 rows without
-    fractional weights; the p-values of larger ones count as continuous) [1]_.
+    The probability that any calibrated group has an adjusted p-value below .05 is at
+    most .05. With Holm's method, this probability is .04 if groups have 200 or more
+    rows, but only .01 to .03 for groups of 10 to 70 rows or a few events, whose
+    p-values are coarse. With ``adjustment="exact"``, it is .045 to .05 (for groups of
+    up to 2,000 rows without fractional weights; the p-values of larger groups are
+    treated as continuous) [1]_.
 
-    With `clusters`, a group counts as fewer samples, by its design effect: how much
-    more the jackknifed sums of its clusters' residuals vary than those of independent
-    rows, with Satterthwaite's degrees of freedom. Both p-values and the interval take
-    it into account, and the error draws dependent labels. Clusters that are worth fewer
-    than three of equal size give no limits and p-values of 1, and `reason` says so. In
-    groups with fewer than 40 expected events or non-events, the false-alarm rate is not
-    controlled.
+    With `clusters`, the effective number of samples in a group is reduced by its design
+    effect: the jackknife variance of the clusters' sums of residuals relative to that
+    of independent rows, with Satterthwaite degrees of freedom. Both p-values and the
+    interval take it into account, and dependent labels are drawn for the interval of
+    the error. If the effective number of clusters is below three, the limits are NaN
+    and the p-values are 1, and `reason` says so. In groups with fewer than 40 expected
+    events or non-events, the type I error rate is not controlled.
 
     References
     ----------
@@ -392,8 +399,8 @@ def calibration_by_group(
 
     Examples
     --------
-    Two sites with a score of 1/2 throughout: at one of them 14 of 16 rows are events,
-    P(S >= 14) = 137 / 2^16.
+    At two sites, all scores are 1/2. At one of them, 14 of 16 rows are events, and P(S
+    >= 14) = 137 / 2^16.
 
     >>> from skcalib.metrics import calibration_by_group
     >>> y_true = [1] * 14 + [0] * 2 + [1] * 8 + [0] * 8
@@ -742,10 +749,10 @@ def _table(names, samples, errors, confidence_level, adjustment, alternative):
 
 
 def binomial_pvalue(n_events, n, score, alternative):
-    """Return the p-values (m,) of the binomial tests of k events among n rows of one
-    score, all arrays of shape (m,). Weights may be fractions.
+    """Return the p-values (m,) of binomial tests of k events among n rows with the
+    same score. All arrays have shape (m,), and k and n may be fractional.
 
-    The alternative "greater" says that the event frequency is greater than the score.
+    The alternative "greater" is that the event frequency is greater than the score.
     """
     # P(X >= k) = I_s(k, n - k + 1), the regularised incomplete beta function, which
     # has no parameter of 0: for k = 0 the probability is set to 1. P(X <= k) is the

@@ -22,26 +22,26 @@ def kernel_calibration_error(
 ) -> float:
     """Squared kernel calibration error (SKCE) of whole vectors of probabilities.
 
-    The mean over pairs of different samples i, j of
+    It is the mean, over pairs of distinct samples i and j, of
     ``exp(-TV(p_i, p_j) / bandwidth) <e_yi - p_i, e_yj - p_j>``. e_y is the indicator
-    vector of the label, and TV is half the l1 distance of two probability vectors. The
-    error is signed. Its expectation is 0 if and only if the whole vector of
+    vector of the label, and TV is half the l1 distance between two probability vectors.
+    The error is signed. Its expectation is 0 if and only if the whole vector of
     probabilities is calibrated (canonical calibration).
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels, for two or more rows.
+        Labels of two or more samples.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1]; two classes are the columns (1 - s, s).
+        Probabilities in [0, 1]; for two classes, the columns are (1 - s, s).
     bandwidth : float or "median", default="median"
         Distance at which the weight of a pair has fallen to 1/e. "median" is the median
-        distance between samples (of 512 samples at equal steps in sorted order if there
-        are more distinct ones), or 1 if that is 0.
+        distance between samples (computed from 512 equally spaced samples in sorted
+        order if more are distinct), or 1 if this median is 0.
     sample_weight : array-like of shape (n,), default=None
         Weights. Integers are frequency weights (a weight of 2 counts a sample twice),
         and copies of a sample form pairs. Other weights are relative: a common factor
-        changes nothing.
+        has no effect.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -51,7 +51,7 @@ def kernel_calibration_error(
     Returns
     -------
     error : float
-        Unbiased estimate of a square, which may be negative; at most 2.
+        Unbiased estimate of the squared error, at most 2; it may be negative.
 
     Raises
     ------
@@ -61,16 +61,17 @@ def kernel_calibration_error(
 
     See Also
     --------
-    skcalib.metrics.calibration_test : Takes it as `metric`; with draws of the labels it
-        has a test, but no interval.
+    skcalib.metrics.calibration_test : Accepts this error as `metric`. A resampling test
+        is available, but no interval.
     skcalib.evaluation.recalibration_gain : Another canonical error, in units of
         log-loss.
 
     Notes
     -----
     All pairs are computed, at a cost of n^2 K / 2: 5 seconds of processor time for 100
-    classes and 10,000 rows. Its test draws one label per row; the kernel is then that
-    of 512 landmark rows (Nyström), which is exact for up to that many distinct rows.
+    classes and 10,000 rows. The test of this error draws one label per row; the kernel
+    is then approximated from 512 landmark rows (Nyström), which is exact for up to that
+    many distinct rows.
 
     References
     ----------
@@ -90,7 +91,7 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error(y_true, y_proba), 4)
     0.0052
 
-    Two equal rows, one label each way: <(.5, -.5), (-.5, .5)> = -.5.
+    Two equal rows have one label of each class: <(.5, -.5), (-.5, .5)> = -.5.
 
     >>> from skcalib.metrics import kernel_calibration_error
     >>> kernel_calibration_error([0, 1], [[0.5, 0.5], [0.5, 0.5]])

@@ -16,14 +16,14 @@ from skcalib.binning import BaseBinning
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WorstThreshold(ResultRecord):
-    """The decision calibration error and where it is reached.
+    """Decision calibration error and the threshold at which it is attained.
 
     Parameters
     ----------
     error : float
-        The most that trusting the scores costs.
+        The largest cost of trusting the scores.
     threshold : float
-        The first threshold at which it costs that.
+        The first threshold at which this cost is attained.
     """
 
     error: float
@@ -51,10 +51,10 @@ def decision_calibration_error(
 ) -> Any:
     """Decision calibration error: the largest cost of trusting the scores.
 
-    Suppose that somebody acts if the score reaches the threshold t at which acting
-    breaks even. With the recalibrated score q instead of s, the gain would be larger by
-    the mean of ``(q - t)(1{q >= t} - 1{s >= t})``; the error is the maximum over t. It
-    is at most the mean of ``|q - s|``.
+    Suppose that a decision maker acts if the score reaches the threshold t at which
+    acting breaks even. If the recalibrated score q were used instead of s, the gain
+    would increase by the mean of ``(q - t)(1{q >= t} - 1{s >= t})``; the error is the
+    maximum over t. The error is at most the mean of ``|q - s|``.
 
     Parameters
     ----------
@@ -85,10 +85,10 @@ def decision_calibration_error(
     Returns
     -------
     error : float or WorstThreshold
-        In [0, 1], in units of the cost of a false alarm plus that of a miss. It is a
-        plugin error, which noise inflates. With `return_threshold`, the `error` and the
-        `threshold`, in this order when unpacked. The threshold is the first of the
-        worst thresholds, which is a score or the next larger float.
+        In [0, 1], in units of the cost of a false alarm plus that of a miss. This is a
+        plugin error, which noise inflates. With `return_threshold`, the result is the
+        `error` and the `threshold`, in this order when unpacked. The threshold is the
+        first of the worst thresholds; it is a score or the next larger float.
 
     Raises
     ------
@@ -100,12 +100,12 @@ def decision_calibration_error(
     See Also
     --------
     skcalib.decisions.net_benefit : The gain of a strategy at each threshold.
-    skcalib.metrics.calibration_error_interval : An error with its interval.
+    skcalib.metrics.calibration_error_interval : An error with its confidence interval.
 
     Notes
     -----
-    Its interval and its test recalibrate for each draw of the labels; with more than
-    1,024 distinct scores, neighbours are pooled.
+    The interval and the test of this error recalibrate for each draw of the labels.
+    With more than 1,024 distinct scores, neighbouring scores are pooled.
 
     References
     ----------
@@ -129,8 +129,8 @@ def decision_calibration_error(
     >>> round(error, 3), round(threshold, 2)
     (0.015, 0.12)
 
-    Nine tenths of the samples have score .2 and event frequency .3: just above .2 each
-    of them loses .3 - .2.
+    Nine tenths of the samples have score .2 and event frequency .3. With a threshold
+    just above .2, each of them loses .3 - .2.
 
     >>> from skcalib.metrics import decision_calibration_error
     >>> y_true, y_proba = (

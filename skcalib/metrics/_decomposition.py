@@ -17,16 +17,16 @@ from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreDecomposition(ResultRecord):
-    """A proper score taken apart: miscalibration - discrimination + uncertainty.
+    """Decomposition of a proper score: miscalibration - discrimination + uncertainty.
 
     Parameters
     ----------
     miscalibration : float
-        What recalibration by the bins' event frequencies would save; smaller is better,
-        not negative.
+        Reduction in the score from recalibrating the forecasts to the event frequencies
+        of the bins. It is non-negative; smaller is better.
     discrimination : float
-        What these frequencies save over always predicting the base rate; larger is
-        better, not negative.
+        Reduction in the score from predicting these frequencies instead of the base
+        rate. It is non-negative; larger is better.
     uncertainty : float
         Score of always predicting the base rate; a property of the labels alone.
     """
@@ -44,7 +44,7 @@ class ScoreDecomposition(ResultRecord):
 
     @property
     def score(self) -> float:
-        """The score that was taken apart."""
+        """The score that was decomposed."""
         return self.miscalibration - self.discrimination + self.uncertainty
 
 
@@ -61,8 +61,8 @@ def brier_decomposition(
     """Brier score as miscalibration - discrimination + uncertainty.
 
     With isotonic blocks (CORP, the default) and with `UniqueScores`, the parts add up
-    to the Brier score of the predictions themselves; with other bins, to the Brier
-    score of the bin means.
+    to the Brier score of the predictions themselves. With other bins, they add up to
+    the Brier score of the bin means.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def brier_decomposition(
         ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. "marginal" is the mean over classes, each against the
-        rest; the Brier score of the K classes is K times this.
+        rest; the multiclass Brier score is K times this mean.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
@@ -99,8 +99,8 @@ def brier_decomposition(
 
     See Also
     --------
-    skcalib.metrics.log_loss_decomposition : Parts of the log-loss.
-    skcalib.evaluation.recalibration_gain : The gain from recalibrating.
+    skcalib.metrics.log_loss_decomposition : The same decomposition of the log-loss.
+    skcalib.evaluation.recalibration_gain : The gain to be expected from recalibration.
 
     References
     ----------
@@ -111,8 +111,7 @@ def brier_decomposition(
     Examples
     --------
     Overconfident forecasts: the log-odds are twice what they should be. The score is
-    the first part minus the second plus the third, and recalibration can save the
-    first.
+    the first part minus the second plus the third; recalibration can remove the first.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -180,8 +179,8 @@ def log_loss_decomposition(
 
     See Also
     --------
-    skcalib.metrics.brier_decomposition : Parts of the Brier score.
-    skcalib.evaluation.recalibration_gain : The gain from recalibrating.
+    skcalib.metrics.brier_decomposition : The same decomposition of the Brier score.
+    skcalib.evaluation.recalibration_gain : The gain to be expected from recalibration.
 
     References
     ----------
@@ -191,7 +190,7 @@ def log_loss_decomposition(
 
     Examples
     --------
-    Overconfident forecasts: recalibration can save the first part of the loss.
+    Overconfident forecasts: recalibration can remove the first part of the loss.
 
     >>> import numpy as np
     >>> from scipy.special import expit

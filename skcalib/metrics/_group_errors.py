@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GroupErrors(dict):
-    """The error of each group by its name: a dict that is also a table."""
+    """Dict from group to error, which can be converted to a table."""
 
     def to_frame(self) -> "DataFrame":
         """Return the errors as a pandas DataFrame.
@@ -53,10 +53,10 @@ def groupwise_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> Any:
-    """Binned calibration error by group: the largest, the mean, or all of them.
+    """Binned calibration error by group: the largest, the mean, or all errors.
 
-    In a pooled error, errors of opposite sign cancel, and a large group hides the error
-    of a small one.
+    In the error of all samples, group errors of opposite sign cancel, and a large group
+    hides the error of a small one.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ def groupwise_calibration_error(
         values form the group "missing". Floats with more than 30 distinct values are
         treated as measurements and rejected.
     reduce : {"max", "mean", "weighted", None}, default="max"
-        "max" is Max-ECE, "mean" is Avg-ECE (groups count equally), "weighted" weights
-        groups by their number of samples, and None returns the error of each group.
-        Groups without samples are ignored.
+        "max" gives Max-ECE, "mean" gives Avg-ECE (all groups have equal weight),
+        "weighted" weights groups by their number of samples, and None returns the error
+        of each group. Groups without samples are ignored.
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy, applied to each group separately; an int is a number of equal-width
-        bins; None means ``EqualWidth(15)``.
+        Binning strategy, applied to each group separately; an int means that many
+        equal-width bins, None means ``EqualWidth(15)``.
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`; "plugin" is the published definition of Max-ECE. The
         plugin error of a small group is mostly noise: to compare groups of unequal
@@ -94,8 +94,8 @@ def groupwise_calibration_error(
     Returns
     -------
     error : float or GroupErrors
-        In [0, 1]; with ``reduce=None``, a dict from group to error, in sorted order,
-        with `to_frame`.
+        Error in [0, 1]; with ``reduce=None``, a dict from group to error, in sorted
+        order, with a `to_frame` method.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def groupwise_calibration_error(
 
     See Also
     --------
-    skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
+    skcalib.metrics.calibration_by_group : Bias, error and intervals of each group.
     skcalib.GroupwiseRecalibrator : One map per group.
 
     References
@@ -116,8 +116,8 @@ def groupwise_calibration_error(
 
     Examples
     --------
-    One model for two hospitals: its risks are .1 too high in Lyon and .1 too low in
-    Turin, which cancels in the pooled error.
+    One model is used in two hospitals. Its risks are .1 too high in Lyon and .1 too low
+    in Turin, and these errors cancel in the error of all samples.
 
     >>> import numpy as np
     >>> from skcalib.metrics import (

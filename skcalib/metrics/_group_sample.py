@@ -26,20 +26,20 @@ from skcalib.binning import BaseBinning
 
 
 class Sample(NamedTuple):
-    """A group of rows, or one of two samples that are compared.
+    """Group of rows, or one of two samples that are compared.
 
     Parameters
     ----------
     statistics : BinStatistics
         The sums of its rows by bin.
     task : BinaryTask or None
-        Its rows as a binary problem, where they are known.
+        Its rows as a binary problem, if they are known.
     binning : BaseBinning or None
         The strategy that made the bins.
     cluster : ndarray of int, shape (n,), or None
         Code of each row's cluster.
     importance : bool
-        Whether weights correct the sample, and do not count rows.
+        Whether the weights are importance weights rather than counts of rows.
     """
 
     statistics: BinStatistics
@@ -50,7 +50,7 @@ class Sample(NamedTuple):
 
     @property
     def n(self):
-        """How many rows the sample is worth: an int where each row counts once."""
+        """Effective number of rows; an int if each row counts once."""
         each_counts_once = np.array_equal(self.statistics.count, self.statistics.weight)
         if each_counts_once:
             return int(self.statistics.count.sum())
@@ -63,12 +63,12 @@ class Sample(NamedTuple):
 
     @property
     def event_frequency(self):
-        """Share of the rows that have the event."""
+        """Share of the rows that are events."""
         return self.statistics.weighted_label.sum() / self.statistics.total_weight
 
     def scores(self):
-        """Return scores and weights of the rows; where these are not known, of two
-        points in each bin that stand for them.
+        """Return scores and weights of the rows or, if these are not known, of two
+        points per bin that represent them.
         """
         if self.task is None:
             return Cells.of_bins(self.statistics).two_points()
@@ -76,10 +76,10 @@ class Sample(NamedTuple):
 
     def bias_test(self, confidence_level, alternative="two-sided"):
         """Return the `BiasTest` of mean score minus event frequency, and why it has no
-        limits (else an empty text).
+        limits (otherwise an empty string).
 
-        A one-sided `alternative` is about the event frequency: "greater" or "less" than
-        the scores say. Its limit has the confidence level by itself.
+        A one-sided `alternative` refers to the event frequency: "greater" or "less"
+        than the scores predict. The confidence level applies to its single limit.
         """
         if alternative == "two-sided":
             return self._two_sided_bias_test(confidence_level)
@@ -142,7 +142,8 @@ class Sample(NamedTuple):
         """Return the binned calibration error of the sample, and the `Hypotheses` for
         its limits.
 
-        `params` are `norm` and `method` of the error; `resampling` says what is drawn.
+        `params` contains `norm` and `method` of the error; `resampling` specifies the
+        draws.
         """
         is_binned = self.task is None or self._bins_tell_all(params["method"])
         if is_binned:
@@ -173,8 +174,9 @@ class Sample(NamedTuple):
 
 
 def one_side(greater, less, alternative):
-    """Return the p-values (m,) of an alternative for the p-values of both sides: twice
-    the smaller one, at most 1, for "two-sided".
+    """Return the p-values (m,) of an alternative, given the p-values of both sides.
+
+    "two-sided" gives twice the smaller one, at most 1.
     """
     if alternative == "two-sided":
         return np.minimum(2 * np.minimum(greater, less), 1.0)

@@ -63,11 +63,11 @@ def calibration_error_interval(
         A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)``
         that returns a number; None means `calibration_error`.
     interval : {"auto", "inverted", "basic"}, default="auto"
-        "inverted" inverts a test, see Notes. It is available for the errors of this
-        module, and for your own registered metrics (see the guide, "Write your own
-        metric"). "basic" is the basic bootstrap, which mirrors resampled values at the
-        estimate: it works for any other metric, and warns. "auto" is "inverted" if
-        available.
+        "inverted" inverts a test; see Notes. It is available for the errors of this
+        module and for your own registered metrics (see the guide, "Write your own
+        metric"). "basic" is the basic bootstrap, which reflects the resampled values
+        about the estimate. It works for any other metric, and issues a warning. "auto"
+        is "inverted" if available.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or match) share a
         value. Their labels are drawn with the dependence estimated from the residuals;
@@ -85,8 +85,8 @@ def calibration_error_interval(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2
-        / sum(w**2)`` samples, in each cell.
+        one (a sampling correction, a covariate shift); in each cell, weights w
+        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -108,53 +108,56 @@ def calibration_error_interval(
     interval : IntervalEstimate
         Named tuple (estimate, low, high). The estimate is the value of the metric. The
         interval is for the error without label noise. A plugin error includes this
-        noise, and may lie above its interval: the printed form and the attribute
-        `reason` say so.
+        noise, and may lie above its interval; the printed form and the attribute
+        `reason` then say so.
 
     Raises
     ------
     ValueError
-        For invalid input, for `groups` with a metric that has none, for an interval
-        that is not available for the metric, or for `stratify` without a bootstrap or
-        together with `clusters`.
+        If the input is invalid, if `groups` is given for a metric without groups, if
+        the interval is not available for the metric, or if `stratify` is used without a
+        bootstrap or together with `clusters`.
     TypeError
         If the metric does not return a number.
 
     Warns
     -----
     UserWarning
-        If weights are not integers and ``weight_type="frequency"``. For a basic
-        bootstrap, whose coverage may be too low if the metric is biased, such as an
-        error that cannot be negative. If `clusters` are given and fewer than 40 events
-        or non-events are expected, because the level may not be maintained.
+        If weights are not integers and ``weight_type="frequency"``. If a basic
+        bootstrap is used, because its coverage may be too low for a biased metric, such
+        as an error that cannot be negative. If `clusters` are given and fewer than 40
+        events or non-events are expected, because the level may not be maintained.
 
     See Also
     --------
     skcalib.metrics.calibration_error : The debiased binned error.
-    skcalib.metrics.calibration_test : Is the error more than noise?
-    skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
+    skcalib.metrics.calibration_test : Tests whether the error is larger than expected
+        by chance.
+    skcalib.metrics.calibration_by_group : Bias, error and intervals of each group.
 
     Notes
     -----
     The interval inverts a test: for a number c >= 0, the event frequency at a score s
-    is assumed to be s + c d(s), where d is the deviation estimated from the labels. For
-    errors other than the unbiased ones of norm 2, a smoothed d and a d that is shrunk
-    where it is within the noise are used as well. Labels are drawn with this frequency,
-    and the metric is computed from them, with the scores and bins unchanged. The lower
-    limit is the smallest error, and the upper limit the largest, at which a share of
-    ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value.
-    Bins that depend on the labels are treated as fixed, except for those of the sweep,
-    which are recomputed for each draw.
+    is assumed to be s + c d(s), where d is the deviation estimated from the labels.
+    Except for the unbiased errors of norm 2, two further versions of d are used as
+    well: a smoothed d, and a d that is shrunk where it is within the noise. Labels are
+    drawn with this frequency, and the metric is computed from them, with the scores and
+    bins unchanged. The lower limit is the smallest error, and the upper limit the
+    largest, at which a share of ``(1 - confidence_level) / 2`` of the draws is at least
+    as extreme as the observed value. Bins that depend on the labels are treated as
+    fixed, except for those of `sweep_calibration_error`, which are recomputed for each
+    draw.
 
-    Several labels per row are drawn with the dependence that the data show. Shifts of
-    each label, and of all labels alike, are then used as d as well. With ten labels of
-    event frequency s^1.5 and pairwise correlation .6 (on the scale of a normal
-    variable), 100 samples and ten bins each, 90 % intervals covered .89 (norm 2) and
-    .93 (norm 1) in 150 data sets; with a correlation of .9, they covered .83 and .90.
+    Several labels per row are drawn with the dependence estimated from the data. Shifts
+    of each label, and a common shift of all labels, are then also used as d. With ten
+    labels of event frequency s^1.5 and pairwise correlation .6 (on the scale of a
+    normal variable), and with 100 samples and ten bins per label, 90 % intervals
+    covered .89 (norm 2) and .93 (norm 1) in 150 data sets; with a correlation of .9,
+    they covered .83 and .90.
 
-    In simulations at level .9, it covers in 88 to 98 % of data sets, with 1 to 50 bins
-    and 60 to 1,500 rows. A plugin error of norm 1 is covered in 82 % if one of 15 bins
-    contains the whole deviation.
+    In simulations with 1 to 50 bins and 60 to 1,500 rows, intervals at level .9 covered
+    the error in 88 to 98 % of data sets. For a plugin error of norm 1, they covered it
+    in 82 % if one of 15 bins contained the whole deviation.
 
     A "basic" interval of a plugin error excludes 0, the true error of a calibrated
     model, in 30 to 86 % of data sets.
@@ -166,7 +169,7 @@ def calibration_error_interval(
 
     Examples
     --------
-    A model that is calibrated: the interval of the error reaches down to 0.
+    The model is calibrated, and the interval of its error starts at 0.
 
     >>> import numpy as np
     >>> from skcalib.metrics import calibration_error_interval
@@ -237,18 +240,18 @@ def calibration_error_interval(
 
 @dataclass(frozen=True, eq=False)
 class MetricInput:
-    """Labels and probabilities for an interval or a test: as they were given, and
-    validated.
+    """Labels and probabilities for an interval or a test, as passed and as validated.
 
     Parameters
     ----------
     y_true, y_proba
-        What a metric is called with: as given, or the sums of bins and None.
+        Arguments with which a metric is called: those that were passed, or the bin sums
+        and None.
     described : dict
-        The arguments `sample_weight`, `pos_label` and `labels` that are not None;
-        weights count rows.
+        The arguments `sample_weight`, `pos_label` and `labels` that are not None. The
+        weights are frequency weights.
     data : ScoredLabels or BinnedTask
-        The same validated; rows of weight zero are among it.
+        The validated data, including rows of weight zero.
     cluster : ndarray of int, shape (n,), or None
         Code of each sample's cluster.
     """
@@ -311,7 +314,7 @@ class MetricInput:
 
     @property
     def kept(self):
-        """The validated rows of positive weight, or the sums of bins."""
+        """The validated rows of positive weight, or the bin sums."""
         data = self.data
         if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores):
             return data
@@ -345,8 +348,8 @@ def _checked_number(estimate):
 
 
 def unwrapped_metric(metric, params):
-    """Return the function and the parameters of a metric that may be a partial of one;
-    None means `calibration_error`.
+    """Return the function and the parameters of a metric, which may be a
+    `functools.partial`; None means `calibration_error`.
     """
     if metric is None:
         metric = calibration_error

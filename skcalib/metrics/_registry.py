@@ -70,12 +70,12 @@ class Metric:
 
     See Also
     --------
-    skcalib.metrics.register_metric : Registers a metric.
-    skcalib.metrics.CalibrationError : The base of errors.
+    skcalib.metrics.register_metric : Registers such a metric.
+    skcalib.metrics.CalibrationError : Base class of calibration errors.
 
     Examples
     --------
-    A row of the metric `overestimation_error` of the guide, with one scorer more:
+    The metric `overestimation_error` of the guide, with one additional scorer:
 
     >>> from skcalib.metrics import CalibrationError, Metric
     >>> def overestimation_error(y_true, y_proba, *, norm=1): ...
@@ -154,7 +154,7 @@ _PROPER_SCORES = {"neg_brier_score": (brier_score, {}), "neg_log_loss": (log_los
 
 
 def register_metric(metric: Metric) -> Metric:
-    """Register your own metric, to give it an interval, a test and a scorer.
+    """Register your own metric to obtain an interval, a test and a scorer for it.
 
     `calibration_error_interval` and `calibration_test` then accept its function, and
     `get_scorer` and `compare` accept its name.
@@ -162,8 +162,8 @@ def register_metric(metric: Metric) -> Metric:
     Parameters
     ----------
     metric : Metric
-        The metric to add. It replaces a metric of the same name, unless that is part of
-        this library.
+        The metric to add. It replaces a registered metric of the same name, unless that
+        metric is part of this library.
 
     Returns
     -------
@@ -177,11 +177,11 @@ def register_metric(metric: Metric) -> Metric:
 
     See Also
     --------
-    skcalib.metrics.CalibrationError : The base of the error of a metric.
+    skcalib.metrics.CalibrationError : Base class of calibration errors.
 
     Examples
     --------
-    The distance of the mean score from the event frequency is the error of one bin:
+    The distance between mean score and event frequency is the error of a single bin:
 
     >>> from dataclasses import dataclass
     >>> from skcalib.metrics import (
@@ -225,8 +225,8 @@ def metric_of(function):
 
 
 def scorers():
-    """Return every scorer by its name: (function, options of the function), as
-    `get_scorer` needs them.
+    """Return a dict from scorer name to (function, options of the function), as
+    required by `get_scorer`.
     """
     found = {}
     for metric_name, metric in METRICS.items():
@@ -249,7 +249,7 @@ def get_scorer_names() -> list[str]:
 
     See Also
     --------
-    skcalib.metrics.get_scorer : A scorer by name.
+    skcalib.metrics.get_scorer : Returns the scorer with a given name.
 
     Examples
     --------
@@ -265,22 +265,23 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
 
     Larger is better.
 
-    Unlike ``make_scorer(metric, response_method="predict_proba")``, it takes the
-    classes from the estimator. It therefore works with labels of any type, on folds in
-    which a class is missing, and if the estimator has never seen a class of the fold
-    (whose probability is then zero). If `y` is an indicator matrix of several labels,
-    it accepts the predictions of `MultiOutputClassifier`, `OneVsRestClassifier`,
-    forests and networks.
+    Unlike ``make_scorer(metric, response_method="predict_proba")``, this scorer takes
+    the classes from the estimator. It therefore works with labels of any type, on folds
+    in which a class is missing, and on folds with a class that was not in the training
+    data (whose probability is then zero). If `y` is an indicator matrix of several
+    labels, the scorer accepts the predictions of `MultiOutputClassifier`,
+    `OneVsRestClassifier`, forests and neural networks.
 
     Parameters
     ----------
     name : str
-        One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed
-        unbiased square. Its mean over folds is nearly unbiased, and good candidates are
-        not tied at zero, so it is recommended for searches. "neg_brier_score" and
-        "neg_log_loss" are proper scores, which work even when scikit-learn's return
-        NaN. "neg_refinement_log_loss" and "neg_refinement_brier_score" are the parts
-        that remain after recalibration; see `skcalib.evaluation.refinement_loss`.
+        One of `get_scorer_names()`. "neg_squared_calibration_error" is the negative of
+        the signed unbiased squared error. Its mean over folds is nearly unbiased, and
+        good candidates are not tied at zero, so it is recommended for hyperparameter
+        searches. "neg_brier_score" and "neg_log_loss" are proper scores, which also
+        work when the scorers of scikit-learn return NaN. "neg_refinement_log_loss" and
+        "neg_refinement_brier_score" are the parts of these scores that remain after
+        recalibration; see `skcalib.evaluation.refinement_loss`.
     **options : dict
         Options of the metric, such as ``binning=20`` or ``pos_label="yes"``. By
         default, the second of the two classes is the positive class.
@@ -295,14 +296,14 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     ValueError
         If there is no scorer with that name.
     TypeError
-        If the metric has no such option. `labels` is not an option, because it is taken
-        from the estimator.
+        If the metric has no such option. `labels` is not an option, because the labels
+        are taken from the estimator.
 
     See Also
     --------
     skcalib.metrics.get_scorer_names : The names of the scorers.
-    skcalib.model_selection.sharpest_within : The best score within a limit on the
-        error.
+    skcalib.model_selection.sharpest_within : Selects the candidate with the best score
+        whose error is within a limit.
 
     Examples
     --------
@@ -342,7 +343,7 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
 
 
 class CalibrationScorer(BaseScorer):
-    """Scorer that tells the metric which classes the columns stand for."""
+    """Scorer that passes the classes of the columns to the metric."""
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         """Return the metric of a classifier's probabilities, negated for a loss."""

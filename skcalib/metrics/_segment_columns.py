@@ -18,7 +18,8 @@ class SplitColumn(NamedTuple):
     codes : ndarray of int, shape (n,)
         The part that each sample belongs to.
     words : list of str
-        Each part in words that select exactly its rows, such as "age <= 40".
+        Descriptions of the parts as conditions that select exactly their rows, such as
+        "age <= 40".
     """
 
     codes: np.ndarray

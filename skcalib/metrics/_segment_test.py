@@ -40,19 +40,19 @@ _MOST_REPEATED = 10**8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentTable(ResultTable):
-    """Table of the segments of `segment_calibration_test`, the largest statistic first.
+    """Table of the segments of `segment_calibration_test`, by decreasing statistic.
 
     Parameters
     ----------
     segment : ndarray of str objects
-        The segments in words that select exactly their rows.
+        Descriptions of the segments as conditions that select exactly their rows.
     n : ndarray of int
         Number of samples.
     mean_score, event_frequency, bias : ndarray of float
-        Means of the scores and of the labels, and their difference: positive where the
-        scores are too high.
+        Means of the scores and of the labels, and their difference, which is positive
+        if the scores are too high.
     statistic : ndarray of float
-        Range of the cumulative sums of residuals over its standard deviation.
+        Range of the cumulative sums of residuals, divided by their standard deviation.
     adjusted_pvalue : ndarray of float
         P-value, adjusted for all segments.
     """
@@ -75,7 +75,7 @@ class SegmentTestResult:
     statistic : float
         The largest statistic of all segments.
     pvalue : float
-        Probability, for calibrated scores, of one at least as large.
+        Probability of a statistic at least as large if the scores are calibrated.
     segments : SegmentTable
         All segments.
     """
@@ -90,7 +90,7 @@ class SegmentTestResult:
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each segment, the largest statistic first.
+            One row per segment, in decreasing order of the statistic.
         """
         return self.segments.to_frame()
 
@@ -147,8 +147,9 @@ def segment_calibration_test(
     """Test whether any segment of the data is miscalibrated, and find the worst.
 
     Segments are the whole data set, the parts of each column, and their intersections.
-    The p-value is the probability that the worst segment of calibrated scores is at
-    least as bad. It is valid for any number of segments and samples.
+    The p-value is the probability, for calibrated scores, that the largest statistic of
+    any segment is at least as large as observed. It is valid for any number of segments
+    and samples.
 
     Parameters
     ----------
@@ -157,9 +158,9 @@ def segment_calibration_test(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     X : array-like or DataFrame of shape (n, n_columns)
-        Columns in which to search for segments, of any type: numbers and dates are cut
-        at quantiles; the most frequent categories form their own parts. Missing values
-        form a separate part.
+        Columns, of any type, in which to search for segments: numbers and dates are cut
+        at quantiles, and each of the most frequent categories forms a part. Missing
+        values form a separate part.
     max_depth : int, default=2
         Maximum number of columns to combine.
     max_bins : int, default=8
@@ -200,21 +201,21 @@ def segment_calibration_test(
     Raises
     ------
     ValueError
-        If labels, probabilities, columns or parameters are inconsistent, or for weights
-        that are not whole numbers with ``weight_type="frequency"``.
+        If labels, probabilities, columns or parameters are inconsistent, or if weights
+        are not whole numbers and ``weight_type="frequency"``.
 
     See Also
     --------
-    calibration_by_group : Bias and error of groups that you name.
+    calibration_by_group : Bias and error of given groups.
     skcalib.MulticalibratedRecalibrator : Corrects the segments that this test finds.
 
     Notes
     -----
     The statistic of a segment is the range of the cumulative sums of y - s, in the
-    order of the scores, over ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores
-    that are too high, too low, or too extreme. Labels are drawn from the scores, the
-    same vector for all segments, which takes their overlap into account. Adjusted
-    p-values come from the step-down method with maxima [1]_: at each level, the
+    order of the scores, divided by ``sqrt(sum(s * (1 - s)) + 1)``. It is large for
+    scores that are too high, too low, or too extreme. Labels are drawn from the scores,
+    with the same label vector for all segments, which takes their overlap into account.
+    Adjusted p-values come from the step-down maxT method [1]_: at each level, the
     probability that any calibrated segment is rejected is at most that level.
 
     With `clusters`, labels are drawn with the within-cluster dependence estimated from
@@ -222,9 +223,9 @@ def segment_calibration_test(
     test may reject too often if fewer than about 40 events are expected.
 
     An intersection with the same rows as one of its parts is omitted. Weighted rows are
-    repeated in memory. Importance weights are divided by their mean square and
-    multiplied by their mean. The residuals are multiplied by the result, and the terms
-    s (1 - s) by its square; `n` and `min_size` count rows.
+    repeated in memory. Importance weights are multiplied by the ratio of their mean to
+    their mean square. The residuals are multiplied by the resulting weights, and the
+    terms s (1 - s) by the squares of these weights; `n` and `min_size` count rows.
 
     References
     ----------
@@ -232,7 +233,7 @@ def segment_calibration_test(
 
     Examples
     --------
-    Scores that are right in the north and too low in the south:
+    The scores are calibrated in the north and too low in the south:
 
     >>> import numpy as np
     >>> from skcalib.metrics import segment_calibration_test

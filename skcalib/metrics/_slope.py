@@ -33,11 +33,11 @@ class CalibrationSlopeIntercept(ResultRecord):
     Parameters
     ----------
     slope : IntervalEstimate
-        1 for calibrated scores; below 1 they are too extreme (overconfident), above 1
-        not extreme enough.
+        1 for calibrated scores, below 1 if they are too extreme (overconfident), and
+        above 1 if they are not extreme enough.
     intercept : IntervalEstimate
-        Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 if they
-        are too high on average.
+        Calibration-in-the-large, in log-odds: 0 for calibrated scores, and below 0 if
+        they are too high on average.
     """
 
     slope: IntervalEstimate
@@ -57,7 +57,7 @@ def calibration_slope_intercept(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> CalibrationSlopeIntercept:
-    """Calibration slope and calibration-in-the-large, as in prediction models.
+    """Calibration slope and calibration-in-the-large, as used for prediction models.
 
     The slope is b in ``logit P(y = 1) = a + b logit(s)``. The intercept is a in
     ``logit P(y = 1) = a + logit(s)``, where the slope is fixed at 1.
@@ -92,7 +92,7 @@ def calibration_slope_intercept(
     -------
     result : CalibrationSlopeIntercept
         Named tuple (slope, intercept), each a named tuple (estimate, low, high) with a
-        `reason` if limits are NaN.
+        `reason` if the limits are NaN.
 
     Raises
     ------
@@ -108,21 +108,23 @@ def calibration_slope_intercept(
 
     See Also
     --------
-    skcalib.evaluation.calibration_summary : These and all other numbers that a paper on
-        a model reports.
-    skcalib.PlattScaling : A slope and an intercept on the log-odds.
-    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.evaluation.calibration_summary : These and the other statistics usually
+        reported in a paper on a model.
+    skcalib.PlattScaling : Recalibrates with a slope and an intercept in log-odds.
+    skcalib.metrics.calibration_test : Tests whether the error is larger than expected
+        by chance.
 
     Notes
     -----
-    Wald intervals from the information matrix, like those of R's ``glm``. If the
-    residuals vary more than the fitted probabilities imply, the variance is that of the
-    residuals (the sandwich): the event frequencies may then not follow the fitted line
-    in log-odds, and the intervals of ``glm`` are too short. With clusters or importance
-    weights, the variance is that of the sums of the score function over the clusters,
-    or rows (the sandwich), with a quantile of Student's distribution; see
-    `skcalib.decisions.net_benefit` for the form. Clusters that are worth fewer than
-    three of equal size have NaN limits, and `reason` says so.
+    The intervals are Wald intervals based on the information matrix, like those of R's
+    ``glm``. If the residuals vary more than the fitted probabilities imply, the
+    variance is estimated from the residuals (the sandwich estimator): the event
+    frequencies may then not follow the fitted line in log-odds, and the intervals of
+    ``glm`` are too short. With clusters or importance weights, the sandwich estimator
+    uses the sums of the score function over the clusters or rows, with a quantile of
+    Student's t distribution; see `skcalib.decisions.net_benefit` for its form. If the
+    effective number of clusters is below three, the limits are NaN, and `reason` says
+    so.
 
     References
     ----------
@@ -132,8 +134,8 @@ def calibration_slope_intercept(
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice as large as they should be, so
-    the slope is about 1/2.
+    Overconfident forecasts: the log-odds are twice what they should be, so the slope is
+    about 1/2.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -145,7 +147,8 @@ def calibration_slope_intercept(
     >>> round(result.slope.estimate, 2), round(result.intercept.estimate, 2)
     (0.51, 0.1)
 
-    Events at .2 and .8 in a fifth and four fifths of the samples: slope 1, intercept 0.
+    At the scores .2 and .8, one fifth and four fifths of the samples are events, so the
+    slope is 1 and the intercept is 0.
 
     >>> from skcalib.metrics import calibration_slope_intercept
     >>> result = calibration_slope_intercept(
@@ -216,7 +219,7 @@ def is_inner(scores):
 
 
 def rows_and_clusters(data, clusters, weight_type):
-    """Return the samples of positive weight as `ScoredLabels` whose weights count rows,
+    """Return the samples of positive weight as `ScoredLabels` with frequency weights,
     and their clusters as codes 0 to G - 1, or None. `clusters` is the user's argument.
     """
     data = counted_rows(data, weight_type)
@@ -229,8 +232,8 @@ def rows_and_clusters(data, clusters, weight_type):
 
 def not_estimable(task):
     """Return why the calibration intercept or slope of a `BinaryTask` cannot be
-    estimated: a dict from "intercept" and "slope" to a sentence, without those that
-    can.
+    estimated: a dict from "intercept" or "slope" to a sentence, which omits those that
+    can be estimated.
     """
     labels = task.labels
     if labels.all() or not labels.any():
@@ -276,9 +279,9 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     """Return the calibration slope or intercept of a binary problem by maximum
     likelihood, with its interval, as an `IntervalEstimate`.
 
-    Many independent rows whose weights count rows are condensed to fewer weighted ones.
-    These give the width of the interval and the coefficients at which the fit to all
-    rows, the estimate, starts.
+    Many independent rows with frequency weights are condensed to fewer weighted rows.
+    These give the width of the interval and the initial coefficients of the fit to all
+    rows, which gives the estimate.
 
     Parameters
     ----------
@@ -291,7 +294,7 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights.
     cluster : ndarray of int, shape (n,), default=None
-        Codes of clusters, from 0 on.
+        Cluster codes, starting at 0.
     """
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
@@ -341,8 +344,8 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
 
 
 def slope_fit(task):
-    """Return the calibration intercept and slope (2,) of a `BinaryTask`, fitted
-    together by maximum likelihood.
+    """Return the calibration intercept and slope (2,) of a `BinaryTask`, fitted jointly
+    by maximum likelihood.
     """
     return _fit(task._replace(scores=log_odds(task.scores)), "slope")
 

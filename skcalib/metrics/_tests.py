@@ -50,8 +50,8 @@ class CalibrationTestResult(ResultRecord):
     statistic : float
         The test statistic.
     pvalue : float
-        Probability, for calibrated scores, of a statistic at least as extreme; small
-        speaks against calibration.
+        Probability of a statistic at least as extreme if the scores are calibrated. A
+        small value is evidence against calibration.
     """
 
     statistic: float
@@ -92,19 +92,19 @@ def calibration_test(
     ----------
     y_true : array-like of shape (n,) or BinStatistics
         Labels, or bin sums, which replace `y_true`, `y_proba` and all other per-sample
-        arguments: for "hosmer_lemeshow", for a binned `metric` and, with one distinct
-        score per bin, for the cumulative differences.
+        arguments. Bin sums are accepted by "hosmer_lemeshow", by a binned `metric` and,
+        with one distinct score per bin, by the tests of cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"
         "resampling" draws labels from the scores themselves (consistency resampling)
-        and compares their metric with that of the true labels. "kuiper" and
+        and compares their metric with that of the observed labels. "kuiper" and
         "kolmogorov_smirnov" compare the largest cumulative difference between labels
-        and scores with that of Brownian motion: fast for any number of samples, and
-        slightly conservative for few. "spiegelhalter" compares the Brier score with its
-        expectation (two-sided, normal approximation); it is blind to errors that cancel
-        there. "hosmer_lemeshow" is the chi-squared test over equal-mass bins; see
-        Notes.
+        and scores with that of Brownian motion; they are fast for any number of
+        samples, and slightly conservative for small samples. "spiegelhalter" compares
+        the Brier score with its expectation (two-sided, normal approximation); it
+        cannot detect errors that cancel in this comparison. "hosmer_lemeshow" is the
+        chi-squared test over equal-mass bins; see Notes.
     metric : callable, default=None
         Statistic of the resampling test, large for miscalibrated scores: an error of
         this module, or any ``metric(y_true, y_proba)``, called with ``sample_weight``,
@@ -113,34 +113,35 @@ def calibration_test(
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or match) share a
         value. Labels are drawn from the scores with the within-cluster dependence (a
-        normal copula with one correlation) estimated from the residuals ``y - s``. For
-        "resampling", "kuiper" and "kolmogorov_smirnov", all of which then resample.
+        normal copula with one correlation) estimated from the residuals ``y - s``.
+        Supported by "resampling", "kuiper" and "kolmogorov_smirnov", all of which then
+        resample.
     n_resamples : int, default=999
-        Number of label vectors drawn. With the labels themselves there are 1,000: the
-        smallest p-value is ``1 / (n_resamples + 1)``.
+        Number of label vectors drawn. Together with the observed labels, this makes
+        1,000 by default: the smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
         Bins of the Hosmer-Lemeshow test; None means ``EqualMass(10)``.
     df : int, default=None
         Degrees of freedom of the Hosmer-Lemeshow test. None means the number of bins,
-        which is right for held-out data. For the training samples, use the number of
+        which is correct for held-out data. For the training samples, use the number of
         bins minus 2.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        See `calibration_error`; for "marginal" and "pooled" there is only a resampling
-        test.
+        See `calibration_error`; for "marginal" and "pooled", only the resampling test
+        is available.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2
-        / sum(w**2)`` samples, in each cell.
+        one (a sampling correction, a covariate shift); in each cell, weights w
+        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
-        Threads, for a `metric` from outside this module.
+        Threads for a `metric` from outside this module.
     random_state : int, RandomState instance or None, default=None
         Seed for the random draws.
     verbose : bool, default=False
@@ -150,8 +151,9 @@ def calibration_test(
     Returns
     -------
     result : CalibrationTestResult
-        `statistic` and `pvalue`, in this order when unpacked: the metric, the Kuiper or
-        Kolmogorov-Smirnov error, Spiegelhalter's z, or chi-squared.
+        `statistic` and `pvalue`, in this order when unpacked. The statistic is the
+        metric, the Kuiper or Kolmogorov-Smirnov error, Spiegelhalter's z, or
+        chi-squared.
 
     Raises
     ------
@@ -168,39 +170,42 @@ def calibration_test(
 
     See Also
     --------
-    skcalib.metrics.calibration_error_interval : An error with its interval.
-    skcalib.metrics.segment_calibration_test : The worst segment, and whether it is
-        noise.
-    skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every
+    skcalib.metrics.calibration_error_interval : An error with its confidence interval.
+    skcalib.metrics.segment_calibration_test : Finds the worst segment and tests its
+        miscalibration.
+    skcalib.monitoring.CalibrationMonitor : An alarm that may be checked after every
         sample.
 
     Notes
     -----
-    The resampling test controls its false-alarm rate for any metric, number of samples
-    and ties, and its cost hardly grows with n for the errors of this module. These are
-    computed from the sums of cells: bins, distinct scores, or 4,096 cells of nearly
-    equal scores if there are more than 8,192 distinct ones. The number of events in
-    a cell has the same mean and variance as with labels drawn row by row. Only higher
-    moments are approximated, where scores differ within a cell. With the same
-    `random_state`, it draws the same labels as `calibration_error_interval`.
+    The resampling test controls the type I error rate for any metric and number of
+    samples, with or without ties. For the errors of this module, its cost hardly grows
+    with n, because they are computed from sums over cells: bins, distinct scores, or
+    4,096 cells of nearly equal scores if there are more than 8,192 distinct ones. The
+    number of events in a cell has the same mean and variance as with labels drawn row
+    by row. Only higher moments are approximated, where scores differ within a cell.
+    With the same `random_state`, the test draws the same labels as
+    `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
-    a variance). This is right for scores from a model fitted to other samples. The
-    usual "bins - 2" is for the samples used in the fit, and would reject 11 % of
-    calibrated models at level .05, with 10 bins of many samples. The chi-squared
-    approximation is poor if few events are expected per bin. At level .05, it rejects 14.7 % of calibrated models with
-    scores from Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With
-    a constant score of .01 and n = 100, it rejects 7.5 %, and with 20 uniform scores
-    8.0 %. Spiegelhalter's test rejects 8.2 % with a constant score of .01 and n = 100.
-    Both warn if so few events or non-events are expected. Prefer the resampling
-    test.
+    nonzero variance). This number is correct for scores from a model fitted to other
+    samples. The usual "bins - 2" applies to the samples used in the fit; on held-out
+    data, it would reject 11 % of calibrated models at level .05, with 10 bins of many
+    samples each. The chi-squared approximation is poor if few events are expected per
+    bin. At level .05, the test rejects 14.7 % of calibrated models with scores from
+    Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With a constant
+    score of .01 and n = 100, it rejects 7.5 %, and with 20 uniform scores, 8.0 %.
+    Spiegelhalter's test rejects 8.2 % with a constant score of .01 and n = 100. Both
+    tests issue a warning if so few events or non-events are expected. Prefer the
+    resampling test.
 
     With importance weights w, the closed forms use the variance under calibration, the
-    sum of w^2 s (1 - s) (times (1 - 2 s)^2 for Spiegelhalter's). If one row has more
-    than 5 % of it, "kuiper" and "kolmogorov_smirnov" draw labels instead.
+    sum of w^2 s (1 - s), with the additional factor (1 - 2 s)^2 for Spiegelhalter's
+    test. If a single row contributes more than 5 % of this variance, "kuiper" and
+    "kolmogorov_smirnov" draw labels instead.
 
-    If all scores are 0, 1 or (for Spiegelhalter) 1/2, nothing is random: the p-value is
-    1 if the labels agree, otherwise 0.
+    If all scores are 0, 1 or (for Spiegelhalter) 1/2, the statistic has no variance:
+    the p-value is 1 if the labels agree with the scores, and 0 otherwise.
 
     References
     ----------
@@ -213,8 +218,8 @@ def calibration_test(
 
     Examples
     --------
-    Twenty events where ten were expected: z = sum((y - s)(1 - 2s)) / sqrt(sum((1 -
-    2s)^2 s (1 - s))).
+    Twenty events occur where ten were expected: z = sum((y - s)(1 - 2s)) / sqrt(sum((1
+    - 2s)^2 s (1 - s))).
 
     >>> from skcalib.metrics import calibration_test
     >>> y_true, y_proba = [1] * 20 + [0] * 20, [0.25] * 40

@@ -19,13 +19,14 @@ def two_bin_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Averaged two-bin calibration error, which no misreporting can lower.
+    """Averaged two-bin calibration error, a truthful calibration measure.
 
     A threshold q splits the samples into those with scores below q and the rest. The
     error is the mean, over all q in [0, 1], of the squared sums of ``s - y`` on both
-    sides, divided by n squared. A forecaster who reports anything but their true
-    beliefs cannot expect a smaller error. In small samples, binned and smooth errors
-    decrease if the base rate is reported instead of the truth.
+    sides, divided by n^2. No forecaster can reduce the expected error by reporting
+    probabilities other than their true beliefs. In contrast, binned and smooth errors
+    decrease in small samples if the base rate is reported instead of the true
+    probabilities.
 
     Parameters
     ----------
@@ -35,11 +36,12 @@ def two_bin_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "marginal"}, default="auto"
-        "auto" is the positive class for one or two columns. For more, and for
-        "marginal", it is the sum of the errors of each class against the rest. There is
-        no top-label form, because the label to be judged would depend on the report.
+        "auto" is the positive class for one or two columns. For more columns, and for
+        "marginal", the errors of each class against the rest are summed. A top-label
+        form does not exist, because the label to be assessed would depend on the
+        reported probabilities.
     sample_weight : array-like of shape (n,), default=None
-        Weights w of the residuals; a common factor changes nothing.
+        Weights w of the residuals; a common factor has no effect.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -49,28 +51,29 @@ def two_bin_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1] for one event, at most 2 for a sum over classes. It is a squared
-        probability, without a root.
+        In [0, 1] for one event, and at most 2 for a sum over classes. Its unit is a
+        squared probability; no root is taken.
 
     Raises
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
         is missing or outside [0, 1], or weights are negative or all zero. Also raised
-        for any other `multiclass`.
+        if `multiclass` has any other value.
 
     See Also
     --------
-    skcalib.metrics.calibration_error : With ``squared=True`` signed and unbiased.
-    skcalib.evaluation.refinement_loss : The loss that recalibration cannot save.
+    skcalib.metrics.calibration_error : Signed and unbiased with ``squared=True``.
+    skcalib.evaluation.refinement_loss : The loss that recalibration cannot remove.
 
     Notes
     -----
-    It is a plugin error: for independent samples, its expectation is
-    ``(1 - 1 / n) ATB + Brier / n``, with ATB that of infinitely many samples and Brier
-    the expected Brier score. It is therefore never 0, and values for different n cannot
-    be compared. For many samples, it ranks by calibration alone: select models by a
-    proper score. Its interval is for ATB.
+    This is a plugin error. For independent samples, its expectation is
+    ``(1 - 1 / n) ATB + Brier / n``, where ATB is the error for infinitely many samples
+    and Brier the expected Brier score. The expectation is therefore above 0 even for
+    calibrated scores, and values for different n cannot be compared. With many samples,
+    this error ranks models by calibration alone, so select models by a proper score
+    instead. Its interval is for ATB.
 
     References
     ----------
@@ -78,8 +81,8 @@ def two_bin_calibration_error(
 
     Examples
     --------
-    Labels are drawn from probabilities with mean .2. Reporting .2 for everybody has the
-    smaller expected calibration error, and the larger two-bin error:
+    Labels are drawn from probabilities with mean .2. Reporting .2 for every sample has
+    the smaller expected calibration error, but the larger two-bin error:
 
     >>> import numpy as np
     >>> from skcalib.metrics import (
@@ -99,8 +102,9 @@ def two_bin_calibration_error(
     >>> np.reshape(two_bin, (500, 2)).mean(axis=0).round(1).tolist()
     [6.6, 8.0]
 
-    Thresholds up to .2, .6, .9 and 1, with the sums of s - y below and from there on:
-    ``.2 * .3^2 + .4 * (.2^2 + .5^2) + .3 * (.2^2 + .1^2) + .1 * .3^2``, over 3^2.
+    Thresholds up to .2, .6, .9 and 1, with the sums of s - y below the threshold and at
+    or above it: ``.2 * .3^2 + .4 * (.2^2 + .5^2) + .3 * (.2^2 + .1^2) + .1 * .3^2``,
+    over 3^2.
 
     >>> round(two_bin_calibration_error([0, 1, 1], [0.2, 0.6, 0.9]), 7)
     0.0175556

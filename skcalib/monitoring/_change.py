@@ -28,12 +28,13 @@ class CalibrationChange(ResultTable):
     Parameters
     ----------
     n_before, n_after : int or float
-        Numbers of samples; with weights what they are worth.
+        Numbers of samples; with weights, effective sample sizes.
     statistic : float
-        Range of the cumulative differences of the residuals (label minus score), over
-        its standard deviation.
+        Range of the cumulative differences of the residuals (label minus score),
+        divided by their standard deviation.
     pvalue : float
-        P-value of "the calibration curve is the same", whatever the scores did.
+        P-value of the hypothesis that the calibration curve is unchanged, regardless of
+        changes in the scores.
     shift : IntervalEstimate
         Mean difference in event frequency at equal scores, from the residuals.
     bias_before, bias_after, bias_difference : IntervalEstimate
@@ -55,7 +56,7 @@ class CalibrationChange(ResultTable):
     error_difference: IntervalEstimate
 
     def columns(self):
-        """Return the intervals as a table, by the name of each column.
+        """Return the intervals as a dict from column name to values.
 
         Returns
         -------
@@ -103,8 +104,8 @@ def calibration_change(
     """Compare the calibration of two data sets, such as last year and this year.
 
     The p-value compares event frequencies at equal scores, so that a change in the
-    distribution of scores alone does not matter. The intervals show the mean difference
-    and how the bias and the calibration error have changed.
+    distribution of scores alone has no effect. The intervals show the mean difference
+    and the changes in the bias and the calibration error.
 
     Parameters
     ----------
@@ -136,8 +137,8 @@ def calibration_change(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); the weights w of a data set are
-        worth ``sum(w)**2 / sum(w**2)`` samples.
+        one (a sampling correction, a covariate shift); the weights w of a data set
+        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     clusters : pair of array-likes, default=None
         The clusters of the samples before and after: samples of one cluster (a patient,
         a match) may be dependent, even across the two data sets.
@@ -167,7 +168,7 @@ def calibration_change(
     Warns
     -----
     UserWarning
-        If the labels of both data sets are identical: to compare two models on the same
+        If the labels of both data sets are identical; to compare two models on the same
         samples, use `compare`. If weights are not integers and
         ``weight_type="frequency"``. If `clusters` are given and fewer than 40 events or
         non-events are expected, because the level may not be maintained.
@@ -176,32 +177,34 @@ def calibration_change(
     --------
     skcalib.monitoring.CalibrationMonitor : An alarm that can be checked after every
         sample.
-    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.calibration_test : Tests whether the error is larger than expected
+        by chance.
 
     Notes
     -----
     The samples of both data sets are grouped into cells of neighbouring scores, with 20
     or more samples each. In each cell, a line is fitted to the residuals y - s of both
     data sets, so that a cell that spans a gap between two groups of scores does not
-    compare the low scores of one data set with the high ones of the other. If the curve
-    is the same, the residuals around this line are exchangeable, wherever the scores of
-    the two data sets lie. The statistic is the range of the cumulative sums of the
-    second data set's excess, in the order of the scores. For a permutation, the number
-    of events in the second data set is drawn from a hypergeometric distribution, and
-    the rest of the residuals from a normal distribution. Bins of `BinStatistics` serve
-    as cells; their sums are drawn from a normal distribution with the residual variance
-    of each bin and data set. The same applies to weights that are not integers, and to
-    importance weights.
+    compare the low scores of one data set with the high scores of the other. If the
+    curve is the same, the residuals around this line are exchangeable, regardless of
+    the distributions of the scores. The statistic is the range of the cumulative sums
+    of the second data set's excess, in the order of the scores. For a permutation, the
+    number of events in the second data set is drawn from a hypergeometric distribution,
+    and the rest of the residuals from a normal distribution. Bins of `BinStatistics`
+    serve as cells; their sums are drawn from a normal distribution with the residual
+    variance of each bin and data set. The same applies to weights that are not
+    integers, and to importance weights.
 
     With `clusters`, labels are drawn from the event frequencies of both data sets
     together, with the within-cluster dependence estimated from the residuals. The
-    interval of the shift uses the variance of the clusters' jackknifed sums (CR3) and
-    Satterthwaite's degrees of freedom; it is NaN if the effective number of clusters is
+    interval of the shift uses the jackknife variance of the clusters' sums (CR3) and
+    Satterthwaite degrees of freedom; it is NaN if the effective number of clusters is
     below three.
 
-    The intervals of differences combine those of both parts by "square and add" [1]_.
-    The interval of the shift is a normal one. In the worst case that a search found,
-    with 27 samples in each data set, the coverage of an interval of .9 was .87.
+    The intervals of differences combine those of both data sets by the "square and add"
+    method [1]_. The interval of the shift is a normal interval. In the worst case found
+    by a search, with 27 samples in each data set, the coverage of a 90 % interval was
+    .87.
 
     References
     ----------
@@ -210,7 +213,8 @@ def calibration_change(
 
     Examples
     --------
-    Higher scores alone are no change; more events at equal scores are one:
+    Higher scores alone are not a change in calibration, but more events at equal scores
+    are:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import calibration_change

@@ -43,30 +43,31 @@ _SAMPLED = "Labels became known independently, with the given probabilities."
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EstimatedPerformance(ResultTable):
-    """Estimated performance on new samples: one row for each metric.
+    """Table of the estimated performance on new samples, with one row per metric.
 
     Parameters
     ----------
     metric : ndarray of str
-        Names of the metrics. Where few labels are known, a second row of each metric,
-        "... (known labels only)", shows what these labels alone say.
+        Names of the metrics. If few labels are known, a second row for each metric,
+        "... (known labels only)", gives the estimate from these labels alone.
     estimate, low, high : ndarray of float
-        Estimates and confidence limits of the figures that the labels of the new
-        samples would give. Limits that the data do not determine are NaN.
+        Estimates and confidence limits of the values of the metric on the new samples.
+        Limits that the data do not determine are NaN.
     reason : ndarray of str
-        Why limits are NaN; empty where they are not.
+        Why limits are NaN; an empty string if they are not.
     outside : float
-        Share of new scores beyond the range of the labelled ones.
+        Share of new scores outside the range of the labelled scores.
     n_labelled, n_new, n_known : int
         Number of labelled samples, of new samples, and of new samples whose label is
         known.
     confidence_level : float
         Coverage of each interval.
     assumptions : tuple of str
-        What must hold for the figures to be right.
+        Conditions for the estimates to be valid.
     change : CalibrationChange or None
-        The labelled samples against the new samples whose label is known: with few its
-        test finds large changes only. None where there are fewer than two.
+        Comparison of the labelled samples with the new samples whose labels are known.
+        If there are few of these, its test detects only large changes. None if there
+        are fewer than two.
     """
 
     metric: np.ndarray
@@ -153,16 +154,16 @@ def estimated_performance(
     y_true : array-like of shape (n,)
         Labels of the labelled samples.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Their probabilities in [0, 1]. For K > 2 classes, everything refers to the
-        predicted class: its probability is the score, and the event is that it is
-        correct.
+        Their probabilities in [0, 1]. For K > 2 classes, the score is the probability
+        of the predicted class, and the event is that this class is correct.
     y_proba_new : array-like of shape (m,), (m, 2) or (m, K)
         Probabilities of the new samples.
     metrics : sequence of str and callable, default=("accuracy", "event_frequency", \
 "log_loss", "brier_score")
-        Also "precision", "recall" and "false_positive_rate" for two classes, and
-        callables ``metric(scores, labels)`` that return a value for each sample, for
-        scores (m,) and labels (m,) of 0 and 1; the estimate is the mean of the values.
+        Metrics to estimate. "precision", "recall" and "false_positive_rate" are also
+        available for two classes, as are callables ``metric(scores, labels)`` that
+        return a value for each sample, given scores (m,) and labels (m,) of 0 and 1;
+        the estimate is the mean of these values.
     threshold : float, default=0.5
         Score at or above which the event is predicted, for two classes.
     y_new : array-like of shape (m,), default=None
@@ -174,7 +175,7 @@ def estimated_performance(
         Declares that unknown labels are missing at random: given the score, whether a
         label is known does not depend on the label.
     binning : BaseBinning, int or None, default=None
-        Bins of the labelled scores for the mean residuals; None means
+        Bins of the labelled scores in which mean residuals are computed; None means
         ``ceil(2 * n**(1/3))`` equal-mass bins. The threshold is always an edge.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
@@ -201,36 +202,39 @@ def estimated_performance(
     Raises
     ------
     ValueError
-        If labels, scores or options are inconsistent, or for unknown labels in `y_new`
-        without `sampling_probability` and without ``missing="at_random"``.
+        If labels, scores or options are inconsistent, or if `y_new` has unknown labels
+        and neither `sampling_probability` nor ``missing="at_random"`` is given.
 
     See Also
     --------
-    skcalib.monitoring.calibration_change : Tests the assumption once labels are known.
+    skcalib.monitoring.calibration_change : Tests the assumption once the labels are
+        known.
     skcalib.monitoring.CalibrationMonitor : Raises an alarm as labels arrive.
 
     Notes
     -----
     For a metric that is linear in the label, ``A(s) + y B(s)``, the estimate is the
     mean over new scores t of ``A(t) + B(t) f(t)``. Here f(t) is t plus the mean
-    residual y - s of the labelled samples in the bin of t, clipped to [0, 1]. Its
-    variance is ``sum c_b^2 v_b / n_b`` over bins, where c_b is the sum of B in the bin
-    over m and ``v_b = f (1 - f)`` with f = (events + 1/2) / (n_b + 1), plus ``sum B^2 f
-    (1 - f) / m^2`` for the labels of the new samples. Ratios (precision, recall, false
-    positive rate) take numerator and denominator with their covariance (delta method).
-    With `clusters`, the first sum is at least the variance of the clusters' jackknifed
-    sums (CR3), and quantiles are Student's with Satterthwaite's degrees of freedom. If
-    the effective number of clusters is below three, there is no interval.
+    residual y - s of the labelled samples in the bin of t, clipped to [0, 1]. The
+    variance of the estimate is ``sum c_b^2 v_b / n_b`` over bins, where c_b is the sum
+    of B in the bin, divided by m, and ``v_b = f (1 - f)`` with f = (events + 1/2) /
+    (n_b + 1), plus ``sum B^2 f (1 - f) / m^2`` for the labels of the new samples.
+    Ratios (precision, recall, false positive rate) are handled by the delta method,
+    with the covariance of numerator and denominator. With `clusters`, the first sum is
+    at least the jackknife variance of the clusters' sums (CR3), and the quantiles are
+    those of Student's t distribution with Satterthwaite degrees of freedom. If the
+    effective number of clusters is below three, the limits are NaN.
 
-    With known labels and their probabilities pi, the estimate is the mean of ``A + B (q
-    f + (y - q f) / pi)``, the second term for known labels only: the augmented
-    inverse-probability estimate, where q in [0, 1] is chosen for the smallest variance
-    [1]_. It is valid even if the curve has changed. With ``missing="at_random"``, pi is
-    the share of known labels among samples of similar score. With fewer than 30 known
-    labels, or 10 of the rarer class, both estimates are shown side by side.
+    With known labels and their sampling probabilities pi, the estimate is the mean of
+    ``A + B (q f + (y - q f) / pi)``, with the second term for known labels only; this
+    is the augmented inverse-probability-weighted (AIPW) estimate, where q in [0, 1] is
+    chosen to minimise the variance [1]_. It is valid even if the curve has changed.
+    With ``missing="at_random"``, pi is the share of known labels among samples of
+    similar score. With fewer than 30 known labels, or fewer than 10 of the rarer class,
+    both estimates are shown side by side.
 
-    If more than 5 % of the new scores lie outside the range of the labelled ones, there
-    are no limits.
+    If more than 5 % of the new scores lie outside the range of the labelled scores,
+    `low` and `high` are NaN.
 
     References
     ----------
@@ -239,7 +243,7 @@ def estimated_performance(
 
     Examples
     --------
-    Last month's labels are known, those of this month are not:
+    The labels of last month are known; those of this month are not:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import estimated_performance

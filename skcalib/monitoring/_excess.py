@@ -30,23 +30,24 @@ _MOST_ROWS_DRAWN = 10**8
 
 
 class Excess(NamedTuple):
-    """The second sample's excess in cells of neighbouring scores, and draws of it under
-    an unchanged calibration curve.
+    """Excess of the second sample in cells of neighbouring scores, with draws of it
+    under an unchanged calibration curve.
 
     Parameters
     ----------
     excess : ndarray of shape (n_cells,)
-        Sum of the second sample's residuals about a line that is fitted to both.
+        Sum of the second sample's residuals about a line fitted to both samples.
     weight : ndarray of shape (n_cells,)
-        How much the excess grows when each residual of the second sample grows by 1.
-        The sum of `excess` over the sum of `weight` is the mean difference of the
-        residuals at equal scores.
+        Increase in the excess if each residual of the second sample increases by 1. The
+        sum of `excess` over the sum of `weight` is the mean difference of the residuals
+        at equal scores.
     variance : ndarray of shape (n_cells,) or None
-        Variance of `excess`; None: take it from the draws.
+        Variance of `excess`; None means that it is estimated from the draws.
     drawn : ndarray of shape (n_resamples, n_cells)
         Draws of `excess`.
     influence : Influence or None
-        Influence of each row on the mean difference, for rows in clusters; else None.
+        Influence of each row on the mean difference, for rows in clusters; otherwise
+        None.
     """
 
     excess: np.ndarray
@@ -97,12 +98,12 @@ def excess_test(sample, confidence_level):
 
 
 class ResidualLines(NamedTuple):
-    """Lines through the residuals r = y - s of both samples, one in each cell of
+    """Lines fitted to the residuals r = y - s of both samples, one in each cell of
     neighbouring scores s.
 
     They keep a cell that spans a gap between two groups of scores from comparing the
-    low scores of one sample with the high scores of the other: only the difference of
-    the samples at equal scores counts.
+    low scores of one sample with the high scores of the other: only the difference
+    between the samples at equal scores counts.
 
     Attributes
     ----------
@@ -110,8 +111,8 @@ class ResidualLines(NamedTuple):
         The line is ``mean + slope * (s - centre)``, `mean` and `centre` the means of r
         and s over both samples. The slope is 0 where a cell has one score.
     weight : ndarray of shape (n_cells,)
-        Rows' worth of information on the difference of the samples at equal scores:
-        n0 n1 / (n0 + n1), less the part that the scores explain.
+        Information on the difference between the samples at equal scores, as a number
+        of rows: n0 n1 / (n0 + n1) minus the part explained by the scores.
     excess : ndarray of shape (n_cells,)
         Sum of the second sample's residuals about the line: `weight` times the mean
         difference of the samples at equal scores.
@@ -222,7 +223,7 @@ def excess_of_rows(before, after, weight_type, n_resamples, rng):
     n_resamples : int
         Number of draws.
     rng : numpy Generator
-        Draws them.
+        Source of the random draws.
     """
     rows = _PooledRows.of_samples(before, after)
     weight = rows.weight
@@ -293,7 +294,7 @@ def _excess_variance(rows, lines, coefficient, residual, is_importance):
     coefficient, residual : ndarray of shape (n_rows,)
         The excess of a cell is the sum of weight, coefficient and residual multiplied.
     is_importance : bool
-        Whether a row was seen once whatever its weight.
+        Whether each row was observed once, regardless of its weight.
     """
     size = rows.total(rows.weight).sum(axis=0)
     squared_residuals = rows.total(rows.weight * residual**2).sum(axis=0)
@@ -331,7 +332,7 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
     n_resamples : int
         Number of draws.
     rng : numpy Generator
-        Draws them.
+        Source of the random draws.
     """
     size = n.sum(axis=0)
     # Sum of squares of the labels about their mean, and the regression's slope: how
@@ -421,7 +422,7 @@ def excess_of_bins(before, after, weight_type, n_resamples, rng):
     n_resamples : int
         Number of draws.
     rng : numpy Generator
-        Draws them.
+        Source of the random draws.
     """
 
     def stacked(name):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupMonitorTable(ResultTable):
-    """What `GroupMonitors` has seen: a row for each group, in the order in which the
-    groups appeared.
+    """Table of the groups of `GroupMonitors`: one row per group, in the order in which
+    the groups appeared.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class GroupMonitorTable(ResultTable):
     n_rows : ndarray of int
         Number of rows in the group.
     e_value : ndarray of float
-        Evidence against calibration of the group.
+        Evidence that the group is not calibrated.
     alarm : ndarray of bool
         Whether there has been an alarm.
     alarm_row, change_row : ndarray of int or None
-        Row of the alarm, and the likely first row after the change, counted from 0
-        among the samples of the group. None without an alarm.
+        Row of the alarm, and the estimated first row after the change, counted from 0
+        within the samples of the group. None if there is no alarm.
     alarm_time, change_time : ndarray
-        The times of these samples. None without an alarm, or where no times were given.
+        The times of these samples. None if there is no alarm or no times were given.
     """
 
     group: np.ndarray
@@ -58,17 +58,18 @@ class GroupMonitorTable(ResultTable):
 class GroupMonitors(DefaultObjects, BaseEstimator):
     """Calibration monitors for groups, which may appear at any time.
 
-    Each group has its own `CalibrationMonitor`. The k-th group to appear gets the share
-    ``6 / (pi k)^2`` of the error probability. These shares sum to 1, so the probability
-    of any false alarm is at most ``1 - confidence_level``, for any number of groups.
+    Each group has its own `CalibrationMonitor`. The k-th group to appear is assigned
+    the share ``6 / (pi k)^2`` of the error probability. These shares sum to 1, so the
+    probability of any false alarm is at most ``1 - confidence_level``, for any number
+    of groups.
 
     Parameters
     ----------
     monitor : CalibrationMonitor, default=None
-        The monitor that is cloned for each group; None for ``CalibrationMonitor()``. A
-        monitor with `average_run_length` has no level and is rejected.
+        Monitor to clone for each group; None means ``CalibrationMonitor()``. A monitor
+        with `average_run_length` has no level and is rejected.
     confidence_level : float, default=None
-        Probability of no alarm in any group as long as all are calibrated; None means
+        Probability that no group has an alarm as long as all are calibrated; None means
         that of `monitor`.
 
     Attributes
@@ -78,7 +79,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     alarm_ : bool
         Whether any group has had an alarm.
     n_rows_ : int
-        Number of samples seen, across all groups.
+        Number of samples processed, across all groups.
 
     Raises
     ------
@@ -88,18 +89,18 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     See Also
     --------
-    CalibrationMonitor : One group.
+    CalibrationMonitor : Monitor for a single group.
     skcalib.displays.MonitorDisplay : Draws the monitors.
 
     Notes
     -----
     A group that appears late needs more evidence: the tenth group has .6 % of the error
-    probability. If the groups are known before the first row, pass the important ones
+    probability. If the groups are known before the first row, pass the important groups
     first, for example in a sorted first batch.
 
     Examples
     --------
-    The scores of one country are too low from June on:
+    From June, the scores of one country are too low:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import GroupMonitors
@@ -161,7 +162,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Update with the next rows, in time order.
+        """Update with the next samples, in time order.
 
         Parameters
         ----------
@@ -217,12 +218,12 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     @property
     def n_rows_(self):
-        """Number of samples seen, across all groups."""
+        """Number of samples processed, across all groups."""
         return sum(monitor.n_rows_ for monitor in self._seen().values())
 
     @property
     def table_(self):
-        """The `GroupMonitorTable`: a row for each group."""
+        """Table with one row per group (`GroupMonitorTable`)."""
         monitors = self._seen()
         columns = {"group": list(monitors)}
         for name in ("n_rows", "e_value", "alarm", "alarm_row", "change_row"):

@@ -39,12 +39,12 @@ _LARGEST_LOG = log(np.finfo(float).max)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonitorHistory(ResultTable):
-    """What a `CalibrationMonitor` has seen, batch by batch.
+    """History of a `CalibrationMonitor`, with one row per batch.
 
     Parameters
     ----------
     n_rows : ndarray of int
-        Number of samples seen up to the end of each batch.
+        Number of samples processed by the end of each batch.
     n : ndarray of int
         Number of samples of the batch.
     mean_score, event_frequency : ndarray of float
@@ -52,7 +52,7 @@ class MonitorHistory(ResultTable):
     e_value : ndarray of float
         Evidence against calibration at the end of the batch.
     alarm : ndarray of bool
-        Whether there had been an alarm by then.
+        Whether there had been an alarm by the end of the batch.
     """
 
     n_rows: np.ndarray
@@ -66,7 +66,7 @@ class MonitorHistory(ResultTable):
 class CalibrationMonitor(BaseEstimator):
     """Monitor that raises an alarm when a model loses its calibration.
 
-    You may check it after every sample.
+    It may be checked after every sample.
 
     Each sample updates twenty likelihood ratios, each comparing scores with shifted or
     stretched log-odds to the original scores. As long as the scores are calibrated, the
@@ -77,17 +77,19 @@ class CalibrationMonitor(BaseEstimator):
     Parameters
     ----------
     confidence_level : float, default=0.99
-        Probability of no alarm, ever, as long as the scores are calibrated. The default
-        is 0.99 because a monitor runs for a long time and is often one of many.
+        Probability that there is never an alarm as long as the scores are calibrated.
+        The default is 0.99 because a monitor runs for a long time and is often one of
+        many.
     average_run_length : float, default=None
-        Lower bound on the average number of samples until the first false alarm. The
-        evidence then restarts at every sample (an e-detector), which detects late
-        changes sooner but gives false alarms in the long run. `confidence_level` is
-        then not used.
+        Lower bound on the average number of samples until the first false alarm. If
+        given, the evidence restarts at every sample (an e-detector), which detects late
+        changes sooner but gives false alarms in the long run; `confidence_level` is not
+        used.
     restarts : bool, default=False
         Whether to reserve half of the evidence for later starts, spread over all later
         samples. The level is maintained, and a change after thousands of samples is
-        detected about twice as fast. Cannot be combined with `average_run_length`.
+        detected about twice as fast. This option cannot be combined with
+        `average_run_length`.
     classes : array-like, default=None
         The two labels, in sorted order: scores are the probability of the second. For K
         > 2 labels, scores have K columns, and the confidence of the predicted class is
@@ -102,17 +104,17 @@ class CalibrationMonitor(BaseEstimator):
     alarm_ : bool
         Whether there has been an alarm. It persists until `fit`.
     alarm_row_ : int or None
-        Row of the alarm, the first row being 0; the last row of its batch for a
-        `BinStatistics`.
+        Row of the alarm, counted from 0; for a `BinStatistics`, the last row of its
+        batch.
     change_row_ : int or None
         Estimated first row after the change, computed at the alarm.
     alarm_time_, change_time_ : object or None
-        The times of these two rows; None without an alarm, or without `time`.
+        The times of these two rows; None if there is no alarm or no times were given.
     n_rows_ : int
         Number of samples processed.
     history_ : MonitorHistory
-        Table with one row for each batch: rows seen, mean score, event frequency,
-        e-value and alarm.
+        Table with one row per batch: rows processed so far, mean score, event
+        frequency, e-value and alarm.
 
     Raises
     ------
@@ -122,31 +124,31 @@ class CalibrationMonitor(BaseEstimator):
 
     See Also
     --------
-    calibration_change : Compares two data sets of fixed size.
+    calibration_change : Compares two data sets of fixed sizes.
 
     Notes
     -----
     Add a row only when its label would be known regardless of its value. If events are
-    reported at once but their absence only after 30 days, pass each sample to the
+    reported immediately but non-events only after 30 days, pass each sample to the
     monitor 30 days after it was scored. If labels are added in the order in which they
     arrive, the first rows contain only events, which causes a false alarm.
 
     A monitor can be pickled, and continues after it is loaded. To monitor segments, or
-    each class by its column of scores, use a dict of monitors. Give each of them the
-    confidence level ``1 - (1 - level) / n_monitors`` to control the error rate of all
-    together.
+    the column of scores of each class, use a dict of monitors. Give each of them the
+    confidence level ``1 - (1 - level) / n_monitors`` to control the joint error rate.
 
     A likelihood ratio that starts at row 0 has become small by the time of a late
-    change. With `restarts`, it has half of the weight. After n rows, the share
-    ``log(10) / log(10 + n)`` of the other half has not started yet; a ratio that starts
-    at a row has the value 1 at that row. A mixture of likelihood ratios that start at
+    change. With `restarts`, this ratio has half of the weight, and the other half is
+    spread over ratios that start later. After n rows, a share of
+    ``log(10) / log(10 + n)`` of this other half has not yet started. Each ratio has the
+    value 1 at the row at which it starts. A mixture of likelihood ratios that start at
     fixed rows controls the level. In simulations with a shift of .3 or .6 in the
     log-odds at row 5,000 and level .05, the median delay is 1,487 or 464 rows, and
     2,975 or 1,105 without `restarts`. If the size of the shift is known, the same
     scheme needs 1,024 or 326 rows.
 
-    A batch of `BinStatistics` counts as one step with its bin means, which has slightly
-    less power than one step for each sample; weights are rejected.
+    A batch of `BinStatistics` counts as one step with its bin means, which gives
+    slightly less power than one step for each sample. Weights are rejected.
 
     References
     ----------
@@ -155,7 +157,7 @@ class CalibrationMonitor(BaseEstimator):
 
     Examples
     --------
-    The log-odds of the scores are too low from row 3,000 on:
+    From row 3,000, the log-odds of the scores are too low:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import CalibrationMonitor
@@ -227,12 +229,13 @@ class CalibrationMonitor(BaseEstimator):
         y: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Update with the next rows, in time order.
+        """Update with the next samples, in time order.
 
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or BinStatistics
-            Probabilities; one row or many. A `BinStatistics` also contains the labels.
+            Probabilities of one or more samples. A `BinStatistics` also contains the
+            labels.
         y : array-like of shape (n,), default=None
             Labels. A batch may contain only one class.
         time : scalar or array-like of shape (n,), default=None
@@ -248,8 +251,7 @@ class CalibrationMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            If scores or labels are not valid, or for a `BinStatistics` with
-            weights.
+            If scores or labels are invalid, or if a `BinStatistics` has weights.
         """
         if not hasattr(self, "n_rows_"):
             self._reset()
@@ -279,20 +281,20 @@ class CalibrationMonitor(BaseEstimator):
 
     @property
     def alarm_time_(self):
-        """Time of the row of the alarm; None without an alarm, or without times."""
+        """Time of the alarm; None if there is no alarm or no times were given."""
         return time_of_row(getattr(self, "_times", ()), self.alarm_row_)
 
     @property
     def change_time_(self):
-        """Time of the likely first row after the change; None without an alarm, or
-        without times.
+        """Time of the estimated first row after the change; None if there is no alarm
+        or no times were given.
         """
         return time_of_row(getattr(self, "_times", ()), self.change_row_)
 
     @property
     def history_(self):
-        """Table with one row for each batch: rows seen, mean score, event frequency,
-        e-value and alarm.
+        """Table with one row per batch: rows processed so far, mean score, event
+        frequency, e-value and alarm.
         """
         if not hasattr(self, "n_rows_"):
             raise NotFittedError(
@@ -497,8 +499,8 @@ class CalibrationMonitor(BaseEstimator):
 
 
 def runs_of_times(time, n_rows):
-    """Return pairs (row, time), one for the first row of each run of equal times along
-    a batch of `n_rows`. `time` is (n_rows,), one time for all rows, or None.
+    """Return pairs (row, time), one for the first row of each run of equal times in a
+    batch of `n_rows` rows. `time` is (n_rows,), one time for all rows, or None.
     """
     if time is None:
         return []
@@ -510,8 +512,8 @@ def runs_of_times(time, n_rows):
 
 
 def time_of_row(times, row):
-    """Return the time of a row, None for the row None or without times. `times` are the
-    pairs (first row, time) of `runs_of_times`, in the order of rows.
+    """Return the time of a row, or None if the row is None or there are no times.
+    `times` are the pairs (first row, time) of `runs_of_times`, in the order of rows.
     """
     if row is None or not times:
         return None
@@ -521,7 +523,8 @@ def time_of_row(times, row):
 
 
 def log_likelihood_ratios(scores, events):
-    """Return the log likelihood ratio of each bet against the score, in each sample.
+    """Return the log-likelihood ratio of each alternative against the score, per
+    sample.
 
     Parameters
     ----------
@@ -533,7 +536,8 @@ def log_likelihood_ratios(scores, events):
     Returns
     -------
     ratios : ndarray of shape (n, `N_BETS`)
-        Their exponentials have the expectation 1 where the scores are calibrated.
+        Log-likelihood ratios. Their exponentials have expectation 1 if the scores are
+        calibrated.
     """
     clipped = clip_probability(scores)
     sign = 1.0 - 2.0 * events  # -1 for an event, 1 for a non-event

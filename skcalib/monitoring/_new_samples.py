@@ -18,20 +18,20 @@ _KNOWN_PER_STRATUM = 20
 
 
 class LabelledSamples:
-    """The labelled samples: scores of one event, whether it happened, and weights.
+    """Labelled samples: scores of one event, whether it occurred, and weights.
 
-    With more than two classes the event is "the predicted class is right".
+    With more than two classes, the event is that the predicted class is correct.
 
     Attributes
     ----------
     scores, events : ndarray of shape (n,)
-        Score of the event, and whether it happened.
+        Score of the event, and whether it occurred.
     weight : ndarray of shape (n,) or None
-        Sample weights; `weight_type` says what they mean.
+        Sample weights, with the meaning given by `weight_type`.
     cluster : ndarray of int, shape (n,), or None
         Codes of the clusters.
     classes : ndarray of shape (n_classes,)
-        The labels. With two, the event is the second.
+        The labels. If there are two, the event is the second.
     lowest, highest : float
         Range of the scores.
     is_binary : bool
@@ -79,8 +79,8 @@ class LabelledSamples:
         self.highest = self.scores.max()
 
     def new_scores(self, y_proba_new):
-        """Return the scores of the event (n_new,) and, for more than two classes, the
-        predicted labels (n_new,), else None.
+        """Return the scores of the event (n_new,) and the predicted labels (n_new,),
+        which are None for two classes.
         """
         scores = check_scores(y_proba_new, name="y_proba_new")
         if not self.is_binary:
@@ -110,13 +110,13 @@ class ResidualCurve:
     Parameters
     ----------
     labelled : LabelledSamples
-        The samples that the residuals are computed from.
+        The samples from which the residuals are computed.
     new_scores : ndarray of shape (n_new,)
         Scores of the new samples.
     binning : BaseBinning, int or None
-        Bins of the labelled scores; None: about 2 n^(1/3) bins of equal mass.
+        Bins of the labelled scores; None means about 2 n^(1/3) equal-mass bins.
     threshold : float
-        Decision threshold: a bin ends there.
+        Decision threshold, which is an edge of a bin.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class ResidualCurve:
     new_bins : ndarray of int, shape (n_new,)
         Bin of each new sample.
     smoothed : ndarray of shape (n_bins,)
-        Event frequency of each bin with half an event and half a non-event more, so
+        Event frequency of each bin after adding half an event and half a non-event, so
         that it is neither 0 nor 1.
     variance_of_bin : ndarray of shape (n_bins,)
         Variance of the mean residual of each bin, for independent samples.
@@ -177,7 +177,7 @@ class ResidualCurve:
 
     def spread_of_curve(self, slope):
         """Return the `Spread` (standard error and degrees of freedom) that the labelled
-        samples bring into the mean of ``slope * frequency``; `slope` is (n_new,).
+        samples contribute to the mean of ``slope * frequency``; `slope` is (n_new,).
         """
         # How much the mean changes with the mean residual of each bin, (n_bins,).
         coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
@@ -227,12 +227,12 @@ def _cuts(labelled, binning, threshold):
 
 
 class KnownLabels:
-    """Labels of new samples: which are known, and with which probability.
+    """Labels of new samples: which are known, and with what probability.
 
     Parameters
     ----------
     y_new : array-like of shape (n_new,) or None
-        Labels, missing where they are not known.
+        Labels; unknown labels are missing values.
     scores : ndarray of shape (n_new,)
         Scores of the event.
     predicted : ndarray of shape (n_new,) or None
@@ -240,7 +240,7 @@ class KnownLabels:
     labelled : LabelledSamples
         The labelled samples, for their classes.
     sampling_probability : float, array-like of shape (n_new,) or None
-        Probability with which each label was asked for.
+        Probability with which each label was requested.
     missing : {None, "at_random"}
         Whether labels are missing at random, given the score.
 
@@ -249,11 +249,11 @@ class KnownLabels:
     is_known : ndarray of bool, shape (n_new,)
         Whether the label is known.
     label : ndarray of shape (n_new,)
-        1 for an event, 0 for a non-event and where it is not known.
+        1 for an event, 0 for a non-event or an unknown label.
     probability : ndarray of shape (n_new,)
         Probability that the label becomes known.
     sampled : bool
-        Whether these probabilities were given, instead of estimated.
+        Whether these probabilities were given rather than estimated.
     missing : {None, "at_random"}
         As given.
     """
@@ -326,7 +326,7 @@ class KnownLabels:
 
     @property
     def are_enough(self):
-        """Whether there are enough labels to be mixed with the scores."""
+        """Whether there are enough labels to be combined with the scores."""
         n_known = self.is_known.sum()
         events = self.label[self.is_known].sum()
         rarer = min(events, n_known - events)
@@ -346,10 +346,9 @@ class KnownLabels:
         return f"only {n_known - events} of the {n_known} known labels are no events"
 
     def filled(self, frequency):
-        """Return each label's expectation (n_new,), corrected where it is known: the
-        mean is the augmented inverse-probability estimate of the event frequency.
-
-        `frequency` (n_new,) is the expectation by the score alone.
+        """Return each label's expectation (n_new,), corrected if the label is known:
+        the mean is the augmented inverse-probability-weighted estimate of the event
+        frequency. `frequency` (n_new,) is the expectation given the score alone.
         """
         residual = np.where(self.is_known, self.label - frequency, 0.0)
         return frequency + residual / self.probability

@@ -17,7 +17,8 @@ class Terms:
     constant, slope : ndarray of shape (n,)
         The numerator is ``mean(constant + slope * y)``.
     denominator_constant, denominator_slope : ndarray of shape (n,) or None
-        The same for the denominator; None: the metric is the numerator.
+        The corresponding terms of the denominator; None means that the metric is the
+        numerator.
     """
 
     constant: np.ndarray
@@ -31,9 +32,7 @@ class Terms:
         return self.denominator_constant is not None
 
     def value(self, label):
-        """Return the metric for labels, or for expected labels in [0, 1], of all
-        samples, (n,).
-        """
+        """Return the metric for the labels (n,), or for expected labels in [0, 1]."""
         numerator = np.mean(self.constant + self.slope * label)
         if not self.is_ratio:
             return float(numerator)
@@ -43,12 +42,12 @@ class Terms:
         return float(numerator / denominator)
 
     def denominator(self, label):
-        """Return the denominator for labels, or for expected labels, (n,)."""
+        """Return the denominator for the labels (n,), or for expected labels."""
         return np.mean(self.denominator_constant + self.denominator_slope * label)
 
     def linearised(self, label):
-        """Return constant and slope (n,) of the linear metric that equals this one to
-        first order around the given labels (n,).
+        """Return constant and slope (n,) of the first-order approximation to this
+        metric around the given labels (n,).
 
         The delta method for a ratio N / D of means of n_i and d_i gives
         ``N / D + (n_i - (N / D) d_i) / D`` for each sample.
@@ -123,10 +122,10 @@ SHARES = ("accuracy", "event_frequency", "brier_score", *_OF_A_THRESHOLD)
 
 
 def terms_by_name(metrics, scores, threshold, is_binary):
-    """Return the `Terms` of each metric by its name.
+    """Return a dict from metric name to `Terms`.
 
-    `metrics` holds names and callables, or is one of them; `scores` (n,) are those of
-    the event, `is_binary` whether there are two classes.
+    `metrics` is a name, a callable, or a sequence of these; `scores` (n,) are the
+    scores of the event, and `is_binary` is True for two classes.
     """
     if isinstance(metrics, str) or callable(metrics):
         metrics = [metrics]

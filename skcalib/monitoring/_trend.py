@@ -35,7 +35,7 @@ class CalibrationTrend(NamedTuple):
     statistic : float
         The slope divided by its standard error under a constant bias.
     pvalue : float
-        Two-sided p-value of "the bias has no linear trend".
+        Two-sided p-value of the hypothesis that the bias has no linear trend.
     confidence_level : float
         Coverage of the interval.
     """
@@ -69,7 +69,7 @@ def calibration_trend(
     """Slope of the bias over time, with a test for a trend.
 
     The bias is the mean score minus the event frequency. A trend test detects a slow
-    drift sooner than comparisons of each period with the first.
+    drift sooner than comparisons of each period with the first period.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def calibration_trend(
     y_proba : array-like of shape (n,) or (n, 2)
         Probabilities of the event, in [0, 1].
     time : array-like of shape (n,)
-        When each sample was scored: numbers or dates (``datetime64``, `datetime`,
-        text as YYYY-MM-DD or YYYY-MM). At least two different times.
+        When each sample was scored: numbers or dates (``datetime64``, `datetime`, text
+        as YYYY-MM-DD or YYYY-MM). At least two times must differ.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
@@ -113,11 +113,11 @@ def calibration_trend(
 
     Notes
     -----
-    The slope is that of the weighted least squares line through the residuals (score
-    minus label) over time. Its interval is robust to variances that differ between
-    samples: residuals are divided by one minus their leverage (HC3), and summed by
-    cluster if there are clusters, with the quantile of Student's distribution. The test
-    uses the residuals from a constant bias instead of those from the line.
+    The slope is that of a weighted least-squares fit of the residuals (score minus
+    label) on time. Its interval is robust to heteroscedasticity: residuals are divided
+    by one minus their leverage (HC3), and summed by cluster if there are clusters. The
+    quantile is that of Student's t distribution. The test uses the residuals from a
+    constant bias instead of those from the line.
 
     References
     ----------
@@ -126,7 +126,7 @@ def calibration_trend(
 
     Examples
     --------
-    Scores that become too low by 4 points a year:
+    The scores become too low by 4 percentage points per year:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import calibration_trend

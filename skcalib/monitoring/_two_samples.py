@@ -32,11 +32,11 @@ def two_samples(
     pos_label=None,
     labels=None,
 ):
-    """Return two checked `Sample` objects, from labels and probabilities or from two
+    """Return two validated `Sample` objects, from labels and probabilities or from two
     `BinStatistics` (as `y_before` and `y_after`).
 
     `sample_weight` and `clusters` are pairs (before, after) or None; the other
-    arguments have the meaning they have in `calibration_change`.
+    arguments have the same meaning as in `calibration_change`.
     """
     if isinstance(y_before, BinStatistics):
         # The second BinStatistics may be passed by position, as the next argument.
@@ -185,7 +185,7 @@ def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, str
 
 
 def warn_of_equal_rows(before, after):
-    """Warn if the labels of both samples are equal, row by row, and of both classes."""
+    """Warn if both samples have identical labels, which include both classes."""
     task = before.task
     # Weighted rows may be condensed, and are then in another order than the user's.
     if task is None or task.sample_weight is not None or before.n < _FEWEST_EQUAL:
