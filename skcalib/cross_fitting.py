@@ -642,6 +642,7 @@ def _known_classes(estimator, y):
     classes = np.unique(estimator.classes_)
     unknown = ~np.isin(y, classes)
     if unknown.any():
+        # `tolist` gives the label as Python's own type, for the message.
         row = int(np.argmax(unknown))
         raise ValueError(
             f"y has the label {y[row : row + 1].tolist()[0]!r} in row {row}, which the"

@@ -293,11 +293,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         sample_weight = check_sample_weight(sample_weight, len(fits.y))
         ensemble = self._resolved_ensemble(estimator)
         recalibrator = self._resolved("recalibrator")
+        # raises if there are weights and the recalibrator takes none
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
         self.classes_ = fits.classes
         recalibrator_of_pool = recalibrator
         if self.recalibrator is None:
+            # it asks for less gain than that of one pair: see `_POOLED_STANDARD_ERRORS`
             recalibrator_of_pool = CautiousRecalibrator(
                 n_standard_errors=_POOLED_STANDARD_ERRORS
             )

@@ -99,6 +99,7 @@ def learned_floor(scores, codes, sample_weight, input):
         scores = scores[rows]
         codes = codes[rows]
         sample_weight = taken(sample_weight, rows)
+    # 1e-9 is for rounding: a floor that is exactly at the limit is tried.
     largest = (_LARGEST_TOTAL + 1e-9) / n_classes
     floors = [0.0, *(floor for floor in _CANDIDATES if floor < largest)]
     if n_classes == 2:
@@ -106,6 +107,7 @@ def learned_floor(scores, codes, sample_weight, input):
     else:
         likelihoods_of = _many_class_likelihoods
     likelihoods = likelihoods_of(floors, scores, codes, sample_weight, input)
+    # From the smallest floor up: a larger one must gain enough.
     best = 0
     for candidate, likelihood in enumerate(likelihoods):
         if likelihood > likelihoods[best] + _LEAST_GAIN:
@@ -151,12 +153,15 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     weight = weights_or_ones(sample_weight, len(codes))
     # (n,) and the same in every row: 1 / (weight of all rows + 2)
     doubt = platt_doubt(codes, weight, scores.shape[1])
+    # A sample has at most `_MOST_ROWS` rows and `_MOST_SCORES` scores. With more
+    # classes than that it would have no row, and all rows are looked at.
     n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
     if len(codes) > n_quantiles > 0:
         rows, weight_of_quantile = _quantiles(scores, codes, weight, n_quantiles)
         scores = scores[rows]
         codes = codes[rows]
-        # A row that is looked at shows no more than one row does.
+        # A row of the sample stands for many rows, but shows no more than one row does:
+        # its weight is 1 at most.
         weight = np.full(len(rows), min(weight_of_quantile, 1.0))
     logits = np.empty((scores.shape[1], len(floors), len(codes)))
     for number, floor in enumerate(floors):
@@ -254,7 +259,8 @@ def _likelihoods(logits, codes, weight, doubt):
         # a variance of rounding alone may be below 0
         return mean @ weight - linear, np.maximum(variance, 0) @ weight
 
-    # They start at the temperature 1, in these units.
+    # Logits divided by their spread take an inverse temperature multiplied by it: the
+    # start `spread` is the temperature 1.
     inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
     log_totals = np.log(np.exp(inverse[:, None] * logits).sum(axis=0))  # (m, n)
     return inverse * linear - log_totals @ weight

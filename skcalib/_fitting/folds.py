@@ -161,6 +161,7 @@ def _dealt_folds(
     if is_binary and _is_event_frequent(scores, codes, weight, input):
         sign = -1
         codes = 1 - codes
+    # A row of the integer weight w is dealt out as w copies of it.
     copies = _copies(sample_weight, n_rows)
     if stratified == "auto":
         stratified = len(np.unique(codes)) < _MANY_CLASSES
@@ -240,6 +241,7 @@ def _is_event_frequent(scores, codes, weight, input):
     """
     excess = weight[codes == 1].sum() - weight[codes == 0].sum()
     if excess == 0:
+        # above 0 where the scores expect the second class more often
         excess = weight @ two_class_log_odds(scores, input or "probability")
     return excess > 0
 
@@ -280,8 +282,9 @@ def _cells(scores, input, sign=1):
     log-probabilities lie in (n, K), of two classes their log-odds (n, 1).
 
     A probability and its logarithm, computed in several ways, differ in the last
-    digits, far less than a cell is wide: nearly always they have the same cell. The
-    edges lie off 0 and other round numbers, which many scores are.
+    digits, far less than a cell is wide: nearly always they have the same cell. All
+    edges are shifted by a part of a cell, so that none lies at 0 or at another round
+    number: many scores are such numbers, and rounding would put them on either side.
 
     Parameters
     ----------

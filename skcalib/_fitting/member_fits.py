@@ -132,6 +132,7 @@ class StackFits:
         self.unchanged = unchanged
         self.rows = rows
         self.folds = folds
+        # not fitted until `fit_to_all`
         self.fitted = [clone(member) for member in members]
         self.seconds = np.zeros(len(members))
 
@@ -168,6 +169,12 @@ class StackFits:
         return [forecast(member, test_scores) for member in fitted]
 
     def _fitted(self, unfitted, numbers, rows, name, starts_near):
+        """Return the list of members with these numbers, fitted to `rows`; add the
+        seconds that it took to theirs.
+
+        `unfitted` are the members to fit, `name` says which rows they are, for reports.
+        With `starts_near` the steps may begin from the members in `fitted`.
+        """
         near = None
         if starts_near:
             near = [self.fitted[k] for k in numbers]
@@ -199,6 +206,7 @@ def with_choices(member, fitted):
     else:
         unfitted = clone(member)
     if hasattr(unfitted, "_only_forecasts"):
+        # its fit leaves out what forecasts do not need
         unfitted._only_forecasts = True
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)

@@ -42,6 +42,7 @@ class ClassProblems(NamedTuple):
         """
         if is_impossible is not None:
             weight = weights_or_ones(sample_weight, len(codes))
+            # (K, n): a row has the weight 0 in the problems of its impossible classes
             sample_weight = weight * ~is_impossible.T
         log_odds_of = log_odds_against_rest(probabilities)
         log_odds = np.stack([log_odds_of(column) for column in probabilities.T])
@@ -54,6 +55,7 @@ class ClassProblems(NamedTuple):
         if self._is_by_class:
             mean = np.average(self.log_odds**2, weights=self.sample_weight)
             return float(np.sqrt(mean))
+        # sums over the classes, one for each row (n,)
         sums_of_squares = np.einsum("kn,kn->n", self.log_odds, self.log_odds)
         mean_squares = sums_of_squares / len(self.log_odds)
         return float(np.sqrt(np.average(mean_squares, weights=self.sample_weight)))

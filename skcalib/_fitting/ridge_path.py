@@ -96,7 +96,10 @@ class AffineProblem(NamedTuple):
             self.sample_weight,
             parameters,
         )
+        # A ridge ``penalty * x**2`` has the second derivative ``2 * penalty``.
         hessian = hessian + 2 * np.diag(penalty)
+        # The Hessian above is of the summed loss. The mean loss has it divided by the
+        # total weight, so that the inverse is multiplied by it.
         return _total(self) * damped_solution(hessian, np.eye(len(hessian)))
 
     def leave_one_out_loss(self, parameters, penalty):
@@ -117,6 +120,8 @@ class AffineProblem(NamedTuple):
         loss = 0.0
         for rows in row_blocks(*self.logits.shape):
             logits = self.affine_map.apply(parameters, self.features(rows))
+            # Impossible classes have finite features (see `affine_features`): their
+            # logits are set back to -inf.
             logits[np.isneginf(self.logits[rows].T)] = -np.inf
             of_class = logits[self.codes[rows], np.arange(logits.shape[1])]
             losses = logsumexp(logits, axis=0) - of_class
@@ -184,6 +189,8 @@ def fit_ridge(problem, penalty, start=None, curvature=None):
     the time are left.
     """
     step = len(problem.codes) // _CURVATURE_ROWS
+    # Of many rows every `step`-th one is fitted first. The optimum there, and the
+    # curvature, take the fit to all rows fewer passes over them.
     is_sampled = step >= _LEAST_STEP and curvature is None and min(penalty) > 0
     if is_sampled and len(penalty) <= _MOST_PARAMETERS:
         sampled = slice(None, None, step)

@@ -98,6 +98,7 @@ def fit_logistic(
     if not callable(features):
         features = _feature_blocks(features)
     if start is None:
+        # one coefficient for each feature, counted at the first row
         centre = np.zeros(len(features(slice(0, 1))))
     else:
         centre = np.asarray(start, dtype=np.float64)
@@ -106,10 +107,12 @@ def fit_logistic(
     else:
         ridge = np.asarray(penalty, dtype=np.float64)
     if ridge.ndim == 1:
+        # a vector of strengths is the diagonal of the ridge matrix
         ridge = np.diag(ridge)
     if lower is None:
         lower = np.full_like(centre, -np.inf)
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
+    # Without coefficients near the optimum, a start is looked for.
     if near is None:
         coef, at_coef = _start(loss, lower)
     else:
@@ -125,6 +128,7 @@ def location_scale(values, sample_weight):
     centre = np.average(values, weights=sample_weight)
     scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
     if scale <= 1e-12 * np.abs(centre):
+        # The values are equal up to rounding: deviations divided by infinity are 0.
         scale = np.inf
     return centre, scale
 
@@ -283,6 +287,8 @@ def minimised(loss, coef, at_coef, lower, settled=0.0):
         step = _newton_step(hessian, gradient, room=coef - lower)
         decrement = gradient @ step
         nothing_left = decrement <= _SETTLED * loss.total_weight
+        # Near the optimum a step squares the decrement: one that is tiny and not even
+        # halved is rounding.
         only_rounding = previous_decrement / 2 < decrement < _NOISE
         if nothing_left or only_rounding:
             break
@@ -402,6 +408,7 @@ def _tried(loss):
     places = np.linspace(0, len(middles) - 1, _PLACES).astype(int)
     middles = middles[np.unique(places)]
     # The constant first, then for each slope the sigmoid with the best middle.
+    # inside (0, 1), so that its log-odds are finite where all labels are equal
     base_rate = np.clip(np.average(loss.labels, weights=loss.weight), 1e-12, 1 - 1e-12)
     tried = [np.array([0.0, np.log(base_rate / (1 - base_rate))])]
     losses = [loss.weight @ (base_rate - loss.labels) ** 2]
@@ -423,6 +430,7 @@ class _SquaredLoss:
     """
 
     def __init__(self, position, labels, sample_weight):
+        # what the sigmoid is a function of, the events, and the weights, (n,) each
         self.position = position
         self.labels = labels
         self.weight = weights_or_ones(sample_weight, len(position))

@@ -48,7 +48,9 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
         """Return the function that is minimised, infinite where a row has probability
         0.
         """
-        # A step may give a row probability 0: infinite loss, and a shorter step.
+        # The sum of the weights takes the place of the condition that it is 1: at the
+        # minimum it is. A step may give a row the probability 0, and so an infinite
+        # loss: it is then halved.
         with np.errstate(divide="ignore"):
             return weights.sum() - share @ np.log(likelihoods @ weights)
 

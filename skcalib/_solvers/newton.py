@@ -55,6 +55,7 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
             step = np.divide(
                 slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0
             )
+        # A step changes a variable at most tenfold.
         least = np.maximum(at / 10, low)
         largest = np.minimum(at * 10, high)
         newton = np.minimum(np.maximum(at - step, least), largest)

@@ -49,8 +49,11 @@ class OnlineNewton:
         radius = self.radius
         for z, y, weight in zip(log_odds, labels, weights, strict=True):
             x = min(max(z, -clip), clip)
+            # The slope multiplies the clipped log-odds x alone. What lies beyond the
+            # clip is added as it is: slope * x + (z - x) + intercept.
             residual = weight * (_expit(z + (slope - 1) * x + intercept) - y)
-            # The gradient is (g1, g2); A gathers its outer products.
+            # The gradient is (g1, g2); A gathers its outer products. The step is the
+            # inverse of A times the gradient.
             g1 = residual * x
             g2 = residual
             a11 += g1 * g1
@@ -92,6 +95,7 @@ class ForgettingNewton:
         clip = self.clip
         radius = self.radius
         retention = self.retention
+        # A fades with each sample, and so would the ridge in it: this is added again.
         refill = (1 - retention) * self.ridge
         for z, y, weight in zip(log_odds, labels, weights, strict=True):
             x = min(max(z, -clip), clip)
@@ -133,6 +137,8 @@ def _expit(x):
     """Return 1 / (1 + exp(-x)) of a float, without overflow."""
     if x >= 0:
         return 1 / (1 + exp(-x))
+    # Further below the exponential rounds to 0: the floor keeps the probability above
+    # it.
     odds = exp(max(x, -700.0))
     return odds / (1 + odds)
 

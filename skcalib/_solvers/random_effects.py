@@ -45,6 +45,8 @@ def pooled(estimates, variances, level):
     # the quantile is Student's.
     n_clusters = len(estimates)
     scale = weight @ (estimates - mean) ** 2 / (n_clusters - 1)
+    # A scatter smaller than the variances explain is chance: it does not narrow the
+    # interval.
     error = np.sqrt(max(scale, 1.0) / weight.sum())
     half_width = stdtrit(n_clusters - 1, (1 + level) / 2) * error
     return Pooled(mean, mean - half_width, mean + half_width, float(np.sqrt(tau2)))

@@ -439,8 +439,8 @@ class _PenalisedLogLoss:
         """Return a step towards the minimum, solved for by conjugate gradients, and the
         relative residual of the solution.
         """
-        # In the last steps, in double precision, it hardly changes: the one of the
-        # steps in single precision is used.
+        # The preconditioner hardly changes in the last steps, which are in double
+        # precision: that of the steps in single precision is kept for them.
         if self.own_preconditioner is None or self.dtype == self.blocks[0].dtype:
             second_moments = 0
             first_moments = 0
@@ -461,6 +461,7 @@ class _PenalisedLogLoss:
             return self.gradient, 0.0
 
         def hessian_product(direction):
+            """Return the Hessian, with its ridge, times a vector (n_parameters,)."""
             product = sum(block.hessian_product(direction) for block in self.blocks)
             return product + ridge * direction
 
@@ -511,6 +512,8 @@ class _Preconditioner:
         # weight, the sum of w p (1 - p).
         coef, total = affine_map.unpacked(second)
         classes = np.arange(len(total))
+        # Transposed, the numbers of the classes (K,) broadcast along the last axis:
+        # each coefficient gets the number of its class.
         class_of_coef = (np.zeros_like(coef, dtype=np.intp).T + classes).T
         self.class_of = affine_map.packed(class_of_coef, classes)
         total = np.where(total > 0, total, 1)[self.class_of]
@@ -675,7 +678,7 @@ class _BlockLoss:
         true -= top
         likelihood -= top
         np.exp(likelihood, out=likelihood)
-        # Subnormal numbers are slow.
+        # Subnormal numbers are slow: exponentials are kept well above them.
         np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)
         if self.is_impossible is not None:
             likelihood[self.is_impossible] = 0
@@ -748,6 +751,7 @@ class _BlockLoss:
         """Return weight * probability * (1 - probability), (K, n_rows), from weight *
         probability.
         """
+        # 1 - probability: minus the probability, plus 1
         variance = weighted / -self.weight.astype(self.dtype)
         variance += 1
         # 1 - probability of the true class, without the rounding of the subtraction

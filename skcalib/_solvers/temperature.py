@@ -68,6 +68,7 @@ def fit_inverse_temperature(
         if spread > 0:
             bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS)
         else:
+            # logits that are equal in each row: no temperature changes a forecast
             bounds = (1.0, 1.0)
     inverse = 1.0
     step = 0
@@ -75,6 +76,7 @@ def fit_inverse_temperature(
         step = _warm_start_step(logits, codes)
     else:
         inverse = start
+    # The steps start from the optimum of every `step`-th row.
     if step > 1:
         weight = None
         if sample_weight is not None:

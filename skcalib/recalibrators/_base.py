@@ -162,6 +162,8 @@ class BaseRecalibrator(ProbabilityTransformer):
             if (weight * is_open).any():
                 weight = weight * is_open
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
+        # Weights that only left rows out are 1 in all that remain: there are none
+        # again.
         if sample_weight is None:
             weight = None
         self._fit_encoded(scores, codes, weight)
@@ -212,6 +214,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         )
         if not both_have_rows:
             self._check_classes_present(codes)
+        # the scores within the floor or the clipping constant, if the method has one
         inside = self._fit_bounded(scores, codes, sample_weight, floor)
         self._fit_scores(inside, codes, sample_weight)
         return self

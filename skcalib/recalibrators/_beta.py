@@ -178,6 +178,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         """Return the `PooledMap` of all classes, near which each class's is held."""
         coef = problems.fit_pooled(self._features, self.smooth_targets, **self._ridge)
         # Deviations of slopes are measured against their mean.
+        # slopes have the lower bound 0, and an intercept has none
         is_slope = self._lower == 0
         unit = slope_unit(coef[is_slope].mean(), problems)
         distance = np.diag(np.where(is_slope, 1 / unit, 1.0))
@@ -209,6 +210,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
         A swap of the labels exchanges a and b, which leaves the ridge as it is.
         """
+        # slopes have the lower bound 0, and an intercept has none
         is_slope = self._lower == 0
         start = np.where(is_slope, 1.0, 0.0)
         strength = self.alpha
@@ -233,6 +235,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         if self.parameters == "am":
             slope_features = log_odds[None]
         else:
+            # log(2) and -log(2) make both features 0 at s = 1/2
             slope_features = _log_features(log_odds) + np.log([[2], [0.5]])
         if self.parameters == "ab":
             return slope_features

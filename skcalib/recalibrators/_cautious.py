@@ -182,7 +182,8 @@ class CautiousRecalibrator(BaseRecalibrator):
         if not is_supported and not all_right:
             after = self.recalibrator_.predict_proba(scores[[row]])[0, column]
             surprise = log_probability(after) - log_probability(least)
-        # Sums over the rows: the gain and its standard error, each with the one row.
+        # Sums over the rows and the additional one: the gain, and its standard error,
+        # in which what that row gains counts as a standard error of its own.
         gain = n_rows * self.gain_.estimate + surprise
         error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
         return gain > self.n_standard_errors * error

@@ -139,6 +139,8 @@ class CertifiedMixin:
         ValueError
             If there is no such parameter.
         """
+        # `_tuned` is a text of the names so far; if empty, it splits into one empty
+        # name.
         names = {*self._tuned.split(", "), *params}.difference(_NEVER_TUNED, [""])
         if names:
             self._tuned = ", ".join(sorted(names))

@@ -225,6 +225,7 @@ class _PredictedClassLosses:
     """
 
     def __init__(self, logits, codes, sample_weight):
+        # logits (n, K), and for each row its class, weight and predicted class, (n,)
         self.logits = logits
         self.codes = codes
         self.weight = weights_or_ones(sample_weight, len(codes))

@@ -553,7 +553,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         checks.check_same_classes(
             self, self.pooled_recalibrator_, *self.recalibrators_.values()
         )
-        # The column of the groups is one more than the scores.
+        # X has one column more than the scores where a column of it names the groups.
         has_source = self.groups not in (None, _PREDICTED_CLASS)
         takes_column = has_source and not self._given_groups
         width = self.pooled_recalibrator_.n_features_in_ + takes_column
@@ -656,6 +656,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)
+        # Each large group is a part of its own, numbered from 0 on.
         part_of_group = np.where(is_large, np.cumsum(is_large) - 1, -1)
         small = np.flatnonzero(~is_large & (sizes > 0))
         if residuals is None or sizes[small].sum() < self.min_group_size:

@@ -82,6 +82,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         """Which classes must have rows: "all", "two" or "any" of them."""
         # Without a ridge, the log-loss would send the intercept of a class without rows
         # to minus infinity.
+        # The last alpha is the weakest. Whether a ridge is 0 does not depend on the
+        # number of classes: 2 stands for any.
         weakest_ridge = self._penalty(2, self._alphas[-1])
         if np.all(weakest_ridge > 0):
             return "two"
@@ -124,6 +126,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
                 logits, codes, sample_weight, start=start
             )
         self.inverse_temperature_ = float(inverse_temperature)
+        # what is subtracted from the logits of each row, such as their mean
         reference = np.empty(len(logits))
         for rows in row_blocks(*logits.shape):
             reference[rows] = self._reference(logits[rows])
@@ -150,7 +153,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             best = 0
             parameters = self._fit_ridge(problem, penalties[0])
         self.alpha_ = float(self._alphas[best])
-        # The features are temperature-scaled logits; the map is one of the logits.
+        # The coefficients are of temperature-scaled logits: times the inverse
+        # temperature they are those of the logits themselves.
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
@@ -317,6 +321,8 @@ class VectorScaling(AffineScaling):
     def _penalty(self, n_classes, alpha):
         """Return the ridge on the slopes and the intercepts, (2 n_classes,)."""
         ridge_of_intercepts = _first_set(self.alpha_intercept, alpha)
+        # Each alpha is multiplied by the number of parameters of its kind: K slopes and
+        # K intercepts.
         return n_classes * np.repeat([float(alpha), ridge_of_intercepts], n_classes)
 
     def _reference(self, logits):
@@ -475,7 +481,12 @@ class MatrixScaling(AffineScaling):
         self.classes = classes
 
     def _penalty(self, n_classes, alpha):
-        """Return the ridge on each parameter, (n_classes * (n_classes + 1),)."""
+        """Return the ridge on each parameter, (n_classes * (n_classes + 1),).
+
+        An alpha is multiplied by the number of parameters of its kind: the elements on
+        the diagonal, those off it, or the intercepts. More classes leave fewer rows to
+        each of them.
+        """
         diagonal = n_classes * _first_set(self.alpha_diagonal, alpha)
         intercept = n_classes * _first_set(self.alpha_intercept, alpha)
         n_off_diagonal = n_classes * (n_classes - 1)

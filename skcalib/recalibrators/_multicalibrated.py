@@ -467,6 +467,8 @@ class _FoldRounds:
         self.recalibrator = recalibrator
         self.train = train
         self.test = test
+        # The logits (n, K) after the rounds so far, at first those of the global map.
+        # Its losses on the test rows (n_test,) are kept, to measure gains against them.
         fitted = recalibrator._fit_global(train)
         self.train_logits = recalibrator._logits(fitted, train.scores)
         self.test_logits = recalibrator._logits(fitted, test.scores)

@@ -456,6 +456,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
             products = [w * p for w, p in zip(weights, sample_likelihood, strict=True)]
             total = sum(products)
             if total == 0:
+                # The only members with a likelihood above 0 have lost all their weight:
+                # the sample changes nothing.
                 continue  # a weight that has underflowed at switching rate 0
             normaliser = (1 - rate) / total
             even_share = rate / n_members

@@ -237,6 +237,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         """
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
+        # The slope at z is slope_ + 2 * curvature_ * z.
         self.curvature_ = float((slope_high - slope_low) / (2 * width))
         self.slope_ = float(slope_low - 2 * self.curvature_ * low)
         self.intercept_ = float(at_low - self.slope_ * low - self.curvature_ * low**2)
@@ -305,7 +306,9 @@ def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
     log-odds, the coefficients are a + b z + c z^2, and each is divided by its unit.
     """
     spread = max(inverse_temperature * root_mean_square, _SMALLEST_SPREAD)
-    # rows: a, b and c from the value at the low end and the slopes at both ends
+    # Rows: a, b and c from the value at the low end and the slopes at both ends.
+    # c = (slope at the high end - slope at the low end) / (2 width), b = slope at the
+    # low end - 2 c low, a = value at the low end - b low - c low^2
     bend = low**2 / (2 * width)
     to_coefficients = np.array(
         [

@@ -250,6 +250,8 @@ class ScalingBinning(BinnedRecalibrator):
         check_fitted(self)
         check_number(max_error, "max_error", above=0, at_most=1)
         check_number(confidence_level, "confidence_level", above=0.5, below=1)
+        # Only the upper limit counts. A two-sided interval of this level has an upper
+        # limit that holds at the level asked for.
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
@@ -277,20 +279,20 @@ class ScalingBinning(BinnedRecalibrator):
         scale_rows, edge_rows, value_rows = self._split(
             self.sample_split, 3, scores, labels, sample_weight
         )
-        # Step 1: fit the scaling family on T1.
+        # Step 1: fit the recalibrator to the first part.
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         recalibrator.set_params(input=self.input, classes=[False, True])
         self.recalibrator_ = recalibrator.fit(*scale_rows)
         forbid_certificates(self.recalibrator_, "its forecasts are binned again.")
-        # Step 2: uniform-mass bins of its output on T2.
+        # Step 2: the bins of its output for the second part.
         edge_scores, edge_labels, edge_weight = edge_rows
         scaled = self._scaled(edge_scores)
         strategy = self._strategy()
         self.bin_edges_ = strategy._edges_of(
             _without_last_digits(scaled), edge_labels, edge_weight
         )
-        # Step 3: the value of a bin is the mean of its output, not of the labels, on
-        # T3.
+        # Step 3: the value of a bin is the mean of its output, not of the labels, for
+        # the third part.
         value_scores, value_labels, value_weight = value_rows
         if value_scores is not edge_scores:
             scaled = self._scaled(value_scores)

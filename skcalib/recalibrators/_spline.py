@@ -185,7 +185,11 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.classes = classes
 
     def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows, from a spline of nearly the same rows on, if any."""
+        """Fit to validated rows, as `_fit_encoded` does; return self.
+
+        The steps begin at `start`, a spline fitted to nearly the same rows, or None.
+        `sibling`, a fit to the same rows, is of no use here.
+        """
         is_binary = len(self.classes_) == 2
         self._start = start if is_binary else None
         self._is_member = is_binary
@@ -235,6 +239,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         # of nearly equal log-odds decide: they are fewer than the rows.
         near = None
         if self._is_nearly_known:
+            # the coefficients with which the spline has, at these knots, the log-odds
+            # of the one to start from
             near = np.linalg.solve(at_knots, self._start._calibrated_log_odds(knots))
             if self.monotone:
                 near = np.maximum(near, fit.lower)
@@ -265,6 +271,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         features = basis.features(log_odds)
 
         def features_of(rows):
+            """Return the features (d, n_rows) of a slice of the rows."""
             return features[:, rows]
 
         if self.roughness_penalty is not None:
@@ -368,6 +375,7 @@ class _NaturalSplines:
         # the coefficient of each of the n_slopes + 2 B-splines: 0, 0, 1, ..., last,
         # last
         coefficient_of = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
+        # Quadratic B-splines repeat the outer knots twice.
         self.slopes = BSpline(
             np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[coefficient_of], 2
         )
@@ -413,6 +421,8 @@ class _NaturalSplines:
             By the coefficients of the features.
         """
         # `bends` (n_knots, n_slopes + 1) are by the position in [0, 1]
+        # A second derivative is linear between two knots. From l to r over a step h,
+        # its square has the integral h / 6 * (l^2 + r^2 + (l + r)^2).
         step = np.diff(self.position)[:, None]
         left = self.bends[:-1]
         right = self.bends[1:]

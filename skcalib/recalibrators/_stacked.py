@@ -381,6 +381,7 @@ class StackedRecalibrator(BaseRecalibrator):
         total = _column_sums(losses, sample_weight)
         excess = losses - losses[:, [total.argmin()]]
         is_hopeless = _exceeds_zero(excess, sample_weight)
+        # the logarithm of the ratio of the best member's weight to that of each member
         log_weight_of_best = self.likelihood_power * (total - total.min())
         is_hopeless &= log_weight_of_best > -np.log(_HOPELESS_WEIGHT)
         if len(self.classes_) > 2:
@@ -408,6 +409,7 @@ class StackedRecalibrator(BaseRecalibrator):
             )
             mixture = _weighted_sum(weights, [p[inside] for p in predicted])
             if len(self.classes_) > 2:
+                # Of many rows, only those that the fold's members were fitted to.
                 if len(rest) > self._most_train_rows:
                     is_trained_on = np.isin(rows[rest], fold.train)
                     if is_trained_on.any():

@@ -228,7 +228,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         on_sample = self._objective(
             logits[sample], codes[sample], taken(sample_weight, sample)
         )
-        # logarithms of inverse temperatures, with that of `around` in the middle
+        # Logarithms of inverse temperatures, from a 30th to 30 times that of `around`,
+        # which is in the middle.
         grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
         middle = len(grid) // 2
         values = [on_sample(point) for point in grid]
@@ -399,7 +400,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
             (tempered, unchanged),
             constant=uniform_weight / len(self.classes_),
         )
-        # clipped before and after, as logits and their softmax are
+        # The probabilities are clipped before they become logits, and so is the softmax
+        # of these.
         return clipped_probability(normalized_rows(clipped_probability(mixture)))
 
     def _forecasts(self, logits):

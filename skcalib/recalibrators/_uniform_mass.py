@@ -272,6 +272,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         ranks = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins)  # rounded up
         cuts = ranks - 1
         self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
+        # the text that, with a row's id, decides how its ties are broken; none without
+        # `randomize`
         self.salt_ = ""
         if self.randomize:
             random = check_random_state(self.random_state)

@@ -210,6 +210,9 @@ class VennAbers(BinaryRecalibrator):
         if self.max_n_knots is not None:
             is_knot[:] = True
         self.score_knots_ = table.scores[is_knot]
+        # Entry i + 1 of `lower` and entry i of `upper` belong to the distinct score i.
+        # Those of knots are kept, with the first of `lower`, below all scores, and the
+        # last of `upper`, above them.
         self.lower_probability_ = lower[np.append(True, is_knot)]
         self.upper_probability_ = upper[np.append(is_knot, True)]
 
