@@ -1,4 +1,4 @@
-"""Pictures as scikit-learn displays; they need matplotlib (extra plot)."""
+"""Plots in the form of scikit-learn displays; they require matplotlib (extra plot)."""
 
 from skcalib.displays._bin_count import BinCountDisplay
 from skcalib.displays._change import ChangeDisplay

@@ -48,7 +48,7 @@ _ROWS_PER_BIN = 5
 
 
 class BinCountCurve(NamedTuple):
-    """What one recalibrator or one sample size gives for each number of bins.
+    """Results of one recalibrator or sample size for each number of bins.
 
     Parameters
     ----------
@@ -57,15 +57,15 @@ class BinCountCurve(NamedTuple):
     n_bins : ndarray of int, shape (n_counts,)
         Numbers of bins.
     tolerance : ndarray of shape (n_counts,) or None
-        Promised tolerance.
+        Guaranteed tolerance.
     squared_error, squared_error_deviation : ndarray of shape (n_counts,) or None
         Mean over folds of the signed square of the debiased l2 error, and the standard
-        deviation of that mean.
+        error of this mean.
     sharpness, sharpness_deviation : ndarray of shape (n_counts,) or None
-        Share of the labels' variance that the event frequencies of the bins explain,
-        and the same for it.
+        Share of the variance of the labels that is explained by the event frequencies
+        of the bins, as a mean over folds, and its standard error.
     chosen : int or None
-        Number of bins that is marked.
+        Number of bins to mark.
     """
 
     name: str
@@ -89,7 +89,7 @@ class BinCountDisplay(FromEstimator):
     Parameters
     ----------
     curves : list of BinCountCurve
-        One for each sample size or recalibrator.
+        One curve for each sample size or recalibrator.
     limit : float, default=None
         The required tolerance or error.
     caption : str, default=None
@@ -104,7 +104,7 @@ class BinCountDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves: tolerances, or errors and then sharpness of each recalibrator.
     bands_ : list of PolyCollection
-        Mean over folds plus and minus its standard deviation, in the order of `lines_`.
+        Mean over folds plus and minus one standard error, in the order of `lines_`.
     chosen_ : list of Line2D
         The markers of the chosen numbers of bins.
     limit_line_ : Line2D or None
@@ -114,8 +114,9 @@ class BinCountDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.guarantees.max_n_bins : The number of bins for a tolerance.
-    skcalib.model_selection.sharpest_within : The rule that chooses from data.
+    skcalib.guarantees.max_n_bins : The largest number of bins for a given tolerance.
+    skcalib.model_selection.sharpest_within : The rule that chooses the number of bins
+        from data.
 
     References
     ----------
@@ -169,12 +170,12 @@ class BinCountDisplay(FromEstimator):
         n_samples : int or sequence of int
             Number of calibration samples.
         epsilon : float, default=None
-            Required tolerance. The largest number of bins that meets it is marked, if
-            there is one.
+            Required tolerance. The largest number of bins that meets it, if any, is
+            marked.
         confidence_level : float, default=0.9
             Probability with which the guarantee holds, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
-            Guarantee for all bins at once, or for the bin of one random sample.
+            Guarantee for all bins simultaneously, or for the bin of a random sample.
         n_bins : array-like of int, default=None
             Numbers of bins; None means 1 to 100, or up to twice the marked number.
         ax : Axes, default=None
@@ -227,20 +228,20 @@ class BinCountDisplay(FromEstimator):
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
             Scores in [0, 1] of a model that was fitted to other data.
-        recalibrators : recalibrator or dict of them by name, default=None
+        recalibrators : recalibrator or dict of recalibrators by name, default=None
             Binned recalibrators for two classes; None means `HistogramBinning` and
             `ScalingBinning`.
         n_bins : sequence of int, default=None
-            Numbers of bins; None means those from 2 to 100 that leave five samples per
-            bin in each test fold.
+            Numbers of bins; None means those from 2 to 100 for which each test fold has
+            at least five samples per bin.
         max_error : float, default=None
-            Largest l2 calibration error; the sharpest number of bins within it is
-            marked (`sharpest_within`).
+            Largest acceptable l2 calibration error; of the numbers of bins that satisfy
+            it, the one with the highest sharpness is marked (see `sharpest_within`).
         cv : int, cross-validation splitter or iterable, default=5
-            Folds; an int means that many stratified folds.
+            Cross-validation folds; an int is the number of stratified folds.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            See `calibration_error`; "marginal" averages over the classes, each against
-            the rest.
+            See `calibration_error`; "marginal" averages over the classes, each taken
+            against the rest.
         pos_label : int, float, bool or str, default=None
             Label of the event. None means the greater of the two labels, which
             corresponds to the second column of `predict_proba`.
@@ -251,7 +252,7 @@ class BinCountDisplay(FromEstimator):
             otherwise; -1 means all processors.
         verbose : bool, default=False
             Whether to write a line to standard error for each recalibrator, at most
-            every two seconds.
+            once every two seconds.
         ax : array of two Axes, or Axes, default=None
             Axes to draw on; None creates a figure.
         **plot_options : dict
@@ -324,8 +325,8 @@ class BinCountDisplay(FromEstimator):
         legend : bool, default=True
             Whether to draw a legend.
         line_kw, band_kw, chosen_kw, limit_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
-            `Axes.axhline` and `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.fill_between`,
+            `Axes.plot`, `Axes.axhline` and `legend`) that override the defaults.
 
         Returns
         -------

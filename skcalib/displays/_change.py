@@ -46,50 +46,51 @@ _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 class ChangeDisplay:
     """Change in event frequency at each score between two data sets.
 
-    Points above 0 mean that events have become more frequent. If the scores merely
-    became higher or lower, the histogram below shifts and the points stay at 0. Create
-    it with `from_predictions`.
+    A point above 0 means that events with this score have become more frequent. If only
+    the distribution of the scores has changed, the histogram below shifts and the
+    points stay at 0. Create the display with `from_predictions`.
 
     Parameters
     ----------
     change : CalibrationChange
         The result of `calibration_change`.
     statistics : tuple of BinStatistics
-        Bin sums of the first and the second data set, with the same bins.
+        Bin sums of the first and the second data set, for the same bins.
     histograms : tuple of BinStatistics, default=None
-        The same with the bins of the histograms; None means `statistics`.
+        Bin sums of the two data sets for the bins of the histograms; None means
+        `statistics`.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
     scores, difference, low, high : ndarray of shape (n_shown,)
-        Mean score of each bin that has samples from both data sets, the change there,
-        and its limits.
+        Mean score of each bin that contains samples from both data sets, the change in
+        this bin, and its limits.
     ax_ : Axes
         The axes of the change.
     figure_ : Figure
         The figure.
     line_ : Line2D
-        The change.
+        The line of the change.
     intervals_ : ErrorbarContainer
-        Its intervals.
+        The intervals of the change.
     histograms_ : list of StepPatch
-        The shares of samples in both data sets; empty without histogram.
+        The shares of samples in both data sets; empty without a histogram.
     legend_ : Legend or None
         The legend.
 
     See Also
     --------
-    skcalib.monitoring.calibration_change : The numbers.
+    skcalib.monitoring.calibration_change : The change without a plot.
 
     Notes
     -----
     The change in a bin is the difference between the means of y - s, after minus
     before: at equal scores, that is the difference between the event frequencies. Its
-    interval joins Wilson's limits of both frequencies by "square and add" [1]_. Each
-    interval holds separately; the p-value in the title is for the whole curve and uses
-    no bins.
+    interval combines the Wilson limits of the two frequencies by the "square and add"
+    method [1]_. The intervals hold separately, not simultaneously; the p-value in the
+    title is for the whole curve and does not use bins.
 
     References
     ----------
@@ -179,8 +180,8 @@ class ChangeDisplay:
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the second data set, in [0, 1].
         binning : BaseBinning, int or None, default=None
-            Bins of the curve, computed for both data sets together. An int means that
-            many equal-mass bins, None means 10.
+            Bins of the curve, computed for both data sets together. An int is the
+            number of equal-mass bins; None means 10.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"
@@ -206,8 +207,8 @@ class ChangeDisplay:
         Raises
         ------
         ValueError
-            If labels or probabilities are inconsistent, or if statistics have different
-            edges.
+            If labels or probabilities are inconsistent, or if the statistics have
+            different edges.
         """
         level = check_confidence_level(confidence_level)
         samples = (y_before, y_proba_before, y_after, y_proba_after)
@@ -241,12 +242,12 @@ class ChangeDisplay:
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         histogram : bool, default=True
-            Whether to draw the scores of both data sets below.
+            Whether to draw histograms of the scores of both data sets below the change.
         legend : bool, default=True
-            Whether to explain the data sets and the intervals.
+            Whether to draw a legend for the data sets and the intervals.
         line_kw, interval_kw, histogram_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.stairs` and
-            `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.errorbar`,
+            `Axes.stairs` and `legend`) that override the defaults.
 
         Returns
         -------

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 class ComparisonDisplay:
     """Forest plot of models: differences from the reference, with intervals.
 
-    Models that differ significantly, after adjustment for the number of models, are
-    drawn in colour with a filled marker, the others in grey with an open marker. Create
-    it with `from_predictions`, or from the result of `compare`.
+    Models that differ significantly from the reference, after adjustment for the number
+    of models, are drawn in colour with a filled marker, and the others in grey with an
+    open marker. Create it with `from_predictions`, or from the result of `compare`.
 
     Parameters
     ----------
     comparison : ModelComparison
-        The models, as `skcalib.evaluation.compare` returns them.
+        The comparison returned by `skcalib.evaluation.compare`.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class ComparisonDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and markers: those of models that differ, then the others. A kind with
-        no models is omitted.
+        Intervals and markers: those of models that differ significantly, then those of
+        the others. An empty container is omitted.
     legend_ : Legend or None
         The legend.
 
     See Also
     --------
-    skcalib.evaluation.compare : The numbers.
+    skcalib.evaluation.compare : The comparison without a plot.
 
     Examples
     --------
@@ -125,14 +125,14 @@ class ComparisonDisplay:
         ax : Axes, default=None
             Axes to draw on; None creates a figure that is tall enough for all models.
         metric : str, default=None
-            Name of the metric; None means the first.
+            Name of the metric; None means the first metric.
         significance_level : float, default=0.05
             A model is drawn in colour if its adjusted p-value is below this level.
         legend : bool, default=True
             Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
-            defaults.
+            Keyword arguments of the artists (`Axes.errorbar` and `legend`) that
+            override the defaults.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class ComparisonDisplay:
         Raises
         ------
         ValueError
-            If the metric was not compared.
+            If the models were not compared by this metric.
         """
         table = self.comparison
         names = tuple(dict.fromkeys(table.metric.tolist()))

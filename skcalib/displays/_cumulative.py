@@ -51,13 +51,13 @@ class CumulativeCurve(NamedTuple):
     model : str or None
         Name of the model.
     scores, share : ndarray of shape (m + 1,)
-        Distinct scores in increasing order, from 0, and the share of the samples with
-        at most that score.
+        Distinct scores in increasing order, starting from 0, and for each the share of
+        the samples whose score is at most this value.
     difference : ndarray of shape (m + 1,)
-        Sum of w (y - s) over the samples with at most that score, over the total
-        weight; 0 at first.
+        Sum of w (y - s) over the samples whose score is at most this value, divided by
+        the total weight; the first value is 0.
     deviation : float
-        Standard deviation of the last difference under calibration.
+        Standard deviation of the last difference for a calibrated model.
     n_rows : float
         Number of samples, or the sum of their weights.
     """
@@ -83,18 +83,18 @@ class CumulativeCurve(NamedTuple):
 
 
 class CumulativeDifferenceDisplay(FromEstimator):
-    """Cumulative differences: running mean of ``y - s`` in order of the scores.
+    """Cumulative differences: running mean of ``y - s`` in the order of the scores.
 
-    The curve falls over scores that are too high and rises over scores that are too
-    low; its slope is the deviation of the event frequency from the score. A calibrated
-    model stays inside the band with probability `confidence_level`. No bins are needed.
-    The height of the curve from its lowest to its highest point is Kuiper's error, and
-    its largest distance from 0 is the Kolmogorov-Smirnov error: both are marked.
+    The curve falls where scores are too high and rises where they are too low; its
+    slope is the deviation of the event frequency from the score. A calibrated model
+    stays inside the band with probability `confidence_level`. No bins are needed. The
+    distance between the lowest and the highest point of the curve is the Kuiper error,
+    and its largest distance from 0 is the Kolmogorov-Smirnov error; both are marked.
 
     Parameters
     ----------
     curves : list of CumulativeCurve
-        One for each model.
+        One curve for each model.
     confidence_level : float, default=0.9
         Probability that a calibrated model stays inside the band.
 
@@ -115,8 +115,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.metrics.kuiper_calibration_error : The range as a number.
-    skcalib.metrics.calibration_test : The p-values.
+    skcalib.metrics.kuiper_calibration_error : The range of the curve, without a plot.
+    skcalib.metrics.calibration_test : The tests with these p-values.
 
     References
     ----------
@@ -126,7 +126,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     Examples
     --------
-    Scores that are too high: the running mean of label minus score falls.
+    If scores are too high, the running mean of label minus score falls:
 
     >>> import numpy as np
     >>> from skcalib.displays import CumulativeDifferenceDisplay
@@ -172,8 +172,9 @@ class CumulativeDifferenceDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict draws several models, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to draw several
+            models.
         confidence_level : float, default=0.9
             Probability that a calibrated model stays inside the band.
         multiclass : {"auto", "top_label"}, default="auto"
@@ -200,8 +201,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and probabilities are inconsistent, or with
-            ``multiclass="marginal"``.
+            If labels and probabilities are inconsistent, or if `multiclass` is
+            "marginal".
         """
         level = check_confidence_level(confidence_level)
         refusal = (
@@ -235,13 +236,13 @@ class CumulativeDifferenceDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         x : {"share", "score"}, default="share"
-            The horizontal axis: the share of the samples, in the order of their scores,
-            or the score.
+            Quantity on the horizontal axis: the share of the samples, in the order of
+            their scores, or the score.
         legend : bool, default=True
             Whether to show a legend for the band and the marks.
         line_kw, band_kw, mark_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and
-            `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot`
+            and `legend`) that override the defaults.
 
         Returns
         -------
@@ -251,7 +252,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If `x` is neither of these.
+            If `x` is neither "share" nor "score".
         """
         check_option(x, "x", ("share", "score"))
         frame = pair_frame(ax)

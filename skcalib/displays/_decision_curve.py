@@ -40,17 +40,17 @@ _FEWEST_TREATED = 20  # rows: a curve ends where fewer are treated
 class DecisionCurveDisplay(FromEstimator):
     """Decision curve: net benefit against the threshold for treatment.
 
-    The threshold t expresses the cost of a false alarm: treating at t means accepting 1
-    / t - 1 false alarms per event. At the thresholds of interest, the highest curve is
-    the best strategy; a model below the curve for treating everybody or nobody does
-    harm. A curve ends where fewer than 20 samples are treated.
+    The threshold t expresses the cost of a false alarm: treating at t means accepting
+    ``1 / t - 1`` false alarms per event. At the thresholds of interest, the strategy
+    with the highest curve is best; a model whose curve lies below that of treating
+    everybody or nobody does harm. A curve ends where fewer than 20 samples are treated.
 
     Parameters
     ----------
     curves : dict of NetBenefit by name
-        One for each model; the name of a single one may be None.
+        One result for each model; the name of a single model may be None.
     threshold : float, default=None
-        The threshold of interest, which gets marked.
+        The threshold of interest, which is marked.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class DecisionCurveDisplay(FromEstimator):
     avoided_lines_ : list of Line2D
         With `avoided`, the interventions avoided by each model.
     bands_ : list of PolyCollection
-        Their intervals or bands.
+        The intervals or bands of the curves.
     reference_lines_ : list of Line2D
-        Treating everybody, and nobody.
+        The lines for treating everybody and for treating nobody.
     threshold_line_ : Line2D or None
         The threshold of interest.
     legend_ : Legend or None
@@ -73,8 +73,9 @@ class DecisionCurveDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.decisions.net_benefit : The numbers, and the difference between two models.
-    skcalib.displays.MurphyDisplay : The losses from both kinds of error.
+    skcalib.decisions.net_benefit : The net benefits without a plot, and the difference
+        between two models.
+    skcalib.displays.MurphyDisplay : The loss from both types of error.
 
     References
     ----------
@@ -127,11 +128,12 @@ class DecisionCurveDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,) or (n, 2), or dict of such
-            Probabilities in [0, 1]; a dict draws several models, by name.
+        y_proba : array-like of shape (n,) or (n, 2), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to draw several
+            models.
         threshold : float, default=None
             The threshold of interest, in [0, 1). It is marked, and the net benefits at
-            it are shown.
+            this threshold are shown.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
@@ -182,13 +184,13 @@ class DecisionCurveDisplay(FromEstimator):
             Axes to draw on; None creates a figure.
         avoided : bool, default=False
             Whether a second panel shows the interventions avoided per 100 samples, net
-            of the events that are missed, against treating everybody.
+            of the missed events, compared with treating everybody.
         legend : bool, default=True
             Whether the legend lists bands and reference lines. Model names are always
             shown.
         line_kw, band_kw, reference_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and
-            `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.fill_between`,
+            `Axes.plot` and `legend`) that override the defaults.
 
         Returns
         -------

@@ -65,7 +65,7 @@ class EstimatorBiasDisplay(FromEstimator):
     estimators : sequence of str or int, shape (n_estimators,)
         Names of the estimators, or numbers of bins.
     true_error : float
-        The error that is estimated.
+        True value of the estimated error.
     n_simulations : int
         Number of simulated data sets of each size.
 
@@ -78,19 +78,19 @@ class EstimatorBiasDisplay(FromEstimator):
     mesh_ : QuadMesh or None
         The heat map.
     texts_ : list of Text
-        The numbers in it.
+        The values in the cells of the heat map.
     colorbar_ : Colorbar or None
-        Its scale.
+        The colour scale of the heat map.
     lines_ : list of Line2D
         Bias against the number of samples, one per estimator.
     bands_ : list of PolyCollection
-        Two standard errors on either side.
+        Bands of two standard errors on either side of the lines.
     legend_ : Legend or None
         The legend of the lines.
 
     See Also
     --------
-    skcalib.simulation.CalibrationModel : The simulation.
+    skcalib.simulation.CalibrationModel : The simulated model.
 
     References
     ----------
@@ -161,17 +161,18 @@ class EstimatorBiasDisplay(FromEstimator):
         model : CalibrationModel
             Distribution of scores and calibration curve.
         metrics : dict of callables by name, default=None
-            Estimators ``metric(y_true, y_proba)`` of the error of this `norm`. None
-            means the plugin error with equal-width bins, for each of `n_bins`.
+            Functions ``metric(y_true, y_proba)`` that estimate the error with this
+            `norm`. None means the plugin error with equal-width bins, for each of
+            `n_bins`.
         n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
             Numbers of bins, if `metrics` is None.
         n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
             Numbers of samples.
         n_simulations : int, default=200
-            Number of simulated data sets of each size. It is small because each cell of
-            the figure needs this many.
+            Number of simulated data sets of each size. The default is small because
+            each cell of the figure requires this many simulations.
         norm : float, default=2
-            Norm of the error; 2, as in `calibration_error`.
+            Norm of the error; the default is that of `calibration_error`.
         n_jobs : int, default=None
             Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
             otherwise; -1 means all processors.
@@ -235,8 +236,8 @@ class EstimatorBiasDisplay(FromEstimator):
     ) -> Self:
         """Simulate and draw the bias for a model fitted to scores and labels.
 
-        A Beta distribution is fitted to the scores, and the best of the curves of
-        Roelofs et al. to the labels.
+        A beta distribution is fitted to the scores, and the best-fitting curve of those
+        of Roelofs et al. to the labels.
 
         Parameters
         ----------
@@ -264,7 +265,7 @@ class EstimatorBiasDisplay(FromEstimator):
         ValueError
             If labels and scores differ in length or are empty, a label is unknown, a
             score is missing or outside [0, 1], or weights are negative or all zero.
-            Also raised if no such model can be fitted to the scores.
+            Also raised if such a model cannot be fitted to the scores.
         """
         if "sample_weight" in options:
             raise TypeError(
@@ -304,13 +305,13 @@ class EstimatorBiasDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         kind : {"heatmap", "lines"}, default="heatmap"
-            A cell for each estimator and number of samples, or a line for each
-            estimator.
+            Whether to draw a cell for each estimator and number of samples, or a line
+            for each estimator.
         legend : bool, default=True
-            Whether the lines have a legend.
+            Whether to draw a legend for the lines.
         mesh_kw, text_kw, line_kw, band_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.pcolormesh`, `Axes.text`, `Axes.plot`,
-            `Axes.fill_between` and `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.pcolormesh`, `Axes.text`,
+            `Axes.plot`, `Axes.fill_between` and `legend`) that override the defaults.
 
         Returns
         -------

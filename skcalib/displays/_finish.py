@@ -54,40 +54,42 @@ def finish(
     with_curves: bool = True,
     legend_kw: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Name axes and panels, write caption and legend, and return the display.
+    """Label axes and panels, add caption and legend, and return the display.
 
-    In a figure of its own the legend stands below the axes, where the layout makes
-    room. In given axes it stands inside, where it covers no curve; what does not fit is
-    left out, the explanations first. A second line of a title that would lie on the
-    axes above goes inside the axes.
+    If the display has created the figure, the legend is placed below the axes, where
+    the layout makes room. In given axes, it is placed inside, where it covers no curve;
+    entries that do not fit are omitted, starting with the explanations. If the second
+    line of a title would overlap the axes above, it is moved inside the axes.
 
     Parameters
     ----------
     display : object
-        The display. It gets the attributes `ax_`, `figure_` and `legend_`.
+        The display, on which the attributes `ax_`, `figure_` and `legend_` are set.
     frame : Frame
-        The axes, in which everything is drawn.
+        The axes, in which everything else has been drawn.
     keys : mapping
-        Artists that are explained once for all curves, by their words.
+        Artists that are explained once for all curves, by their legend text.
     x_label, y_label : str
-        Names of the axes. Of several panels only those at the border are named.
+        Labels of the axes. With several panels, only the axes at the border are
+        labelled.
     titles : sequence of str, default=None
         Title of each panel.
     caption : sequence of str, default=None
-        Words about the only curve: the longest first, shorter ones for less room.
+        Texts about a single curve, the longest first; shorter ones are used if there is
+        less room.
     note : str, default=None
         Title of the legend.
     legend : bool, default=True
-        Whether `keys` are explained.
+        Whether to explain `keys`.
     with_curves : bool, default=True
         Whether the legend has an entry for each curve.
     legend_kw : mapping, default=None
-        The user's keywords of the legend.
+        The user's keyword arguments for the legend.
 
     Returns
     -------
     display : object
-        The display that was given.
+        The same display.
     """
     _name_axes(frame, x_label, y_label)
     display.figure_ = frame.figure

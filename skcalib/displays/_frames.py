@@ -23,19 +23,19 @@ _PAD = 0.03  # inches around axes in figures of our own
 
 
 class Frame(NamedTuple):
-    """The axes of a picture, and how large its text is.
+    """The axes of a figure and the size of its text.
 
     Parameters
     ----------
     axes : ndarray of Axes, shape (n_panels,)
-        One axes for each panel.
+        The axes of each panel.
     strips : list of list of Axes
         The axes below each panel, from the top.
     is_own : bool
-        Whether the figure holds nothing else, so that its layout makes room for titles
-        and a legend.
+        Whether the figure contains nothing else, so that its layout can make room for
+        titles and a legend.
     n_columns : int
-        How many panels stand side by side.
+        Number of panels side by side.
     size : float
         Size of the text in points.
     width : float
@@ -51,7 +51,7 @@ class Frame(NamedTuple):
 
     @property
     def figure(self):
-        """The figure, or the part of one, that holds the axes."""
+        """The figure or subfigure that contains the axes."""
         return self.axes[0].figure
 
     @property
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
 
     @property
     def lowest(self):
-        """The axes of each panel that stand at its bottom."""
+        """The lowest axes of each panel."""
         columns = zip(self.axes, self.strips, strict=True)
         return [[ax, *strips][-1] for ax, strips in columns]
 
@@ -76,8 +76,8 @@ def frame_of_panels(
     Parameters
     ----------
     ax : Axes, array of Axes or None
-        None makes a figure. The place of one axes is used, and divided among several
-        panels. An array holds one axes for each panel.
+        None creates a figure. The area of a single axes is used, divided if there are
+        several panels. An array contains one axes for each panel.
     n_panels : int, default=1
         Number of panels.
     strips : sequence of float, default=()
@@ -86,12 +86,12 @@ def frame_of_panels(
     Returns
     -------
     frame : Frame
-        The axes with the size of their text.
+        The axes and the size of their text.
 
     Raises
     ------
     ValueError
-        If the array holds fewer axes than there are panels.
+        If the array contains fewer axes than there are panels.
     """
     if ax is None:
         return _new_frame(n_panels, strips)
@@ -126,19 +126,19 @@ def frame_of_panels(
 def pair_frame(
     ax: Axes | np.ndarray | Sequence[Axes] | None, n_panels: int = 1
 ) -> Frame:
-    """Return the frame of one panel, or of two, that are wider than high.
+    """Return the frame of one or two panels that are wider than high.
 
     Parameters
     ----------
     ax : Axes, array of Axes or None
         See `frame_of_panels`.
     n_panels : int, default=1
-        One, or two side by side.
+        Number of panels: one, or two side by side.
 
     Returns
     -------
     frame : Frame
-        The axes with the size of their text.
+        The axes and the size of their text.
     """
     if ax is not None:
         return frame_of_panels(ax, n_panels)
@@ -323,7 +323,7 @@ def _text_size(width, height):
 
 
 def size_text(frame: Frame) -> None:
-    """Give the labels and ticks of all axes the frame's text size.
+    """Set the labels and ticks of all axes to the text size of the frame.
 
     Parameters
     ----------

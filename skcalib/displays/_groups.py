@@ -35,8 +35,8 @@ class GroupDisplay(FromEstimator):
     """Forest plot of groups: bias or calibration error, with its interval.
 
     Groups whose bias is significant after adjustment for the number of groups have a
-    filled marker, the others an open one. A dict compares several models on the same
-    groups. Create it with `from_predictions`, `from_estimator` or `from_table`.
+    filled marker, and the others an open one. A dict compares several models on the
+    same groups. Create it with `from_predictions`, `from_estimator` or `from_table`.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ class GroupDisplay(FromEstimator):
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and markers, model by model: those of significant groups, then the
-        others. A kind with no groups is omitted.
+        Intervals and markers, model by model: those of significant groups, then those
+        of the others. An empty container is omitted.
     legend_ : Legend or None
         The legend.
 
     See Also
     --------
-    skcalib.metrics.calibration_by_group : The numbers.
+    skcalib.metrics.calibration_by_group : The table without a plot.
 
     References
     ----------
@@ -108,8 +108,9 @@ class GroupDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict compares several models, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to compare
+            several models.
         groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
             The group of each sample.
         confidence_level : float, default=0.9
@@ -153,8 +154,8 @@ class GroupDisplay(FromEstimator):
 
         Parameters
         ----------
-        table : GroupCalibration or dict of such
-            One table, or several for the same groups by model name.
+        table : GroupCalibration or dict of GroupCalibration
+            One table, or several tables for the same groups, by model name.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None
@@ -203,8 +204,8 @@ class GroupDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure that is tall enough for all groups.
         value : {"bias", "error"}, default="bias"
-            The value to draw. The error requires several samples per group; groups
-            without one are omitted.
+            The value to draw. The error requires several samples per group; groups for
+            which it cannot be computed are omitted.
         significance_level : float, default=0.05
             A group has a filled marker if its adjusted p-value is below this level.
         max_groups : int, default=60
@@ -213,8 +214,8 @@ class GroupDisplay(FromEstimator):
         legend : bool, default=True
             Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
-            defaults.
+            Keyword arguments of the artists (`Axes.errorbar` and `legend`) that
+            override the defaults.
 
         Returns
         -------

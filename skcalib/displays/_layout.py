@@ -44,10 +44,10 @@ def neighbours(frame):
 
 
 def keep_inside(frame: Frame) -> None:
-    """Make room for words in a figure without a layout engine (``plt.subplots``).
+    """Make room for text in a figure without a layout engine (``plt.subplots``).
 
-    The layout of the figure is made once if words of the frame leave the figure or lie
-    on other axes.
+    The layout of the figure is computed once if text of the frame extends beyond the
+    figure or overlaps other axes.
 
     Parameters
     ----------

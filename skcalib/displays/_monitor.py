@@ -34,7 +34,7 @@ class MonitorDisplay:
     Parameters
     ----------
     monitors : dict
-        Monitors that have processed data, by name; the name of a single one may be
+        Monitors that have processed data, by name; the name of a single monitor may be
         None.
 
     Attributes
@@ -46,9 +46,10 @@ class MonitorDisplay:
     lines_ : list of Line2D
         The e-values, one line per monitor.
     threshold_lines_ : list of Line2D
-        The evidence that triggers an alarm.
+        The lines at the evidence that triggers an alarm.
     alarms_, change_lines_ : list of Line2D
-        The alarms and the change points of the monitors that have them.
+        The markers of the alarms and the lines at the change points, for the monitors
+        that have them.
     legend_ : Legend or None
         The legend.
 
@@ -92,14 +93,14 @@ class MonitorDisplay:
         ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw one monitor, or several by name, each in a panel.
+        """Draw one monitor, or several monitors in one panel each.
 
         Parameters
         ----------
-        monitor : CalibrationMonitor, dict of such or GroupMonitors
-            Monitors that have processed data. A dict contains one per segment, by name.
-            If there are more than twelve groups, those with the most evidence are
-            drawn.
+        monitor : CalibrationMonitor, dict of CalibrationMonitor or GroupMonitors
+            Monitors that have processed data. A dict contains one monitor per segment,
+            by name. If there are more than twelve groups, those with the most evidence
+            are drawn.
         name : str, default=None
             Name of a single monitor in the title.
         ax : Axes or array of Axes, default=None
@@ -115,9 +116,9 @@ class MonitorDisplay:
         Raises
         ------
         TypeError
-            If `monitor` is not a monitor.
+            If `monitor` has any other type.
         ValueError
-            If there is none.
+            If there are no monitors.
         """
         if isinstance(monitor, GroupMonitors):
             # The e-value is compared with the threshold of its group.
@@ -160,10 +161,10 @@ class MonitorDisplay:
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether to explain the lines.
+            Whether to draw a legend for the lines.
         line_kw, threshold_kw, alarm_kw, change_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`,
-            `Axes.axvline` and `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`,
+            `Axes.axvline` and `legend`) that override the defaults.
 
         Returns
         -------

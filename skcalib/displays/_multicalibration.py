@@ -36,9 +36,10 @@ class MulticalibrationDisplay:
     """Held-out gain of each round of corrections, and the chosen number of rounds.
 
     A gain is the cross-validated log-loss of the global map minus the log-loss after
-    the rounds. The bars extend two standard errors below and above it: the chosen round
-    has the highest lower end, if that is above 0. Create it with `from_estimator`.
-    `SegmentDisplay` shows the effect of the rounds on the worst segments.
+    the rounds. The bars extend two standard errors below and above the gain; the chosen
+    round has the highest lower end, provided that it is above 0. Create it with
+    `from_estimator`. `SegmentDisplay` shows the effect of the rounds on the worst
+    segments.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ class MulticalibrationDisplay:
 
     See Also
     --------
-    skcalib.MulticalibratedRecalibrator : The recalibrator. SegmentDisplay : The worst
-        segments, before and after.
+    skcalib.MulticalibratedRecalibrator : The recalibrator.
+    SegmentDisplay : The worst segments, before and after.
 
     Examples
     --------
@@ -104,7 +105,7 @@ class MulticalibrationDisplay:
         Parameters
         ----------
         estimator : MulticalibratedRecalibrator or Pipeline that ends with one
-            A fitted estimator, with at least one round tried.
+            A fitted estimator for which at least one round was tried.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         **plot_options : dict
@@ -118,11 +119,11 @@ class MulticalibrationDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is not one of these.
+            If `estimator` has any other type.
         ValueError
             If no round was tried (``max_rounds=0``).
         sklearn.exceptions.NotFittedError
-            If it is not fitted.
+            If `estimator` is not fitted.
         """
         last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         if not isinstance(last, MulticalibratedRecalibrator):
@@ -156,10 +157,10 @@ class MulticalibrationDisplay:
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether to explain the bars and markers.
+            Whether to draw a legend for the bars and markers.
         line_kw, interval_kw, chosen_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and
-            `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot`
+            and `legend`) that override the defaults.
 
         Returns
         -------

@@ -28,7 +28,7 @@ _N_THRESHOLDS = 1001
 
 
 class MurphyCurve(NamedTuple):
-    """The loss of decisions by one model.
+    """The loss of decisions based on one model.
 
     Parameters
     ----------
@@ -48,18 +48,18 @@ class MurphyCurve(NamedTuple):
 class MurphyDisplay(FromEstimator):
     """Murphy diagram: mean loss of acting above each threshold.
 
-    All thresholds are shown at once.
+    A single diagram shows all thresholds.
 
     At threshold t, a false alarm costs 2 t and a missed event costs 2 (1 - t), so
     acting and not acting are equally good at a probability of t. A model whose curve is
     nowhere above that of another is at least as good for every cost ratio. The area
     below a curve is its Brier score. The dotted line is the loss of always or never
-    acting, whichever is better: a calibrated model is never above it.
+    acting, whichever is better; the curve of a calibrated model is never above it.
 
     Parameters
     ----------
     curves : list of MurphyCurve
-        One for each model.
+        One curve for each model.
     thresholds : ndarray of shape (n_thresholds,)
         The thresholds, in increasing order.
     event_frequency : float
@@ -140,11 +140,12 @@ class MurphyDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict draws several models, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to draw several
+            models.
         limits : "auto" or tuple of float, default="auto"
-            Lowest and highest threshold; "auto" is (0, 1), or ends at the highest score
-            if that is below 1/2.
+            Lowest and highest threshold; "auto" means (0, 1), or a range that ends at
+            the highest score if this is below 1/2.
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
@@ -169,9 +170,8 @@ class MurphyDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and probabilities are inconsistent, or for
-            ``multiclass="marginal"``, or for ``"top_label"`` with several models,
-            because their events differ.
+            If labels and probabilities are inconsistent, or if `multiclass` is
+            "marginal", or "top_label" with several models, whose events differ.
         """
         refusal = (
             "A Murphy diagram needs the same event for all scores: draw one class at a"
@@ -219,8 +219,8 @@ class MurphyDisplay(FromEstimator):
             Whether the legend lists the dotted line. Names and Brier scores are always
             shown.
         line_kw, reference_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace
-            the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.plot` and `legend`)
+            that override the defaults.
 
         Returns
         -------

@@ -18,10 +18,10 @@ from skcalib._input.scored_labels import check_scored_labels
 
 
 class FromEstimator:
-    """Mixin of displays: `from_estimator` predicts and calls `from_predictions`.
+    """Mixin for displays, with a `from_estimator` that calls `from_predictions`.
 
     The error for an unknown option of `plot` names the display and, if another
-    constructor takes the option, that constructor.
+    constructor accepts the option, this constructor.
     """
 
     def __init_subclass__(cls):
@@ -53,26 +53,27 @@ class FromEstimator:
         Parameters
         ----------
         estimator : classifier or dict of classifiers by name
-            Fitted, with `predict_proba`. Only displays whose `from_predictions` takes a
-            dict take several.
+            Fitted classifiers with `predict_proba`. A dict is accepted only by displays
+            whose `from_predictions` accepts a dict.
         X : array-like of shape (n, n_features)
             Samples that the classifier was not fitted to.
         y : array-like of shape (n,)
             Labels.
         name : str, default=None
-            Name of the model in the picture; None means the name of its class.
+            Name of the model in the figure; None means the name of its class.
         **options : dict
             Options of `from_predictions`.
 
         Returns
         -------
         display : object
-            The drawn display, of the class that the method is called on.
+            The drawn display, an instance of the class on which the method is called.
 
         Raises
         ------
         ValueError
-            If the estimator has no `predict_proba`, or if labels are unknown to it.
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
         """
         probabilities, classes = predicted_probabilities(estimator, X, name)
         if not isinstance(estimator, dict):
@@ -98,7 +99,7 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     models : object or dict
         One model, or a dict of several by name.
     name : str or None
-        Name of a single model. With None the picture shows none.
+        Name of a single model. With None, no name is shown.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     Raises
     ------
     ValueError
-        If the dict is empty, or there is a name besides.
+        If the dict is empty, or if `name` is given together with a dict.
     """
     if not isinstance(models, dict):
         return {_as_text(name): models}

@@ -52,8 +52,8 @@ _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 class ReliabilityDisplay(FromEstimator):
     """Reliability diagram: observed event frequency against predicted probability.
 
-    Draws the event frequency of each bin, with an interval, against its mean score. A
-    band around the diagonal shows where the points of a calibrated model would lie. A
+    It draws the event frequency of each bin, with an interval, against its mean score.
+    A band around the diagonal shows where the points of a calibrated model would lie. A
     histogram of the scores is drawn below. The title shows the calibration error with
     its interval. Create it with `from_estimator`, `from_predictions`, `from_cv_results`
     or `from_statistics`. The results are stored, so `plot` can redraw them without
@@ -62,7 +62,7 @@ class ReliabilityDisplay(FromEstimator):
     Parameters
     ----------
     curves : list of ReliabilityCurve
-        One for each model in each panel.
+        One curve for each model in each panel.
     confidence_level : float
         Coverage of each interval, in (0, 1), and of the bands.
     kind : {"binary", "top_label", "marginal", "multilabel"}
@@ -70,7 +70,7 @@ class ReliabilityDisplay(FromEstimator):
     error_name : str, default="error"
         Name of the error in the title.
     n_panels_left_out : int, default=0
-        Classes or groups that are not shown.
+        Number of classes or groups that are not shown.
     event : str, default=None
         Name of the event, for the axis labels.
 
@@ -102,7 +102,7 @@ class ReliabilityDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.metrics.reliability_curve : The bins as numbers.
+    skcalib.metrics.reliability_curve : The data of the diagram, without a plot.
     skcalib.metrics.calibration_error_interval : The error in the title.
 
     References
@@ -113,7 +113,7 @@ class ReliabilityDisplay(FromEstimator):
 
     Examples
     --------
-    Scores that are too extreme:
+    The scores in this example are too extreme:
 
     >>> import numpy as np
     >>> from skcalib.displays import ReliabilityDisplay
@@ -187,38 +187,39 @@ class ReliabilityDisplay(FromEstimator):
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, L)
-            Labels; or an indicator matrix of several labels per row, each of which gets
-            a panel.
-        y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), or dict of such, default=None
-            Probabilities in [0, 1]; a dict draws several models in the same axes, by
-            name. For bin statistics, use `from_statistics`.
+            Labels, or an indicator matrix for several labels per row. Each label gets a
+            panel.
+        y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), or dict of arrays, default=None
+            Probabilities in [0, 1], or a dict of these, by model name, to draw several
+            models in the same axes. For bin statistics, use `from_statistics`.
         binning : BaseBinning, int or None, default=None
-            Binning strategy; an int means that many equal-mass bins. None starts from
+            Binning strategy; an int is the number of equal-mass bins. None starts from
             15 equal-width bins: a bin with more than its share of the samples is split
-            into bins of equal mass, and neighbours are merged until each bin contains
-            10 samples. `PoolAdjacentViolators` draws the steps of the isotonic fit
-            (CORP).
+            into bins of equal mass, and neighbouring bins are merged until each bin
+            contains 10 samples. `PoolAdjacentViolators` draws the steps of the isotonic
+            fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            "auto" is the positive class for one or two columns, "top_label" for more.
-            "marginal" draws one panel per class.
+            "auto" means the positive class for one or two columns, and "top_label" for
+            more. "marginal" draws one panel per class.
         groups : array-like of shape (n,), default=None
             Group of each sample. Each group gets a panel.
         order : {"sorted", "given", "error"}, default="sorted"
-            Order of the panels: by name of the class or group (several labels in
-            column order), by first occurrence in the data, or largest error first.
+            Order of the panels: by the name of the class or group (by column for
+            several labels per row), by first occurrence in the data, or by decreasing
+            error.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
-            Bars for each bin, or a bootstrap band. "auto" is Clopper-Pearson, or the
-            bootstrap for label-dependent bins, for which no other interval is valid
-            (the bins are recomputed on each resample).
+            Interval bars for each bin, or a bootstrap band. "auto" means
+            Clopper-Pearson intervals, or the bootstrap for label-dependent bins, for
+            which no other interval is valid (the bins are recomputed on each resample).
         confidence_level : float, default=0.9
             Level of each bin's interval, of the consistency band (at each score) and of
             the error's interval.
         n_resamples : int, default=1000
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
-            The error in the title, which also orders panels with ``order="error"``.
-            "auto" is `calibration_error`, with the bins given as `binning` unless they
-            depend on the labels. None omits it.
+            The error in the title, by which panels are ordered if ``order="error"``.
+            "auto" means `calibration_error`, with the bins given as `binning` unless
+            they depend on the labels. With None, no error is shown.
         max_panels : int, default=12
             Maximum number of classes or groups to show: those with the largest errors.
         curve : {"bins", "smooth", "both"}, default="bins"
@@ -238,13 +239,13 @@ class ReliabilityDisplay(FromEstimator):
             Label of the event. None means the greater of the two labels, which
             corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,) or (L,), default=None
-            The sorted labels of the columns; or the names of several labels per row.
+            The sorted labels of the columns, or the names of several labels per row.
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
             Seed for the random draws.
         ax : Axes or array of Axes, default=None
-            Axes to draw on; None creates a figure. The figure fills the given axes. A
+            Axes to draw on; None creates a figure. The display fills the given axes. A
             single axes is divided among several panels. Pass the axes of another
             display to draw on top of it.
         **plot_options : dict
@@ -259,34 +260,38 @@ class ReliabilityDisplay(FromEstimator):
         ------
         ValueError
             If labels and probabilities are inconsistent, if the interval is not valid
-            for the bins, or if there is one cluster only.
+            for the bins, or if there is only one cluster.
         ImportError
             If matplotlib is missing.
 
         Warns
         -----
         UserWarning
-            If `clusters` leave bins or a bootstrap without an interval.
+            If there are too few `clusters` for the interval of a bin or for a
+            bootstrap.
 
         Notes
         -----
-        With `clusters`, a bin counts as fewer samples, by its design effect: how much
-        more the jackknifed sums of its clusters vary (CR3) than those of independent
-        rows, and Student's quantile with Satterthwaite's degrees of freedom over the
-        normal one. The bar and the consistency band are those for this number of
-        samples. In a bin whose labels all agree, the rows of one cluster are treated as
-        identical. If the effective number of clusters is below three, a bin has no bar,
-        and the diagram shows no error. In simulations with 25 unequal hospitals, with
-        a correlation of .1 within hospitals on the scale of a normal variable, the
-        coverage of the 90 % bars was .93 with `clusters` and .52 without.
+        With `clusters`, the effective number of samples in a bin is reduced by its
+        design effect. This accounts for the larger variance of the jackknifed sums of
+        its clusters (CR3), compared with independent samples, and for the quantile of
+        Student's t distribution with Satterthwaite degrees of freedom, compared with
+        the normal quantile. The bar and the consistency band are those for the
+        effective number of samples. In a bin whose labels all agree, the rows of one
+        cluster are treated as identical. If the effective number of clusters is below
+        three, a bin has no bar, and the diagram shows no error. In simulations with 25
+        unequal hospitals, with a correlation of .1 within hospitals on the scale of a
+        latent normal variable, the coverage of the 90 % bars was .93 with `clusters`
+        and .52 without.
 
-        A smooth curve has such an effect at each score, with the weights that the curve
-        gives to the samples. A bootstrap draws whole clusters; its deviations are
-        widened by what jackknifed sums and Student's quantile add to the interval of
-        the mean. The consistency band of label-dependent bins draws labels that depend
-        on each other within clusters. In 60 data sets with 24 such hospitals, 90 %
-        bands covered .95 for the smooth curve (.73 without `clusters`), .93 for a
-        bootstrap of five bins (.74) and .93 for the isotonic fit (.83).
+        A smooth curve has a design effect at each score, computed with the weights that
+        the curve gives to the samples. The bootstrap draws whole clusters; its
+        deviations are widened by the factor by which jackknifed sums and the t quantile
+        widen the interval of the mean. For the consistency band of label-dependent
+        bins, labels are drawn that depend on each other within clusters. In 60 data
+        sets with 24 such hospitals, the coverage of 90 % bands was .95 for the smooth
+        curve (.73 without `clusters`), .93 for a bootstrap of five bins (.74) and .93
+        for the isotonic fit (.83).
 
         References
         ----------
@@ -353,34 +358,34 @@ class ReliabilityDisplay(FromEstimator):
         """Draw the reliability diagram of cross-validated models.
 
         Each sample is predicted by the model of the fold in which it was tested. The
-        curve, its intervals and the error are for all test samples together; the thin
-        lines show the folds.
+        curve, its intervals and the error are computed from all test samples together;
+        the thin lines show the folds.
 
         Parameters
         ----------
-        cv_results : dict, or dict of such by name
-            The result of
-            ``cross_validate(..., return_estimator=True, return_indices=True)``; a dict
-            of several results draws the models in the same axes.
+        cv_results : dict, or dict of dict by name
+            The result of ``cross_validate(..., return_estimator=True,
+            return_indices=True)``; a dict of several results, by model name, draws the
+            models in the same axes.
         X : array-like of shape (n, n_features)
-            The samples that were cross-validated.
+            The samples used in the cross-validation.
         y : array-like of shape (n,)
-            Their labels.
+            Labels of these samples.
         binning : BaseBinning, int or None, default=None
             Binning strategy, as for `from_predictions`. The bins of each fold are
             computed from its own samples.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            "auto" is the positive class for two classes, "top_label" for more.
+            "auto" means the positive class for two classes, and "top_label" for more.
             "marginal" draws one panel per class.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
-            Bars for each bin, or a bootstrap band, as for `from_predictions`.
+            Interval bars for each bin, or a bootstrap band, as for `from_predictions`.
         confidence_level : float, default=0.9
             Level of each bin's interval, of the consistency band (at each score) and of
             the error's interval.
         n_resamples : int, default=1000
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
-            The error in the title; "auto" is `calibration_error`.
+            The error in the title; "auto" means `calibration_error`.
         max_panels : int, default=12
             Maximum number of classes to show: those with the largest errors.
         curve : {"bins", "smooth", "both"}, default="bins"
@@ -391,9 +396,9 @@ class ReliabilityDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), default=None
             Frequency weights: a weight of 2 counts a sample twice.
         clusters : array-like of shape (n,), default=None
-            The cluster of each row of `X`; see `from_predictions`. Folds that keep
-            clusters together (`GroupKFold`) test a model on clusters that it has not
-            seen.
+            The cluster of each row of `X`; see `from_predictions`. With folds that keep
+            clusters together (`GroupKFold`), each model is tested on clusters that it
+            was not trained on.
         pos_label : int, float, bool or str, default=None
             Label of the event. None means the greater of the two labels, which
             corresponds to the second column of `predict_proba`.
@@ -419,9 +424,9 @@ class ReliabilityDisplay(FromEstimator):
 
         Notes
         -----
-        The models of the folds differ, and share training samples. The intervals treat
-        the tested samples, or their clusters, as independent, and refer to the mean of
-        such models.
+        The models of the folds differ but share training samples. The intervals treat
+        the tested samples, or their clusters, as independent, and refer to the average
+        over such models.
         """  # noqa: E501
         models = named_results(cv_results, name)
         tested = out_of_fold(models, X)
@@ -468,22 +473,23 @@ class ReliabilityDisplay(FromEstimator):
         ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw the reliability diagram from bin sums, for instance of a table.
+        """Draw the reliability diagram from bin sums, such as those of a table.
 
         Parameters
         ----------
-        statistics : BinStatistics, or dict of such
-            Bin sums; a dict draws several models, by name. The histogram has the same
-            bins.
+        statistics : BinStatistics or dict of BinStatistics
+            Bin sums, or a dict of these, by model name, to draw several models. The
+            histogram has the same bins.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
-            Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
+            Interval bars for each bin, or a bootstrap band. "auto" means
+            Clopper-Pearson intervals.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1), and of the consistency band.
         n_resamples : int, default=1000
             Number of resamples.
         metric : callable, "auto" or None, default="auto"
             The error in the title, with the same bins. "auto" means
-            `calibration_error`. None omits it.
+            `calibration_error`. With None, no error is shown.
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
@@ -538,8 +544,8 @@ class ReliabilityDisplay(FromEstimator):
             Axes to draw on; None creates a figure.
         layout : {"overlay", "columns"}, default="overlay"
             Whether several models share the axes or are drawn side by side. In shared
-            axes, the intervals are light bands, and each of at most four models has its
-            own histogram.
+            axes, the intervals are light bands, and up to four models have a separate
+            histogram each.
         histogram : bool, default=True
             Whether the histogram of the scores is drawn below.
         split_histogram : bool, default=False
@@ -549,17 +555,17 @@ class ReliabilityDisplay(FromEstimator):
             too small to be seen next to the largest.
         consistency_band : bool, default=None
             Whether the band around the diagonal is drawn; None draws it if a panel has
-            one curve.
+            a single curve.
         limits : "auto" or tuple of float, default="auto"
-            Lowest and highest probability of both axes; "auto" is (0, 1), or less if
-            more than half would be empty.
+            Lowest and highest probability of both axes; "auto" means (0, 1), or a
+            narrower range if more than half of (0, 1) would be empty.
         legend : bool, default=True
             Whether the legend lists bands and intervals. Names and errors are always
             shown.
         line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw, fold_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar` or
+            Keyword arguments of the artists (`Axes.plot`, `Axes.errorbar` or
             `Axes.fill_between`, `Axes.fill_between`, `Axes.plot`, `Axes.stairs`,
-            `legend`, and `Axes.plot` of the folds) that replace the defaults.
+            `legend`, and `Axes.plot` of the folds) that override the defaults.
 
         Returns
         -------

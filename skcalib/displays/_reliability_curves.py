@@ -94,14 +94,14 @@ DEFAULT_BINNING = MinimumMass(_SpreadBins(), min_weight=10)
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What one curve of a reliability diagram shows.
+    """The contents of one curve of a reliability diagram.
 
     Parameters
     ----------
     model : str or None
         Name of the model.
     panel : str or None
-        Name of the class or group, where each has a panel of its own.
+        Name of the class or group, if each has a separate panel.
     statistics : BinStatistics
         The bins.
     bars : tuple of ndarray of shape (n_bins,) or None
@@ -114,18 +114,19 @@ class ReliabilityCurve:
     histogram : BinStatistics
         Equal-width bins of the scores.
     error : IntervalEstimate or None
-        Calibration error with its interval; None where the samples or clusters are too
-        few for it.
+        Calibration error with its interval; None if there are too few samples or
+        clusters.
     is_step : bool
         Whether the bins are the blocks of an isotonic fit, which is a step function.
     smooth : ndarray of shape (n_scores,) or None
-        A smooth curve at the scores of `band`, which are its limits.
+        A smooth curve at the scores of `band`, which contains its limits.
     has_bins : bool
         Whether the bins are drawn.
     numbers : dict
-        Numbers of `calibration_summary` by name, each an `IntervalEstimate`.
+        Statistics of `calibration_summary` by name, each an `IntervalEstimate`.
     folds : tuple of pair of ndarray
-        Scores and event frequencies of each fold's own line, for cross-validated rows.
+        Scores and event frequencies of the line of each fold, for cross-validated
+        models.
     reasons : tuple of str
         With clusters: why a bin has no interval; empty where it has one.
     """

@@ -51,7 +51,7 @@ _NOT_FOUND = {
 
 
 class RiskCoverageCurve(NamedTuple):
-    """Errors among the answers of one model.
+    """Error rate among the answers of one model.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class RiskCoverageCurve(NamedTuple):
 
 
 class RiskCoverageDisplay(FromEstimator):
-    """Share of errors among the answers against the share of answers.
+    """Share of errors among the answers against the share of samples answered.
 
     The most confident samples are answered first.
 
@@ -84,7 +84,7 @@ class RiskCoverageDisplay(FromEstimator):
     Parameters
     ----------
     curves : dict of RiskCoverageCurve by name
-        One for each model; the name of a single one may be None.
+        One curve for each model; the name of a single model may be None.
     n_rows : int
         Number of samples.
     confidence_level : float
@@ -101,9 +101,9 @@ class RiskCoverageDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves.
     bands_ : list of PolyCollection
-        Their pointwise intervals.
+        The pointwise intervals of the curves.
     points_ : list of Line2D
-        The certified points.
+        The markers of the certified thresholds.
     target_line_ : Line2D or None
         The target.
     legend_ : Legend or None
@@ -164,17 +164,18 @@ class RiskCoverageDisplay(FromEstimator):
         plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Draw the error rate against the share of answers.
+        """Draw the error rate against the share of samples answered.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict draws several models, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to draw several
+            models.
         target : float, default=None
-            Largest share of errors among the answers. Its line and the certified point
-            are drawn.
+            Largest share of errors among the answers. The line of the target and the
+            certified point are drawn.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1), and the confidence of the certified
             point.
@@ -248,8 +249,8 @@ class RiskCoverageDisplay(FromEstimator):
             Whether the legend lists bands, points and the target. Model names are
             always shown.
         line_kw, band_kw, point_kw, target_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
-            `Axes.axhline` and `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.fill_between`,
+            `Axes.plot`, `Axes.axhline` and `legend`) that override the defaults.
 
         Returns
         -------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SegmentDisplay:
-    """Forest plot of the worst segments: bias of each with its interval.
+    """Forest plot of the worst segments: the bias of each, with its interval.
 
     The segment with the largest statistic is at the top. Filled markers show segments
     that are significant after adjustment for all segments tested. Several models, such
@@ -41,7 +41,7 @@ class SegmentDisplay:
     ----------
     results : dict
         Results of `segment_calibration_test` with the same columns, by model name; the
-        name of a single one may be None.
+        name of a single model may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -52,22 +52,23 @@ class SegmentDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and markers, model by model: those of significant segments, then the
-        others. A kind with no segments is omitted.
+        Intervals and markers, model by model: those of significant segments, then those
+        of the others. An empty container is omitted.
     legend_ : Legend or None
         The legend.
 
     See Also
     --------
-    skcalib.metrics.segment_calibration_test : The numbers. GroupDisplay : Groups that
-        you name.
+    skcalib.metrics.segment_calibration_test : The test without a plot.
+    GroupDisplay : Forest plot of groups that you specify.
 
     Notes
     -----
-    The intervals are Clopper-Pearson intervals around the event frequency. Each holds
-    separately, and the segments shown are the worst of many: judge by the adjusted
-    p-values. The statistic also detects scores that are too extreme or not extreme
-    enough: a segment may be significant although its interval includes 0.
+    The intervals are Clopper-Pearson intervals around the event frequency. They hold
+    separately, not simultaneously, and the segments shown are the worst of many: base
+    conclusions on the adjusted p-values. The statistic also detects scores that are too
+    extreme or not extreme enough: a segment may be significant although its interval
+    includes 0.
 
     Examples
     --------
@@ -113,8 +114,9 @@ class SegmentDisplay:
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict compares several models, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to compare
+            several models.
         X : array-like or DataFrame of shape (n, n_columns)
             Columns in which to search for segments.
         name : str, default=None
@@ -156,7 +158,7 @@ class SegmentDisplay:
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Predict, test the segments and draw the worst.
+        """Predict, test the segments and draw the worst of them.
 
         Parameters
         ----------
@@ -203,8 +205,8 @@ class SegmentDisplay:
 
         Parameters
         ----------
-        result : SegmentTestResult or dict of such
-            One result, or several with the same columns by model name.
+        result : SegmentTestResult or dict of SegmentTestResult
+            One result, or several results for the same columns, by model name.
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
@@ -251,7 +253,7 @@ class SegmentDisplay:
         Parameters
         ----------
         ax : Axes, default=None
-            Axes to draw on; None creates a figure that is tall enough.
+            Axes to draw on; None creates a figure that is tall enough for all segments.
         significance_level : float, default=0.05
             A segment has a filled marker if its adjusted p-value is below this level.
         max_segments : int, default=15
@@ -259,8 +261,8 @@ class SegmentDisplay:
         legend : bool, default=True
             Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
-            defaults.
+            Keyword arguments of the artists (`Axes.errorbar` and `legend`) that
+            override the defaults.
 
         Returns
         -------

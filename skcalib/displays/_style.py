@@ -55,17 +55,17 @@ def require_matplotlib():
 
 
 def colors(n_colors: int) -> list[str]:
-    """Return this number of colours: the user's cycle, or else Okabe and Ito's.
+    """Return `n_colors` colours of the user's cycle, or else of the Okabe-Ito palette.
 
     Parameters
     ----------
     n_colors : int
-        Number of models.
+        Number of colours.
 
     Returns
     -------
     colors : list of str
-        Colours as matplotlib takes them, repeated if there are too few.
+        Colours in a form that matplotlib accepts, repeated if there are too few.
     """
     plt = require_matplotlib()
     from matplotlib import rcParamsDefault
@@ -113,19 +113,20 @@ def canonical_keywords(users):
 
 
 def styled(users: Mapping[str, Any] | None, **ours: Any) -> dict[str, Any]:
-    """Return keywords of an artist: the user's, and ours where there are none.
+    """Return the user's keyword arguments of an artist, completed by defaults.
 
     Parameters
     ----------
     users : mapping or None
-        Keywords of the user, also by the short names of matplotlib (``lw``).
+        Keyword arguments given by the user; the short names of matplotlib (``lw``) are
+        accepted.
     **ours : dict
         The defaults.
 
     Returns
     -------
     keywords : dict
-        Both together.
+        The combined keyword arguments.
     """
     return {**ours, **canonical_keywords(users)}
 
@@ -133,19 +134,19 @@ def styled(users: Mapping[str, Any] | None, **ours: Any) -> dict[str, Any]:
 def reference_style(
     users: Mapping[str, Any] | None = None, **ours: Any
 ) -> dict[str, Any]:
-    """Return the keywords of a line to compare with: thin, grey and dotted.
+    """Return the keyword arguments of a reference line: thin, grey and dotted.
 
     Parameters
     ----------
     users : mapping, default=None
-        Keywords of the user.
+        Keyword arguments given by the user.
     **ours : dict
-        Other keywords of the display.
+        Other keyword arguments set by the display.
 
     Returns
     -------
     keywords : dict
-        For `Axes.plot` or `Axes.axhline`.
+        Keyword arguments for `Axes.plot` or `Axes.axhline`.
     """
     dotted = {
         "color": neutral(0.75),
@@ -157,19 +158,20 @@ def reference_style(
 
 
 def curve_styles(n_curves: int, *, marked: bool = False) -> list[dict[str, Any]]:
-    """Return keywords of curves that colour, line style and marks tell apart.
+    """Return keyword arguments of curves with distinct colours, lines and markers.
 
     Parameters
     ----------
     n_curves : int
         Number of curves.
     marked : bool, default=False
-        Whether each point has a mark.
+        Whether each point has a marker.
 
     Returns
     -------
     styles : list of dict
-        Keywords of `Axes.plot`. `finish` names the curves that have them.
+        Keyword arguments for `Axes.plot`. `finish` adds the curves drawn with them to
+        the legend.
     """
     styles = []
     for rank, color in enumerate(colors(n_curves)):
@@ -201,22 +203,22 @@ def draw_curve(
     line_kw: Mapping[str, Any] | None,
     band_kw: Mapping[str, Any] | None = None,
 ) -> None:
-    """Draw a curve, and the band between its limits where it has both.
+    """Draw a curve, and the band between its limits if they are given.
 
     Parameters
     ----------
     display : object
-        Gets the artists: its lists `lines_` and `bands_` grow.
+        The display, to whose lists `lines_` and `bands_` the artists are appended.
     ax : Axes
         Axes to draw on.
     x : ndarray of shape (n,)
         Positions of the points.
     values : sequence of ndarray of shape (n,)
-        The curve; or the curve, its lower and its upper limits.
+        The curve, or the curve with its lower and upper limits.
     style : mapping
-        One of `curve_styles`.
+        One of the styles returned by `curve_styles`.
     line_kw, band_kw : mapping or None
-        Keywords of the user.
+        Keyword arguments given by the user.
     """
     value, *limits = values
     display.lines_ += ax.plot(x, value, **styled(line_kw, **style))
@@ -232,7 +234,7 @@ def draw_band(
     color: str,
     band_kw: Mapping[str, Any] | None,
 ) -> PolyCollection:
-    """Draw what lies between two limits, lightly and below the curves.
+    """Draw a light band between two limits, below the curves.
 
     Parameters
     ----------
@@ -243,7 +245,7 @@ def draw_band(
     color : str
         Colour of the curve that the band belongs to.
     band_kw : mapping or None
-        Keywords of the user.
+        Keyword arguments given by the user.
 
     Returns
     -------
@@ -263,7 +265,7 @@ def error_bars(
     color: str,
     errorbar_kw: Mapping[str, Any] | None,
 ) -> ErrorbarContainer:
-    """Draw intervals as bars without a mark.
+    """Draw intervals as error bars without a marker.
 
     Parameters
     ----------
@@ -274,7 +276,7 @@ def error_bars(
     color : str
         Colour of the bars.
     errorbar_kw : mapping or None
-        Keywords of the user.
+        Keyword arguments given by the user.
 
     Returns
     -------

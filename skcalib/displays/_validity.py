@@ -49,11 +49,11 @@ class ValidityCurve(NamedTuple):
     model : str
         Name of the model.
     kind : {"marginal", "conditional"}
-        Share of the samples, or of the repeats in which every bin is within the
-        tolerance.
+        Share of the samples within the tolerance, or share of the repeats in which
+        every bin is within it.
     epsilons, validity, standard_error : ndarray of shape (n_epsilons,)
-        Tolerances, validity, and the standard deviation of the mean over repeats, which
-        is 0 for a single sample.
+        Tolerances, validity, and the standard error of its mean over repeats, which is
+        0 for a single repeat.
     n_rows : float
         Number of rows in each data set.
     n_repeats : int
@@ -72,14 +72,14 @@ class ValidityCurve(NamedTuple):
 class ValidityDisplay(FromEstimator):
     """Validity plot: share of samples whose prediction is within each tolerance.
 
-    Suits binned models, whose predictions take few values. Create it with
+    It is intended for binned models, whose predictions take few values. Create it with
     `from_estimator`, `from_predictions`, or `from_repeats` for means over repeated
     experiments.
 
     Parameters
     ----------
     curves : list of ValidityCurve
-        One for each model and kind.
+        One curve for each model and kind.
     guarantees : dict, default=None
         Points (epsilons, confidence levels) of the theoretical curve, by kind.
     guarantee_label : str, default="guarantee"
@@ -94,18 +94,18 @@ class ValidityDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves, in the order of `curves`.
     bands_ : list of PolyCollection
-        Mean plus and minus its standard deviation, for curves over repeats.
+        Mean plus and minus one standard error, for means over repeats.
     guarantee_lines_ : list of Line2D
         The theoretical curves, one per panel.
     epsilon_lines_ : list of Line2D
-        The markers of the tolerance, one per panel if given.
+        The lines that mark the tolerance, one per panel, if one is given.
     legend_ : Legend or None
         The legend.
 
     See Also
     --------
-    skcalib.metrics.validity_curve : The curve as numbers.
-    skcalib.guarantees.conditional_epsilon : The guarantee.
+    skcalib.metrics.validity_curve : The validity curve without a plot.
+    skcalib.guarantees.conditional_epsilon : The guaranteed tolerance.
 
     References
     ----------
@@ -161,8 +161,9 @@ class ValidityDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict draws several models, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
+            Probabilities in [0, 1], or a dict of these, by model name, to draw several
+            models.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             Share of the samples within the tolerance, whether every bin is within it,
             or a panel for each.
@@ -211,14 +212,14 @@ class ValidityDisplay(FromEstimator):
         Parameters
         ----------
         samples : list of (y_true, y_proba), or dict of such lists
-            Labels and probabilities of each repeat; a dict contains several models, by
-            name.
+            Labels and probabilities of each repeat, or a dict of such lists, by model
+            name, to draw several models.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             Mean share of the samples within the tolerance, share of the repeats in
             which every bin is within it, or one panel for each of these.
         epsilons : array-like, default=None
-            Tolerances in increasing order; None means 0 to 0.2, and the exact steps for
-            a single repeat.
+            Tolerances in increasing order; None means a grid from 0 to 0.2, or the
+            exact steps of the curve for a single repeat.
         n_samples, n_bins : int, default=None
             Numbers of calibration samples and bins in uniform-mass binning, whose
             guarantee is then also drawn.
@@ -235,7 +236,8 @@ class ValidityDisplay(FromEstimator):
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice; for a single repeat.
+            Frequency weights: a weight of 2 counts a sample twice. They are supported
+            only for a single repeat.
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         **plot_options : dict
@@ -306,15 +308,16 @@ class ValidityDisplay(FromEstimator):
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         epsilon : float, default=None
-            A tolerance that is marked. The legend then gives the share within it for
-            each curve.
+            A tolerance to mark. The legend then shows the share within this tolerance
+            for each curve.
         max_epsilon : float, default=None
-            Largest tolerance shown; None means where all curves have reached 1.
+            Largest tolerance shown; None means the tolerance at which all curves have
+            reached 1.
         legend : bool, default=True
             Whether to draw a legend.
         line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
-            `Axes.axvline` and `legend`) that replace the defaults.
+            Keyword arguments of the artists (`Axes.plot`, `Axes.fill_between`,
+            `Axes.plot`, `Axes.axvline` and `legend`) that override the defaults.
 
         Returns
         -------

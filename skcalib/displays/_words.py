@@ -16,18 +16,18 @@ def percent(value):
 
 
 def matplotlib_text(name: str) -> str:
-    """Return a user's name as matplotlib shows it unchanged.
+    """Return a user's name as text that matplotlib shows unchanged.
 
     Parameters
     ----------
     name : str
-        The name, which matplotlib could take for a formula (between dollars) or hide
-        (one that begins with an underscore).
+        The name, which matplotlib might interpret as a formula (text between dollar
+        signs) or hide (a leading underscore).
 
     Returns
     -------
     text : str
-        The text to give to matplotlib.
+        The text to pass to matplotlib.
     """
     name = name.replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name

@@ -1,9 +1,10 @@
-"""Calibration where the predictions live: Parquet files, data frames, warehouses and
-clusters.
+"""Calibration where the predictions are stored: Parquet files, data frames, warehouses
+and clusters.
 
-A table becomes bin statistics, weighted scores or a fitted recalibrator; a fitted
-recalibrator becomes a column. All metrics are those of `skcalib.metrics`. Needs the
-extra ``engine``: ``pip install "skcalib[engine]"``.
+A table is reduced to bin statistics, weighted scores or a fitted recalibrator. The
+predictions of a fitted recalibrator are added to a table as a column. All metrics are
+those of `skcalib.metrics`. The extra ``engine`` is required:
+``pip install "skcalib[engine]"``.
 """
 
 from skcalib.engines._scan import scan

@@ -13,19 +13,20 @@ _PARQUET = (".parquet", ".pq")
 
 
 def scan(path: str | Path | Sequence[str | Path]) -> Any:
-    r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
+    r"""Open one or more Parquet or CSV files as a lazy DuckDB table.
 
-    The metadata of many Parquet files claim that there is no NaN even if there is.
-    DuckDB trusts them, and its filters then keep NaN. This function turns this off.
+    The metadata of many Parquet files state that there is no NaN even if there is.
+    DuckDB relies on them, so its filters then keep NaN. This function disables the use
+    of these metadata.
 
     Parameters
     ----------
     path : str or Path
         A file, or a glob such as ``"log/*.parquet"``. Files whose names end in
         ``.parquet`` or ``.pq`` are read as Parquet, all others as CSV with a header
-        (which may be compressed). A path that exists is not treated as a glob. Folders
-        such as ``country=FR`` become a column, unless the files have a column of that
-        name. If types differ between Parquet files, the wider type is used.
+        (which may be compressed). A path that exists is not treated as a glob. Folder
+        names such as ``country=FR`` become a column, unless the files have a column
+        with this name. If types differ between Parquet files, the wider type is used.
 
     Returns
     -------
@@ -40,7 +41,7 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
     FileNotFoundError
         If no file matches.
     ValueError
-        If DuckDB cannot read it, or a CSV header names a column twice.
+        If DuckDB cannot read a file, or if a CSV header contains a column name twice.
 
     See Also
     --------

@@ -55,7 +55,7 @@ class PredictionTable:
     """Predictions of one event with their labels, in any table that Narwhals supports.
 
     Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) are not loaded into memory: only
-    sums are fetched.
+    sums are retrieved.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class PredictionTable:
         Columns of segments: results are then dicts by segment. NULL is a separate
         segment, with the key None; several columns give tuples.
     pos_label : object, default=None
-        The label of the event. None expects 0 and 1, or booleans.
+        The label of the event. With None, the labels must be 0 and 1, or booleans.
     on_invalid : {"raise", "drop"}, default="raise"
-        What to do with rows without a valid score, label or weight: see `invalid_rows`.
+        What to do with rows without a valid score, label or weight; see `invalid_rows`.
 
     Raises
     ------
@@ -85,9 +85,9 @@ class PredictionTable:
 
     See Also
     --------
-    skcalib.engines.scan : Opens Parquet and CSV files as a lazy table.
+    skcalib.engines.scan : Open Parquet and CSV files as a lazy table.
     skcalib.metrics.BinStatistics : The sums per bin.
-    skcalib.export.to_sql : Writes a recalibrator as an SQL expression.
+    skcalib.export.to_sql : Write a recalibrator as an SQL expression.
 
     Examples
     --------
@@ -146,8 +146,8 @@ class PredictionTable:
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ) -> "PredictionTable":
-        """Return a table of whether the predicted class is right, from one score column
-        per class.
+        """Return a table of the event that the predicted class is right, from one score
+        column per class.
 
         Parameters
         ----------
@@ -156,8 +156,8 @@ class PredictionTable:
         label : str
             Column of the labels.
         scores : list of str
-            Columns of the probabilities, one per class. Rows that do not sum to 1 are
-            invalid.
+            Columns of the probabilities, one per class. Rows whose probabilities do not
+            sum to 1 are invalid.
         classes : list
             The label that belongs to each column.
         weight, by, on_invalid : object
@@ -166,8 +166,8 @@ class PredictionTable:
         Returns
         -------
         table : PredictionTable
-            The score is the largest probability of a row; the event is that its class
-            (the first, if tied) is the label.
+            The score is the largest probability of a row; the event is that the class
+            with this probability (the first such class in case of ties) is the label.
 
         Raises
         ------
@@ -219,7 +219,8 @@ class PredictionTable:
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ) -> "dict[Any, PredictionTable]":
-        """Return one table per class against the rest, from one score column per class.
+        """Return one table per class (against the rest), from one score column per
+        class.
 
         Parameters
         ----------
@@ -228,8 +229,8 @@ class PredictionTable:
         label : str
             Column of the labels.
         scores : list of str
-            Columns of the scores, one per class, each in [0, 1]. Rows need not sum to
-            1.
+            Columns of the scores, one per class, each in [0, 1]. The scores of a row
+            need not sum to 1.
         classes : list
             The label that belongs to each column.
         weight, by, on_invalid : object
@@ -300,7 +301,7 @@ class PredictionTable:
 
     @clear_errors()
     def bin_statistics(self, binning: BaseBinning | int | None = None) -> Any:
-        """Return the sums over bins, from which every binned metric follows.
+        """Return the sums over bins, from which every binned metric can be computed.
 
         Parameters
         ----------
@@ -324,17 +325,19 @@ class PredictionTable:
 
     @clear_errors()
     def weighted_scores(self, bits: int = 20) -> Any:
-        """Return the table as few weighted rows, for metrics and plots that take
-        `sample_weight`.
+        """Return the table as a small number of weighted rows, for metrics and plots
+        that accept `sample_weight`.
 
-        Rows of one cell get their mean score. A cell is at most 2^(8 - bits) wide
-        relative to s, and above 1/2 relative to 1 - s: scores near 0 and 1 keep their
-        log-odds. The sums of weights, events and scores are preserved.
+        All rows of a cell get the mean score of the cell. The width of a cell is at
+        most 2^(8 - bits) relative to s or, above 1/2, relative to 1 - s, so that scores
+        near 0 and 1 keep their log-odds. The sums of weights, events and scores are
+        preserved.
 
         Parameters
         ----------
         bits : int, default=20
-            About 2^bits cells, and as many again for each segment; 8 to 24.
+            Binary logarithm of the approximate number of cells per segment, from 8 to
+            24.
 
         Returns
         -------
@@ -354,7 +357,7 @@ class PredictionTable:
 
     @clear_errors()
     def kuiper(self) -> Any:
-        """Return the Kuiper calibration error of all rows, exactly: see
+        """Return the exact Kuiper calibration error of all rows; see
         `skcalib.metrics.kuiper_calibration_error`.
 
         Returns
@@ -374,7 +377,7 @@ class PredictionTable:
 
     @clear_errors()
     def kolmogorov_smirnov(self) -> Any:
-        """Return the Kolmogorov-Smirnov calibration error of all rows, exactly.
+        """Return the exact Kolmogorov-Smirnov calibration error of all rows.
 
         Returns
         -------
@@ -395,11 +398,11 @@ class PredictionTable:
     def fit(self, recalibrator: BaseEstimator) -> Any:
         """Return a recalibrator fitted to the table.
 
-        Isotonic calibration and histogram binning equal a fit to all rows, up to
-        rounding. Parametric methods are fitted to two scores per cell and label, with
-        the mean and the variance of the rows there. Their probabilities differ from
-        those of a fit to all rows by less than 1e-9, and the fit takes little memory
-        even for many segments.
+        For isotonic calibration and histogram binning, the result equals that of a fit
+        to all rows, up to rounding. Parametric methods are fitted to two scores per
+        cell and label, which have the mean and the variance of the corresponding rows.
+        Their probabilities differ from those of a fit to all rows by less than 1e-9,
+        and the fit takes little memory even for many segments.
 
         Parameters
         ----------
@@ -449,7 +452,8 @@ class PredictionTable:
             Name of the new column. It is NULL if the score is missing or outside [0,
             1].
         default : recalibrator, default=None
-            With a dict, the map for segments that are not in it. None gives them NULL.
+            With a dict, the map for segments that are not in it. With None, their
+            predictions are NULL.
 
         Returns
         -------
@@ -460,9 +464,9 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            If the table needs SQL and the recalibrator cannot be written in SQL, if it
-            does not have two classes, if `output` is already a column, or if segments
-            are not values of their column.
+            If the table requires SQL and the recalibrator cannot be written in SQL, if
+            it does not have two classes, if `output` is already a column, or if the key
+            of a segment cannot be a value of its column.
 
         Examples
         --------
