@@ -482,7 +482,7 @@ def _check_split(train, test, fold, name, n_samples):
 
 class ClassifierFits(NamedTuple):
     """A classifier, the samples that clones of it are fitted to, and the name of the
-    method that gives their scores. `routed` is the metadata, by their consumer.
+    method that gives their scores. `routed` holds the metadata by consumer.
     """
 
     estimator: object
@@ -493,7 +493,9 @@ class ClassifierFits(NamedTuple):
     routed: Bunch
 
     def on_all_rows(self):
-        """Return the classifier fitted to all samples; a frozen one stays as it is."""
+        """Return the classifier fitted to all samples; a frozen classifier is returned
+        unchanged.
+        """
         return clone(self.estimator).fit(self.X, self.y, **self.routed.estimator.fit)
 
     def on_fold(self, train, test):
@@ -509,8 +511,9 @@ class ClassifierFits(NamedTuple):
         """Return the splits, a list of pairs (train, test) of index arrays, and how
         often each sample is tested (n_samples,).
 
-        No fold may test what it trains on. `tested` says how often rows may be tested:
-        "once" each, "at most once" (the others only train), or "any" number of times.
+        A fold must not test its own training samples. `tested` says how often rows may
+        be tested: "once" each, "at most once" (the others are used for training only),
+        or "any" number of times.
         """
         if isinstance(cv, str):
             raise ValueError(
@@ -557,7 +560,7 @@ class ClassifierFits(NamedTuple):
 
     def of_folds_and_all(self, splits, run):
         """Return the models of the folds, the scores (n_samples, n_scores) of each
-        sample from the one that was not fitted to it, and the model fitted to all
+        sample from the model that was not fitted to it, and the model fitted to all
         samples. ``run(tasks)`` runs delayed calls.
         """
         tasks = [delayed(self.on_all_rows)()]

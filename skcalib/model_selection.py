@@ -32,7 +32,7 @@ def sharpest_within(
     Parameters
     ----------
     max_error : float
-        Largest l2 calibration error, in (0, 1].
+        Largest acceptable l2 calibration error, in (0, 1].
     objective : str or callable, default="neg_brier_score"
         Scorer to maximise among the candidates within the limit: a function, or a name
         known to `skcalib.metrics.get_scorer` or to scikit-learn.

@@ -75,10 +75,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     recalibrator : recalibrator, default=None
         Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None means
         `CautiousRecalibrator`: a stack of recalibrators, or the original model if the
-        stack does not reduce the log-loss enough (see Notes). It is cloned. Its
-        parameters `input` (the scale of the scores) and `classes` (the labels of their
-        columns) are set to match the classifier; in a nested recalibrator, the
-        parameters of the inner one are set.
+        stack does not reduce the log-loss enough (see Notes). The recalibrator is
+        cloned. Its parameters `input` (the scale of the scores) and `classes` (the
+        labels of their columns) are set to match the classifier; in a nested
+        recalibrator, the parameters of the inner one are set.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How the samples are split into those for the classifier and those for the
@@ -149,8 +149,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     See Also
     --------
-    CrossFittedClassifier : Splits this into two steps of a pipeline, so that a search
-        can reuse the scores.
+    CrossFittedClassifier : The classifier as a separate pipeline step, so that a search
+        can reuse its scores.
 
     Notes
     -----
@@ -366,7 +366,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata reaches the classifier's `fit` and the splitter.
+        """Return how metadata are routed to the classifier's `fit` and to the splitter.
 
         Returns
         -------
@@ -522,7 +522,7 @@ class _PairFits(NamedTuple):
 
 
 class RecalibratedModel(NamedTuple):
-    """A fitted classifier with the recalibrator of its scores."""
+    """A fitted classifier and the recalibrator of its scores."""
 
     estimator: object
     recalibrator: object
@@ -534,7 +534,7 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrated(self.scores(X))
 
     def recalibrated(self, scores):
-        """Return the probabilities (n, n_classes) of scores of the classifier."""
+        """Return the probabilities (n, n_classes) for scores of the classifier."""
         probabilities = classifier_scores(
             self.recalibrator,
             scores,
@@ -549,7 +549,7 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrator.predict(self.scores(X))
 
     def scores(self, X):
-        """Return the scores that the classifier gives to the recalibrator."""
+        """Return the scores that the classifier passes to the recalibrator."""
         # A recalibrator of all folds knows classes that a fold's classifier may not
         # know.
         classes = np.unique(self.recalibrator.classes_)

@@ -192,14 +192,15 @@ def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
     Parameters
     ----------
     n_bins : int, "sqrt", "cube_root" or callable
-        A number, the root of the number of samples rounded up, or a function of that
+        A number, a root of the number of samples (rounded up), or a function of this
         number.
     n_rows : int
         Number of samples.
     sample_weight : ndarray of shape (n,), default=None
-        Weights, whose sum replaces it.
+        Weights, whose sum replaces `n_rows`.
     maximum : int
-        The largest number that is accepted; as many bins as samples are never refused.
+        The largest number that is accepted; a number of bins up to the number of
+        samples is always accepted.
     """
     if sample_weight is not None:
         n_rows = max(1, round(float(np.sum(sample_weight))))
@@ -218,7 +219,7 @@ def edges_above(ordered, positions):
     """Return the edges (n_bins + 1,) on [0, 1] that cut sorted scores (n,) just above
     those at increasing positions: at the midpoint to the next distinct score.
 
-    Equal scores are not cut apart, and no edge stands above the highest score.
+    Equal scores are not separated, and no edge lies above the highest score.
     """
     lower = ordered[:0]  # no cuts, in the dtype of the scores
     if len(positions):
@@ -253,17 +254,16 @@ class BinLookup:
     """The bins of right-closed edges, for many scores: those of
     ``np.searchsorted(edges[1:-1], scores)``.
 
-    The scores from 0 to 1 are divided into cells. A table holds for each cell how many
-    cuts lie below it, and the next cut. A score above that cut belongs to the bin after
-    it. Only scores whose cell holds several cuts are searched for.
+    The scores from 0 to 1 are divided into cells. For each cell, a table holds the
+    number of cuts below it, and the next cut. A score above that cut belongs to the bin
+    after it. A search is needed only for scores whose cell contains several cuts.
 
     Parameters
     ----------
     edges : ndarray of shape (n_bins + 1,)
         Edges in increasing order.
     scores : ndarray of shape (n,)
-        All scores that are going to be looked up, block by block. For few of them no
-        table is made.
+        All scores to be looked up, block by block. If there are few, no table is built.
     """
 
     def __init__(self, edges: np.ndarray, scores: np.ndarray):

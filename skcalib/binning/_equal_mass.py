@@ -95,9 +95,9 @@ def equal_mass_cuts(cumulative, n_bins):
     """Return the positions of the cuts of bins of equal weight: for each bin but the
     last, the index of its last row.
 
-    `cumulative` (n,) are the cumulative weights of the sorted rows; integers are
-    numbers of rows, which are compared exactly. The last row of bin k is the first one
-    up to which the rows have k / n_bins of the total weight.
+    `cumulative` (n,) are the cumulative weights of the sorted rows; integers are row
+    counts, which are compared exactly. The last row of bin k is the first one up to
+    which the rows have k / n_bins of the total weight.
     """
     if cumulative.dtype.kind == "i":
         reached = _ranks(int(cumulative[-1]), n_bins)

@@ -108,18 +108,19 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
     Replacing a probability by the mean of its bin costs, in expected log-loss, its
     divergence from this mean. The total cost is the entropy of the means minus the
-    entropy of the scores. If there are many, neighbouring scores are first joined into
-    cells, which bins do not divide. For these cells the solution is exact, by dynamic
-    programming over the number of bins.
+    entropy of the scores. If there are many scores, neighbouring ones are first joined
+    into cells, which bins do not divide. For these cells, the exact solution is found
+    by dynamic programming over the number of bins.
 
     Parameters
     ----------
     table : DistinctScores
         Distinct scores in [0, 1] with their cumulative weights.
     n_bins : int or None
-        Most bins to make; None for as many as `max_loss` takes.
+        Maximum number of bins; None for as many as `max_loss` requires.
     max_loss : float, default=0.0
-        Share of the mean entropy of the scores: the fewest bins that lose no more.
+        Largest loss, as a share of the mean entropy of the scores; the smallest
+        sufficient number of bins is used.
 
     Returns
     -------

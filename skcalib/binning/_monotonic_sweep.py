@@ -97,7 +97,7 @@ def cuts_of(base):
 
 
 def equal_mass_below(table, n_bins, cut):
-    """Return how many distinct scores lie below cuts of partitions of equal mass.
+    """Return how many distinct scores lie below the cuts of equal-mass partitions.
 
     Cut c lies just above the first score up to which the rows have c / n_bins of all
     weight.
@@ -141,11 +141,11 @@ def equal_width_below(table, n_bins, cut):
 
 
 def finest_cuts(table, below):
-    """Return the cuts of as many bins as distinct scores, at which a sweep ends if the
-    frequencies rise for every number of bins.
+    """Return the cuts for as many bins as distinct scores, at which a sweep ends if the
+    frequencies increase for every number of bins.
 
-    Cuts are numbers of distinct scores below each. By mass (`below` is
-    `equal_mass_below`) there is one bin for each score.
+    Each cut is given as the number of distinct scores below it. With equal mass
+    (`below` is `equal_mass_below`), each score has its own bin.
     """
     n_scores = len(table.scores)
     cuts = np.arange(n_scores + 1)
@@ -156,7 +156,7 @@ def finest_cuts(table, below):
 
 def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.ndarray]:
     """Find the largest B up to the number of distinct scores for which 2, ..., B bins
-    all have rising frequencies.
+    all have increasing frequencies.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.nda
     n_bins : int
         The sweep's number of bins; 1 for a single distinct score.
     cuts : ndarray of int
-        For each cut from the lowest (0) to the highest how many distinct scores lie
-        below it. Equal cuts are empty bins.
+        Number of distinct scores below each cut, from the lowest (0) to the highest.
+        Equal cuts mean empty bins.
     """
     limit = len(table.scores)
     # If the frequencies of single scores rise, so do those of bins, for every B. Where

@@ -109,7 +109,7 @@ def to_javascript(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any in this package except a
+        A fitted recalibrator that has a map: any recalibrator in this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. It can also be a `CertifiedThresholdClassifier` that wraps such a
@@ -283,7 +283,7 @@ class _Writer(FunctionWriter):
         return _json(value)
 
     def front(self, as_map):
-        """Yield the statements that return INVALID for what is no score, and define
+        """Yield the statements that return INVALID for an invalid score, and define
         `x`, the scores of a row as an array.
         """
         low = -MAX_MAGNITUDE

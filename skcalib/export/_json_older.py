@@ -48,8 +48,8 @@ INFORMATION = frozenset({"gain_", "cv_log_loss_", "seconds_"})
 
 
 def upgraded(data, parameters_of):
-    """Return a document of schema 1 with the names of today, and values for parameters
-    and attributes that came later.
+    """Return a document of schema 1 with current names, and with values for parameters
+    and attributes that were added later.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def upgraded(data, parameters_of):
         A document, or a part of one.
     parameters_of : callable
         From the name of a class to the defaults of its parameters, and the names of the
-        attributes that a fit must have: both empty for a name that is not known.
+        attributes that a fit must have: both empty for an unknown name.
 
     Returns
     -------
     data : dict, list or plain value
-        The same where nothing is missing.
+        The upgraded data; unchanged if nothing is missing.
     """
     if isinstance(data, list):
         return [upgraded(item, parameters_of) for item in data]
@@ -86,7 +86,7 @@ def upgraded(data, parameters_of):
 
 
 def with_late_parameters(name, parameters):
-    """Return the parameters of an object with those that its schema got later."""
+    """Return the parameters of an object, including those added in later schemas."""
     late = _ADDED_TO_SCHEMA_2.get(name)
     if late is None or not isinstance(parameters, dict):
         return parameters

@@ -27,14 +27,14 @@ _KINDS = {"number": int | float, "integer": int, "boolean": bool, "string": str}
 
 
 class Defect(Exception):
-    """What is wrong in a document, and at which place."""
+    """A defect in a document and its position."""
 
     def __init__(self, where, problem):
         super().__init__(f"{where}: {problem}")
 
 
 class NotWritable(Exception):
-    """A value that JSON must not hold."""
+    """A value that must not be written as JSON."""
 
 
 def as_json(value, nested):
@@ -69,7 +69,7 @@ def _scalar_as_json(value):
 
 
 def described(value):
-    """Return what a value that cannot be written is, in words."""
+    """Return a description of a value that cannot be written."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if callable(value) and hasattr(value, "__name__"):
@@ -215,8 +215,8 @@ def check_keys(data, wanted, optional, where):
 
 
 def tried(function, where):
-    """Return what a function returns; whatever it raises is a defect of the document at
-    this place.
+    """Return the result of a function; any exception it raises is treated as a defect
+    of the document at this position.
     """
     try:
         return function()

@@ -56,7 +56,7 @@ CHECKS = {
 
 def state(estimator):
     """Return the parameters and the fitted attributes of an object as they are written,
-    two dicts by name.
+    as two dicts by name.
     """
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}
@@ -89,7 +89,7 @@ def _time(label):
 
 
 def restore(estimator, written):
-    """Set attributes from a dict by name, of which each was checked by itself; raise a
+    """Set attributes from a dict by name. Each was checked individually; raise a
     ValueError if they are inconsistent.
     """
     if isinstance(estimator, RecalibratedClassifierCV):
@@ -189,15 +189,14 @@ def _pairs(written, classes):
 
 
 class GivenScores:
-    """What stands where a classifier was: its rows are that classifier's scores
-    already.
+    """Replacement for a classifier: its rows are already the scores of that classifier.
 
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
-        The labels that the classifier knew.
+        The class labels of the classifier.
     pair, n_pairs : int
-        Which of how many classifiers this is.
+        Index of this classifier and number of classifiers.
     """
 
     _is_given_scores = True

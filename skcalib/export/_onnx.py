@@ -42,14 +42,15 @@ def to_onnx(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any in this package except a
+        A fitted recalibrator that has a map: any recalibrator in this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. It can also be a `CertifiedThresholdClassifier` that wraps such a
         recalibrator in a `FrozenEstimator`, or a dict of maps by segment, as returned
         by `PredictionTable(by=...).fit`.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the input and of the output. The graph computes in float64 either way.
+        Type of the input and of the output. The graph computes in float64 in both
+        cases.
     target_opset : int, default=None
         Version of the ONNX operator set, at least 13; None means 17. Two graphs that
         are joined by `onnx.compose` must have the same version.
@@ -131,7 +132,7 @@ def to_onnx(
 
 
 def import_onnx():
-    """Return the package onnx, which is optional."""
+    """Return the optional onnx package."""
     try:
         import onnx
         import onnx.helper
@@ -165,7 +166,7 @@ def graph_of(
     scores, calibrated : str
         Names of the input and of the output.
     group : str, default=None
-        Name of the input of groups; None means that there can be none.
+        Name of the input of groups; None means that the graph has none.
     decision : Decision, default=None
         Adds the output ``decision``.
     """
@@ -339,7 +340,7 @@ class Graph(NodeWriter):
         return self.add("Greater", smallest, 0.5)
 
     def shares(self, x, total, otherwise):
-        """Return x / total, and `otherwise` where the total (n, 1) is 0."""
+        """Return x / total, or `otherwise` where the total (n, 1) is 0."""
         positive = self.add("Greater", total, 0.0)
         divisor = self.add("Where", positive, total, 1.0)
         return self.add("Where", positive, self.add("Div", x, divisor), otherwise)

@@ -159,14 +159,15 @@ def to_python(
 ) -> str:
     """Return a fitted recalibrator as a function that needs only the standard library.
 
-    Use it for services that answer one request at a time and cannot import NumPy.
+    The function is intended for services that answer one request at a time without
+    NumPy.
 
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map, a `CertifiedThresholdClassifier` around
-        one in a `FrozenEstimator`, or a dict from segment to recalibrator: anything
-        that `to_javascript` accepts.
+        Any object that `to_javascript` accepts: a fitted recalibrator that has a map, a
+        `CertifiedThresholdClassifier` that wraps one in a `FrozenEstimator`, or a dict
+        from segment to recalibrator.
     name : str, default="calibrate"
         Name of the function.
 
@@ -338,7 +339,7 @@ class _Writer(FunctionWriter):
         return repr(value)
 
     def front(self, as_map):
-        """Yield the statements that return INVALID for what is no score, and define
+        """Yield the statements that return INVALID for an invalid score, and define
         `x`, the scores of a row as a list.
         """
         low = 0.0

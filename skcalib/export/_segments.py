@@ -9,7 +9,7 @@ def segment_items(maps):
     """Return a list of pairs (segment, recalibrator) from a dict; raise a ValueError if
     it is empty or has other keys.
 
-    A segment is a text, a number, a boolean or None; a tuple of one stands for its
+    A segment is a string, a number, a boolean or None; a tuple of length one means its
     entry.
     """
     if not maps:
@@ -47,7 +47,7 @@ def map_of_segments(maps):
     segment.
 
     All must take the same scores of the same classes. A segment that is not in the dict
-    takes one case more, whose number is that of the segments.
+    has an additional case, whose index is the number of segments.
     """
     pairs = segment_items(maps)
     one_number_of_classes(pairs)

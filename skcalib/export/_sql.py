@@ -45,7 +45,7 @@ def to_sql(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any in this package except a
+        A fitted recalibrator that has a map: any recalibrator in this package except a
         `MulticalibratedRecalibrator` with rounds, and a `GroupwiseRecalibrator` whose
         `groups` is neither the name of a column nor ``"predicted_class"``. It can also
         be a `CertifiedThresholdClassifier` that wraps such a recalibrator in a
@@ -251,7 +251,7 @@ def _decided(decision, texts, dialect):
 
 
 def provenance_comment(recalibrator):
-    """Return the provenance of a recalibrator as a comment of SQL, "" without one."""
+    """Return the provenance of a recalibrator as an SQL comment, or "" if none."""
     text = provenance_text(recalibrator)
     if not text:
         return ""
@@ -306,7 +306,7 @@ def guarded_texts(as_map, columns, dialect, ids=None):
 
 
 def guarded(guard, text, dialect):
-    """Return an expression that is NULL where a condition is not met."""
+    """Return an expression that is NULL if a condition is not met."""
     # No score makes a term fail, so that none needs to stand inside the CASE, where the
     # database would not compute common terms once.
     if dialect.shares_terms:

@@ -174,9 +174,10 @@ def pieces_by_cell(pieces, cell, beyond):
     pieces : Pieces
         The map.
     cell : callable
-        From scores to the numbers of their cells; it never falls.
+        From scores to the numbers of their cells; it never decreases.
     beyond : float
-        Where the outer pieces end: above all scores, or with a minus sign below them.
+        Position at which the outer pieces end: above all scores or, with a minus sign,
+        below them.
 
     Returns
     -------

@@ -16,12 +16,12 @@ _FLAT_PIECES = 8
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a dialect writes a double, a name and a text.
+    """How a dialect writes a double, a name and a string.
 
     `exact_numbers`: a literal is a decimal number even if it has an exponent, so that a
     CASE of literals must be cast. `hex_number`: the number whose hexadecimal digits a
-    text holds; None where there is no md5. `shares_terms`: what several expressions
-    have in common is computed once, where it does not stand inside a CASE.
+    text holds; None where there is no md5. `shares_terms`: terms that several
+    expressions have in common are computed once, unless they are inside a CASE.
     """
 
     name: str

@@ -15,13 +15,13 @@ _DEEPEST_CASE = 10  # SQL Server refuses more levels of CASE in each other
 
 @dataclass(frozen=True)
 class Warehouse:
-    """What sqlglot does not know about a dialect.
+    """Properties of a dialect that sqlglot does not know.
 
     `double`: the type of a number of 64 bits, where it is not that of sqlglot; its
     literals then end in "d". `has_booleans`: whether a group may be TRUE or FALSE.
-    `deepest_case`: how many CASE may stand in each other. `table`: the frame around the
-    rows of a table, "values" for a list of VALUES with names, "with" for the same in
-    front of the query, "select" for a SELECT of each row.
+    `deepest_case`: how many CASE expressions may be nested. `table`: the frame around
+    the rows of a table, "values" for a list of VALUES with names, "with" for the same
+    in front of the query, "select" for a SELECT of each row.
     """
 
     name: str
@@ -67,14 +67,14 @@ def transpiled(text, name):
     Returns
     -------
     text : str
-        The same in that dialect.
+        The text in that dialect.
 
     Raises
     ------
     ImportError
         If sqlglot is not installed.
     ValueError
-        If the dialect cannot say the same.
+        If the text cannot be expressed in the dialect.
     """
     if find_spec("sqlglot") is None:
         raise ImportError(
@@ -159,8 +159,8 @@ def _rewrite(tree, warehouse):
 
 
 def table_text(name, table, names, rows):
-    """Return the statement of PostgreSQL that makes a table, in the frame that a
-    dialect takes.
+    """Return the PostgreSQL statement that creates a table, in the form that a dialect
+    accepts.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def table_text(name, table, names, rows):
     Returns
     -------
     text : str
-        The statement, which `transpiled` brings into the dialect.
+        The statement, which `transpiled` translates into the dialect.
     """
     warehouse = WAREHOUSES[name]
     listed = ", ".join(names)

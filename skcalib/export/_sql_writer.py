@@ -538,8 +538,8 @@ def _polynomial(x, origin, coefficients):
 
 def largest_conditions(texts):
     """Return a list with the condition, for each value but the last, that none is
-    larger. Asked one after the other, the first that holds names the first of the
-    largest values.
+    larger. If they are tested in order, the first that holds identifies the first of
+    the largest values.
     """
     conditions = []
     for text in texts[:-1]:
@@ -588,7 +588,7 @@ def _is_positive(node):
 
 def group_column(key, dialect):
     """Return the quoted name of the column of groups; raise a ValueError if none is
-    known.
+    given.
     """
     if key.column is None:
         raise ValueError(

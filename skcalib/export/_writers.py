@@ -20,8 +20,8 @@ _NEVER = 2.0  # in place of an infinite threshold
 
 
 class NodeWriter:
-    """Base of what writes maps: `write` calls the method ``_write_Clip`` for a node of
-    the class `Clip`, and so on, once for each node.
+    """Base class of the writers of maps: `write` calls the method ``_write_Clip`` for a
+    node of the class `Clip`, and so on, once for each node.
     """
 
     format = None  # as errors name it
@@ -30,7 +30,7 @@ class NodeWriter:
         self.written = {}
 
     def write(self, node):
-        """Return what a node is in this format: a text, a list of texts or a name."""
+        """Return a node in this format: a text, a list of texts or a name."""
         if id(node) not in self.written:
             write = getattr(self, f"_write_{type(node).__name__}", self._write_other)
             # the node is held, so that its id stays its own
@@ -63,7 +63,7 @@ class _Argument(nodes.Node):
 
 
 class FunctionWriter(NodeWriter):
-    """Base of what writes a map as a function in a programming language.
+    """Base class of the writers of a map as a function in a programming language.
 
     `write` returns the text of an expression for the list of a node's values. The list
     is computed when it is first needed, and at most once per call of the function.
@@ -80,7 +80,7 @@ class FunctionWriter(NodeWriter):
     function_of_values : str
         Template of a function of the list `v`.
     opened : str
-        Name of the helper that leaves impossible classes out of shares.
+        Name of the helper that excludes impossible classes from shares.
     constants : dict
         From the name of each constant to the statement that defines it.
     steps : list of str
@@ -103,8 +103,8 @@ class FunctionWriter(NodeWriter):
         raise NotImplementedError
 
     def constant(self, value):
-        """Define a constant, given as a value or as the text of one, outside of the
-        function; return its name.
+        """Define a constant outside the function, from a value or its text; return its
+        name.
         """
         name = f"c{len(self.constants)}"
         text = value
@@ -203,18 +203,18 @@ class FunctionWriter(NodeWriter):
 
 
 class Decision(NamedTuple):
-    """The decision of a certified threshold: which label a row gets.
+    """The decision of a certified threshold: the label assigned to a row.
 
     Attributes
     ----------
     threshold : float
-        Probability from which on a row is acted on.
+        Smallest probability at which the decision is to act.
     labels : list
-        Labels of the classes; unless `is_event`, followed by that of abstaining.
+        Labels of the classes; unless `is_event`, followed by the label for abstaining.
     is_event : bool
         Whether the probability of the positive class is compared with the threshold,
-        and it or the negative class is given. Otherwise the largest probability is
-        compared, and its class is given or the model abstains.
+        and the positive or the negative class is returned. Otherwise, the largest
+        probability is compared, and its class is returned or the model abstains.
     """
 
     threshold: float
@@ -223,15 +223,15 @@ class Decision(NamedTuple):
 
     @property
     def otherwise(self):
-        """The index in `labels` for rows below the threshold."""
+        """Index in `labels` for rows below the threshold."""
         if self.is_event:
             return 0
         return len(self.labels) - 1
 
 
 def split_decision(estimator):
-    """Return the recalibrator, and the `Decision` that is made by it, from a certified
-    threshold classifier; from a recalibrator alone, itself and None.
+    """Return the recalibrator and the `Decision` of a certified threshold classifier;
+    for a recalibrator alone, return it and None.
     """
     if not isinstance(estimator, CertifiedThresholdClassifier):
         return estimator, None

@@ -40,8 +40,8 @@ class CalibrationMap:
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
     unmasked : Node or None
-        The output for rows in which every class is possible, if it is different: see
-        `Possible`.
+        The output for rows in which every class is possible, if it differs from
+        `output`: see `Possible`.
 
     See Also
     --------

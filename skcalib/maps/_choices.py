@@ -52,7 +52,7 @@ class Place(NodeOf):
     of : Node
         A node with one value.
     cuts : ndarray of shape (n_cases - 1,)
-        The cuts, strictly increasing.
+        The cuts, which must be strictly increasing.
 
     See Also
     --------

@@ -280,8 +280,8 @@ def class_probabilities(logits: Node, clip: bool = True) -> Node:
 
     See Also
     --------
-    skcalib.maps.Softmax : The node for K classes.
-    skcalib.maps.Expit : The node for two classes.
+    skcalib.maps.Softmax : The corresponding node for K classes.
+    skcalib.maps.Expit : The corresponding node for two classes.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def log_probabilities(logits: Node) -> Node:
 
     See Also
     --------
-    skcalib.maps.LogNormalized : The node for K classes.
+    skcalib.maps.LogNormalized : The corresponding node for K classes.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def normalized_rows(probabilities: Node) -> Node:
 
     See Also
     --------
-    skcalib.maps.Normalized : The node for K classes.
+    skcalib.maps.Normalized : The corresponding node for K classes.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def linear_form(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
 
     See Also
     --------
-    skcalib.maps.Affine : One linear node.
+    skcalib.maps.Affine : A single linear node.
 
     Examples
     --------

@@ -37,20 +37,22 @@ def smallest_scores(recalibrator, probabilities):
     Parameters
     ----------
     recalibrator : recalibrator
-        Fitted, with two classes and an increasing map.
+        A fitted recalibrator for two classes, with an increasing map.
     probabilities : array-like of shape (n,), (n, 1) or (n, 2)
-        Calibrated probabilities; the last column is the positive class's.
+        Calibrated probabilities; the last column is that of the positive class.
 
     Returns
     -------
     scores : ndarray of shape (n,)
         The positive class's scores: probabilities, or log-odds if the recalibrator
-        takes logits. 0 or -inf where the lowest score reaches the probability.
+        takes logits. The score is 0 or -inf if the lowest score reaches the
+        probability.
 
     Raises
     ------
     ValueError
-        If the map falls somewhere or is flat, or if no score reaches a probability.
+        If the map decreases somewhere or is constant, or if no score reaches a
+        probability.
     """
     name = type(recalibrator).__name__
     if len(recalibrator.classes_) != 2:

@@ -168,7 +168,7 @@ class Node:
 
 
 def require(condition, node, what):
-    """Raise a ValueError that says what a node needs, unless a condition holds."""
+    """Raise a ValueError that states what a node requires, unless a condition holds."""
     if not condition:
         raise ValueError(f"{type(node).__name__} needs {what}")
 

@@ -35,11 +35,11 @@ _BLOCK_ELEMENTS = 1 << 22  # scores of a block: few calls, and small temporaries
 
 def mapped_tensor(recalibrator, X):
     """Return the probabilities of a tensor as a tensor of the same library, device and
-    floating type; None where they must be made by NumPy.
+    floating-point type; None if they must be computed with NumPy.
 
-    That is for what is no tensor that scikit-learn dispatches on, for maps with nodes
-    that have no function here, and for scores that have to be refused or repaired,
-    which is said and done in one place: `skcalib._input.scores`.
+    The result is None for objects that are not tensors supported by scikit-learn's
+    dispatch, for maps with nodes that have no function here, and for scores that must
+    be rejected or repaired, which is done in one place: `skcalib._input.scores`.
 
     Parameters
     ----------
@@ -157,14 +157,14 @@ class TensorRows:
         return is_closed if bool(self.xp.any(is_closed)) else None
 
     def scores(self, node):
-        """Return the scores; those of classes that are left out are finite."""
+        """Return the scores; those of excluded classes are made finite."""
         if node.width == 1 or self.closed is None:
             return self._given
         largest = self.xp.max(self._given, axis=1, keepdims=True)
         return self.xp.where(self.closed, largest - 2 * LARGEST_GAP, self._given)
 
     def constant(self, values):
-        """Return numbers as an array beside the scores."""
+        """Return numbers as an array on the device of the scores."""
         dtype = self._given.dtype
         return self.xp.asarray(
             np.asarray(values, dtype=np.float64), dtype=dtype, device=self.device
@@ -185,15 +185,13 @@ class TensorRows:
         return self._values[id(node)]
 
     def open_only(self, node, values, otherwise):
-        """Return values, and a number in place of those of classes that are left
-        out.
-        """
+        """Return values, with a given number in place of those of excluded classes."""
         if not node.possible or self.closed is None:
             return values
         return self.xp.where(self.closed, self.constant(otherwise), values)
 
     def without_impossible(self, node, probabilities):
-        """Return probabilities with 0 for classes that are left out, the others in
+        """Return probabilities with 0 for excluded classes and the others rescaled in
         proportion.
         """
         if not node.possible or self.closed is None:
@@ -216,7 +214,7 @@ class TensorRows:
         )
 
     def clipped(self, probabilities, clip=True):
-        """Return probabilities inside [2^-52, 1 - 2^-52] where that is asked for."""
+        """Return probabilities, clipped to [2^-52, 1 - 2^-52] if requested."""
         if not clip:
             return probabilities
         return self.xp.clip(probabilities, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)

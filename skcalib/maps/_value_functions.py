@@ -219,10 +219,9 @@ class Pieces(OneValueOf):
     """A piecewise polynomial of one value x.
 
     Piece i applies for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower
-    end, and the last has no upper end. Its value is the sum over j of ``coefficients[i,
-    j] * (x
-    - origins[i])**j``. Steps (bins) have one coefficient, piecewise linear functions
-    two, cubic splines four.
+    end, and the last has no upper end. Its value is the sum over j of
+    ``coefficients[i, j] * (x - origins[i])**j``. Steps (bins) have one coefficient,
+    piecewise linear functions have two, and cubic splines have four.
 
     Parameters
     ----------

@@ -189,9 +189,7 @@ def fitted(value):
 
 
 def labels(value):
-    """Return an array of sorted and distinct labels; raise a ValueError
-    otherwise.
-    """
+    """Return an array of sorted, distinct labels; raise a ValueError otherwise."""
     is_valid = _is_array(value, "biufUO") and len(value) > 0
     if not is_valid or not np.array_equal(value, sorted(set(value.tolist()))):
         raise _refused("sorted and distinct labels", value)
@@ -200,7 +198,7 @@ def labels(value):
 
 def edges(value):
     """Return increasing edges of bins (n_bins + 1,); raise a ValueError otherwise. The
-    outer ones may be infinite, the first two equal.
+    outer edges may be infinite, and the first two may be equal.
     """
     if (
         not _is_array(value, "f")
@@ -213,7 +211,7 @@ def edges(value):
 
 
 def knots(value):
-    """Return increasing knots (n_knots,), of which the last may be infinite; raise a
+    """Return increasing knots (n_knots,), the last of which may be infinite; raise a
     ValueError otherwise.
     """
     if (

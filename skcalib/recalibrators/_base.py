@@ -64,7 +64,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Raises
     ------
@@ -409,7 +409,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -685,7 +685,7 @@ class LogitRecalibrator(BaseRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Raises
     ------

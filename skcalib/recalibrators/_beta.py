@@ -66,7 +66,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -83,7 +83,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor; 0 if there is none.
     a_, b_, c_ : float
-        Parameters of the map. For K > 2 classes, lists with one entry per class.
+        Parameters of the map. For K > 2 classes, these are lists with one entry per
+        class.
 
     Raises
     ------

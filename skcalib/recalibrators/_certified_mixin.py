@@ -23,8 +23,8 @@ _NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}
 class CertifiedMixin:
     """Mixin for binned recalibrators that the distribution-free theory covers.
 
-    A class defines ``_issue_certificate(problems, **promise)`` for its fitted binary
-    problems.
+    A class that uses it defines ``_issue_certificate(problems, **promise)`` for its
+    fitted binary problems.
     """
 
     # Why an estimator around this one rules a certificate out, as a sentence; None if
@@ -177,12 +177,12 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
 
 def certify_groups(recalibrators, level, kind, **promise):
     """Return one certificate for the fitted recalibrators of groups that were fixed
-    beforehand, at the confidence level `level`; `promise` are the other arguments of
+    beforehand, at the confidence level `level`; `promise` holds the other arguments of
     their `certificate`.
 
     The guarantee for all predicted probabilities ("conditional") is the union bound
-    over groups. A random future sample is in one group only: each group's own guarantee
-    is enough there.
+    over groups. A random future sample is in only one group, so the guarantee of each
+    group is sufficient in the "marginal" case.
     """
     from skcalib.guarantees._uniform_mass import union_level
 
@@ -201,8 +201,8 @@ def certify_groups(recalibrators, level, kind, **promise):
     )
 
     def of_all(name):
-        """Return the entries of a field for the problems of all certificates, one after
-        the other. With one problem the field is the entry itself.
+        """Return the entries of a field for the problems of all certificates, in order.
+        With one problem, the field is the entry itself.
         """
         entries = []
         for certificate in certificates:
@@ -224,8 +224,8 @@ def certify_groups(recalibrators, level, kind, **promise):
 
 
 def forbid_certificates(recalibrator, reason):
-    """Let a fitted recalibrator, and those inside it, refuse their certificates for a
-    reason, given as a sentence.
+    """Make a fitted recalibrator, and those inside it, refuse to issue certificates.
+    The reason is given as a sentence.
     """
     if isinstance(recalibrator, CertifiedMixin):
         recalibrator._no_certificate = reason

@@ -33,7 +33,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     ----------
     max_deviation : float or "auto", default="auto"
         Maximum deviation of a class's inverse temperature from the shared one (Gamma in
-        [1]_). 0 is `TemperatureScaling`; infinity fits each class separately, which
+        [1]_). 0 gives `TemperatureScaling`; infinity fits each class separately, which
         needs a few hundred samples per class: with 20 samples in each of 150 classes,
         it doubles the log-loss. "auto" allows for the variation between classes that
         exceeds chance (see Notes).
@@ -51,7 +51,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -298,7 +298,9 @@ def _shared_optimum(losses, best, pooled, max_deviation, bounds):
         return np.clip(pooled, first, last)
 
     def derivatives(centre):
-        """Return the first two derivatives of the summed loss by the centre (1,)."""
+        """Return the first two derivatives of the summed loss with respect to the
+        centre (1,).
+        """
         inverse = _clipped(best, centre[0], max_deviation)
         # a class at its own optimum does not move with the centre
         moves = inverse != best
@@ -326,8 +328,9 @@ def _minimise(derivatives, start, bounds):
     """
 
     def falling(at):
-        """Return the derivatives, with a negative slope where both are 0: there every
-        sample is right and sure beyond rounding, and the loss still falls.
+        """Return the derivatives, with a negative slope where both are 0. At such
+        points, every sample is classified correctly with a probability of 1 up to
+        rounding, but the loss still decreases.
         """
         slope, curvature = derivatives(at)
         is_flat = (slope == 0) & (curvature == 0)

@@ -69,8 +69,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     merge_small_groups : bool, default=False
         Whether to merge small groups until they contain `min_group_size` samples in
         total. Groups with similar mean residuals of the pooled fit are merged; the
-        residuals are shrunk toward 0 by `min_group_size` samples. Groups with few
-        samples may look similar by chance, so use a positive `shrinkage` as well.
+        residuals are first shrunk toward 0, as if the group contained `min_group_size`
+        further samples without residuals. Groups with few samples may look similar by
+        chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Maps each group to the fitted recalibrator that it uses: its own, that of the
         merged groups, or the pooled one.
     pooled_recalibrator_ : recalibrator
-        Fitted to all samples.
+        The recalibrator fitted to all samples.
     n_features_in_ : int
         Number of columns of `X`, including the column of groups.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -111,8 +112,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     -----
     Inside a pipeline, name a column of the original data and pass it around the
     classifier, as below; scikit-learn's scorers do not pass arrays to `predict_proba`.
-    A group that was not seen in `fit` uses the pooled fit, with a warning. A group
-    without a class that its method needs also uses the pooled fit, without a warning.
+    A group that was not seen in `fit` uses the pooled fit, with a warning. A group that
+    lacks a class required by its method also uses the pooled fit, without a warning.
 
     ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label
     histogram binning of [2]_, which is calibrated conditionally on the predicted class.
@@ -255,13 +256,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
         # 3. These fits.
         def fit_part(number):
-            """Return the recalibrator fitted to the part of this number."""
+            """Return the recalibrator fitted to the part with this number."""
             rows = rows_of_part[number]
             weight_of_part = taken(weight, rows)
             return fitted_clone(recalibrator, scores[rows], y[rows], weight_of_part)
 
         def lacks_class(number):
-            """Return whether the part has no row of some class."""
+            """Return whether some class is missing from the part."""
             return len(np.unique(y[rows_of_part[number]])) < len(self.classes_)
 
         self._fit_parts(part_of_group, fit_part, lacks_class)
@@ -275,7 +276,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Fit and return the calibrated probabilities of the same rows.
+        """Fit the maps and return the calibrated probabilities of the same rows.
 
         Parameters
         ----------
@@ -343,7 +344,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             ids = check_ids(ids, len(scores))
 
         def predicted(recalibrator, rows=slice(None)):
-            """Return the probabilities (n_rows, K) of some rows by one recalibrator."""
+            """Return the probabilities (n_rows, K) that one recalibrator gives to some
+            rows.
+            """
             if ids is None:
                 return recalibrator.predict_proba(scores[rows])
             return recalibrator.predict_proba(scores[rows], ids=ids[rows])
@@ -443,13 +446,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Returns
         -------
         certificate : CalibrationCertificate
-            Its `low`, `high` and `n_bins` are tuples, in the order of `groups_`.
+            The certificate; its `low`, `high` and `n_bins` are tuples, in the order of
+            `groups_`.
 
         Raises
         ------
         ValueError
-            If a group has no fit of its own, if fits are mixed, or if the recalibrator
-            has no certificate.
+            If a group has no fit of its own, if group fits are mixed with the pooled
+            fit, or if the recalibrator has no certificate.
 
         References
         ----------

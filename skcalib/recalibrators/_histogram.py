@@ -213,7 +213,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------

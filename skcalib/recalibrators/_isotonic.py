@@ -32,7 +32,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     input : {"probability", "logit"}, default="probability"
         Scale of the scores; the knots are on the same scale.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------

@@ -236,7 +236,7 @@ class VectorScaling(AffineScaling):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -266,15 +266,15 @@ class VectorScaling(AffineScaling):
 
     See Also
     --------
-    MatrixScaling : The logit of each class may affect all others. TemperatureScaling :
-        One slope and no intercepts, so decisions never change.
+    MatrixScaling : Allows the logit of each class to affect all others.
+    TemperatureScaling : One slope and no intercepts, so decisions never change.
 
     References
     ----------
     .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural
         networks.
     .. [2] Kull et al. (2019), Beyond temperature scaling, for the separate ridge on the
-    intercepts.
+        intercepts.
     .. [3] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
         in model confidence.
 
@@ -390,7 +390,7 @@ class MatrixScaling(AffineScaling):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -420,8 +420,8 @@ class MatrixScaling(AffineScaling):
 
     See Also
     --------
-    VectorScaling : The diagonal alone. DirichletCalibration : Matrix scaling on
-        log-probabilities.
+    VectorScaling : Restricts the matrix to its diagonal.
+    DirichletCalibration : Matrix scaling on log-probabilities.
 
     Notes
     -----
@@ -521,7 +521,7 @@ class DirichletCalibration(MatrixScaling):
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. Logits are normalised to log-probabilities.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------

@@ -68,7 +68,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     learning_rate : float, default=0.1
         Fraction of each Newton step that is applied.
     regularization : float, default=20.0
-        Ridge of each leaf's Newton step, in units of ``sum(w * p * (1 - p))``.
+        Strength of the ridge on each leaf's Newton step, in units of ``sum(w * p * (1 -
+        p))``.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for selecting the number of rounds; every sample must be in exactly one
         test set. None means 5.
@@ -496,7 +497,7 @@ class _Rows(NamedTuple):
     weight: np.ndarray | None
 
     def at(self, index, weight):
-        """Return the rows of an index, with other weights."""
+        """Return the rows with the given indices, with other weights."""
         return _Rows(
             self.scores[index], self.features[index], self.codes[index], weight
         )

@@ -78,13 +78,13 @@ class OnlineRecalibrator(ProbabilityTransformer):
     members_ : tuple of str
         Names of the forecasts that are mixed.
     weights_ : ndarray of shape (n_members,)
-        Their weights, which sum to 1.
+        Weights of these forecasts, which sum to 1.
     n_rows_ : int
         Number of samples from which it has learned.
     n_features_in_ : int
         Number of score columns.
     feature_names_in_ : ndarray of str
-        Their names, if the scores had names.
+        Names of the score columns, if they had names.
 
     Raises
     ------

@@ -17,7 +17,7 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
     """Base of the one-vs-rest methods that are logistic regressions on features of the
     log-odds.
 
-    Beside the hooks of `BinaryRecalibrator`, a subclass defines
+    In addition to the hooks of `BinaryRecalibrator`, a subclass defines
     ``_fit_pooled(problems)``, which returns the `PooledMap` of a `ClassProblems`, and
     ``_set_map(coef, *ends)``, which sets the fitted attributes from the coefficients
     (d,) of one class.

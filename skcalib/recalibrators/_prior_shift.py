@@ -54,7 +54,7 @@ class PriorShift(LogitRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -235,15 +235,15 @@ def estimate_target_prior(
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
         Class frequencies of the training data: an array in the order of the columns,
         the frequency of the positive class if there are two classes, or "balanced" for
-        equal frequencies. Unlike in `PriorShift.fit`, there are no labels from which to
-        estimate them.
+        equal frequencies. Unlike in `PriorShift.fit`, the frequencies cannot be
+        estimated, because no labels are given.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a weight of 2 counts a sample twice.
 
     Returns
     -------
     target_prior : ndarray of shape (K,)
-        The estimate, for `PriorShift`; it sums to 1.
+        The estimated frequencies, which sum to 1 and can be passed to `PriorShift`.
 
     Raises
     ------

@@ -34,8 +34,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     alpha : float, default=1.0
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
         the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
-        summed over the samples. Here z is the temperature-scaled log-odds, and s is
-        their root mean square or .3, whichever is larger. 0 gives the unpenalised fit.
+        summed over the samples. Here z is the temperature-scaled log-odds, and s is the
+        root mean square of z or .3, whichever is larger. 0 gives the unpenalised fit.
         Unlike `class_pooling` for K classes, `alpha` is not learned from the data.
     monotone : bool, default=False
         Whether to constrain the slope to be non-negative everywhere, so that the
@@ -64,7 +64,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor; 0 if there is none.
     intercept_, slope_, curvature_ : float
-        Coefficients of the parabola. For K > 2 classes, these and the following are
-        lists with one entry per class.
+        Coefficients of the parabola. For K > 2 classes, these and the following
+        attribute are lists with one entry per class.
     log_odds_range_ : tuple of two floats
         Range in which the parabola applies: the lowest and the highest log-odds of the
         calibration set, over all classes if `class_pooling` pools them.
@@ -114,7 +114,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     References
     ----------
     .. [1] Platt (1999), Probabilistic outputs for support vector machines, for the
-    targets.
+        targets.
 
     Examples
     --------

@@ -55,9 +55,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
         Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
-        class (a `decision_function` works).
+        class, such as the values of a `decision_function`.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -74,7 +74,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor; 0 if there is none.
     slope_, intercept_ : float
-        Parameters of the sigmoid. For K > 2 classes, lists with one entry per class.
+        Parameters of the sigmoid. For K > 2 classes, these are lists with one entry per
+        class.
 
     Raises
     ------

@@ -75,7 +75,7 @@ class ScalingBinning(BinnedRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ScalingBinning(BinnedRecalibrator):
         versions, and a hash of the samples.
     recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes, this and the
-        following are lists with one entry per class.
+        following attributes are lists with one entry per class.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins of the scaled scores.
     bin_values_ : ndarray of shape (n_bins,)

@@ -52,9 +52,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         including the lowest and the highest. Tied knots are merged.
     roughness_penalty : float, default=None
         Weight of the curvature penalty
-        ``roughness_penalty / 2 * integral(second derivative ** 2)`` added to the
-        log-loss, summed over the samples. None selects it from {.1, 1, 10, 100, 1e4} by
-        approximate leave-one-out cross-validation [2]_.
+        ``roughness_penalty / 2 * integral(second derivative ** 2)``, which is added to
+        the log-loss, summed over the samples. None selects it from {.1, 1, 10, 100,
+        1e4} by approximate leave-one-out cross-validation [2]_.
     monotone : bool, default=False
         Whether to constrain the map to be non-decreasing, so that the ranking is
         preserved.
@@ -73,7 +73,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     -----
     A small ridge at the knots pulls the map toward temperature scaling, with a
     temperature that is fitted to Platt's targets. The map is therefore finite if the
-    classes are separable. The nonnegative slopes of ``monotone=True`` are those of an
+    classes are separable. The non-negative slopes of ``monotone=True`` are those of an
     I-spline.
 
     References
@@ -383,8 +383,8 @@ class _NaturalSplines:
 
     @cached_property
     def bends(self):
-        """Second derivatives of the features by the position, at the knots (n_knots,
-        n_knots).
+        """Second derivatives of the features with respect to the position, at the knots
+        (n_knots, n_knots).
         """
         bends_of_slopes = self.slopes.derivative()(self.position)
         return np.column_stack((np.zeros(len(self.position)), bends_of_slopes))
@@ -413,12 +413,12 @@ class _NaturalSplines:
         Parameters
         ----------
         inverse_temperature : float
-            What log-odds are multiplied by.
+            Factor by which the log-odds are multiplied.
 
         Returns
         -------
         roughness : ndarray of shape (n_slopes + 1, n_slopes + 1)
-            By the coefficients of the features.
+            The matrix, with one row and column for each feature.
         """
         # `bends` (n_knots, n_slopes + 1) are by the position in [0, 1]
         # A second derivative is linear between two knots. From l to r over a step h,

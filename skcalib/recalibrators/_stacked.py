@@ -111,7 +111,7 @@ class StackedRecalibrator(BaseRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -358,7 +358,9 @@ class StackedRecalibrator(BaseRecalibrator):
             stack_fits.fit_to_all(contenders, starts_near=True)
 
         def forecasts_of_fold(index):
-            """Return what the contenders forecast for the rows left out of a fold."""
+            """Return the forecasts of the contenders for the rows left out of a
+            fold.
+            """
             fitted = stack_fits.fitted_to_fold(index, contenders)
             return stack_fits.forecasts(index, fitted)
 

@@ -20,21 +20,21 @@ class ProbabilityTransformer(
     DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
     """Classifier and transformer in one: `transform` is `predict_proba`, so that a
-    pipeline can hold several.
+    pipeline can contain several.
 
     Attributes
     ----------
     _parameter_constraints : dict
-        What each parameter may be, as scikit-learn checks it.
+        Constraints on the parameters, in the format that scikit-learn checks.
     _attributes : dict
-        The check of each fitted attribute, for states that are read.
+        The check of each fitted attribute, for states that are restored.
     _part_attributes : dict
-        The same for attributes that each binary problem holds where there are more than
-        two classes.
+        The checks of attributes that each binary problem has if there are more than two
+        classes.
     _derived : dict
-        Functions that make the attributes that are not written.
+        Functions that compute the attributes that are not written.
 
-    A subclass that adds to one of these starts with that of its base:
+    A subclass that extends one of these dicts starts with that of its base:
     ``_attributes = {**Base._attributes, "bounds_": ...}``.
     """
 

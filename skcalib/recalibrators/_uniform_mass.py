@@ -37,8 +37,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     The bins are cut at order statistics of the scores, the samples at the cuts are
     excluded, and each bin predicts the event frequency of the samples strictly inside.
     Given the cuts, these samples are independent, although the cuts come from the same
-    data. No samples are set aside by a split, and `certificate` guarantees a tolerance
-    for every distribution.
+    data. No sample splitting is needed, and `certificate` guarantees a tolerance for
+    every distribution.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -85,7 +85,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins: the lower end of the scale, the cuts, and the upper end.
         Unlike those of other binning methods, the bins are closed on the *left*. For K
-        > 2 classes, this and the following are lists with one entry per class.
+        > 2 classes, this and the following attributes are lists with one entry per
+        class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
@@ -367,8 +368,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Raises
         ------
         ValueError
-            If scores are not valid or have a different number of columns from those
-            passed to `fit`, or if ids have a different type.
+            If scores are invalid, if their number of columns differs from that in
+            `fit`, or if ids have a different type.
         """
         if not self.randomize:
             return super().predict_proba(X)

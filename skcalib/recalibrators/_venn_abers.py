@@ -42,7 +42,7 @@ class VennAbers(BinaryRecalibrator):
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. Only their order matters.
     classes : array-like, default=None
-        Labels of the columns, needed if a class is missing from the calibration set.
+        Labels of the columns; required if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class VennAbers(BinaryRecalibrator):
 
     Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is
     intended for a classifier that is trained on the other folds. For given scores, it
-    is no better: in 222 experiments on real data with two classes, its mean log-loss is
-    .3149 with five folds and .3146 with ten, compared with .3145 for this class. For K
-    classes (one-vs-rest), it is worse.
+    has no advantage: in 222 experiments on real data with two classes, its mean
+    log-loss is .3149 with five folds and .3146 with ten, compared with .3145 for this
+    class. For K classes (one-vs-rest), its log-loss is worse.
 
     References
     ----------
@@ -160,15 +160,14 @@ class VennAbers(BinaryRecalibrator):
         Returns
         -------
         lower, upper : ndarray of float64, shape (n,) or (n, n_classes)
-            p0 and p1 of the positive class. For K > 2 classes, those of each class
-            against the rest, or, with ``multiclass="top_label"``, those of the
+            p0 and p1 of the positive class. For K > 2 classes, they are those of each
+            class against the rest or, with ``multiclass="top_label"``, those of the
             predicted class, of shape (n,).
 
         Raises
         ------
         ValueError
-            If scores are not valid or have a different number of columns from those
-            passed to `fit`.
+            If scores are invalid or their number of columns differs from that in `fit`.
         """
         check_fitted(self)
         scores, _ = self._possible_scores(X)

@@ -104,7 +104,7 @@ class PowerCurve:
     Parameters
     ----------
     d : float
-        Exponent, positive.
+        Exponent, which must be positive.
 
     Raises
     ------

@@ -52,8 +52,8 @@ class CalibrationModel:
     Raises
     ------
     TypeError
-        If `score_distribution` cannot be sampled and inverted, or `calibration_curve`
-        is not callable.
+        If `score_distribution` cannot be sampled and inverted, or if
+        `calibration_curve` is not callable.
     ValueError
         If the support extends beyond [0, 1]. Also raised later, by the methods, if the
         curve leaves [0, 1].
@@ -133,7 +133,7 @@ class CalibrationModel:
         scores : ndarray of float64, shape (n,)
             Scores in [0, 1].
         y : ndarray of int, shape (n,)
-            Labels, 1 if the event happened.
+            Labels, 1 if the event occurred.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class CalibrationModel:
         Returns
         -------
         error : float
-            In [0, 1]; 0 for a calibrated model.
+            The error, in [0, 1]; it is 0 for a calibrated model.
 
         Raises
         ------

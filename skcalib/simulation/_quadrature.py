@@ -25,15 +25,15 @@ _N_NODES = 11  # of each panel
 class ScoreLaw:
     """A score distribution whose quantiles and draws come with their complements 1 - s.
 
-    Half the mass of Beta(2, 0.04) lies so close to 1 that 1 - s, taken from s, has no
-    correct digit. For Beta(a, b) the complement is therefore computed as a variable of
-    its own, which is Beta(b, a), to full relative precision; for any other distribution
-    it is the difference.
+    Half of the mass of Beta(2, 0.04) lies so close to 1 that 1 - s, computed from s,
+    has no correct digit. For Beta(a, b), the complement is therefore computed as a
+    separate variable, with the distribution Beta(b, a), to full relative precision; for
+    any other distribution, it is the difference.
 
     Parameters
     ----------
     distribution : frozen distribution from scipy.stats
-        With support inside [0, 1].
+        The distribution, with support inside [0, 1].
     """
 
     def __init__(self, distribution):
@@ -94,18 +94,18 @@ class ScoreLaw:
 
 
 def expectation(law, function, breakpoints=None, *, floor=1e-30):
-    """Return E f(S, 1 - S), to a relative error of 1e-10 or so.
+    """Return E f(S, 1 - S), with a relative error of about 1e-10.
 
     Parameters
     ----------
     law : ScoreLaw
         The distribution of S.
     function : callable
-        f, vectorised and not negative.
+        f, which must be vectorised and non-negative.
     breakpoints : array-like of shape (k,), default=None
         Scores at which f jumps.
     floor : float, default=1e-30
-        Absolute error that is always good enough.
+        Absolute error that is always sufficient.
     """
     if law.atoms is not None:
         scores, probabilities = law.atoms
@@ -129,7 +129,7 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
 
 def supremum(law, function, breakpoints=None):
     """Return the supremum of f(s, 1 - s) over the support of a `ScoreLaw`, by a grid of
-    log-odds that is refined around its highest points. For the other arguments see
+    log-odds that is refined around its highest points. For the other arguments, see
     `expectation`.
     """
     if law.atoms is not None:
