@@ -676,8 +676,8 @@ class LogitRecalibrator(BaseRecalibrator):
 
     ``_fit_logits(logits, codes, sample_weight)`` receives logits (n, K), the column
     index of each label and positive weights or None; ``_predict_logits(logits)``
-    returns calibrated logits. For two classes given as log-odds z, the logits are (0,
-    z); probabilities are replaced by their logarithms.
+    returns calibrated logits. For two classes given as log-odds z, the logits are
+    (0, z); probabilities are replaced by their logarithms.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ class GlmCurve:
     Parameters
     ----------
     link, transform : {"logit", "log", "logflip"}
-        Scales of the event probability and of the score; "logflip" means ``log(1 -
-        x)``.
+        Scales of the event probability and of the score; "logflip" means
+        ``log(1 - x)``.
     intercept, slope : float
         Coefficients of the linear predictor.
 
