@@ -134,8 +134,8 @@ class CertifiedThreshold(ResultTable):
     Parameters
     ----------
     threshold : float
-        Samples at or above it are accepted. Infinite if no threshold was found, so that
-        no sample is accepted.
+        Samples at or above the threshold are accepted. It is infinite if no threshold
+        was found, so that no sample is accepted.
     promise : str or tuple of str
         The guaranteed rate: one or more options of `certified_threshold`, "routing" for
         `certified_routing`, or "abstention" for `certified_abstention`.
@@ -162,7 +162,8 @@ class CertifiedThreshold(ResultTable):
         If no threshold was found: approximate number of calibration samples required at
         the observed error rates; None if more samples would not help.
     column : int, default=1
-        For guarantees about an event, its column if probabilities have two columns.
+        For guarantees about an event, the column of the event if probabilities have two
+        columns.
     reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
         The reason if no threshold was found. "few_rows": too few samples even without
         errors. "margin": rates within the target, but not by a sufficient margin.
@@ -174,7 +175,7 @@ class CertifiedThreshold(ResultTable):
 
     See Also
     --------
-    certified_threshold : The function that returns it.
+    certified_threshold : The function that returns this object.
     certified_abstention : Threshold for answers with a confidence.
     certified_routing : Threshold for routing between two models.
     """  # noqa: E501
@@ -245,8 +246,8 @@ class CertifiedThreshold(ResultTable):
         Returns
         -------
         accepted : ndarray of bool, shape (n,)
-            Whether each sample is answered, predicted to be an event, or left to the
-            small model.
+            Whether each sample is answered, predicted to be an event, or answered by
+            the small model.
 
         Raises
         ------

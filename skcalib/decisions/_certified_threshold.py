@@ -83,7 +83,7 @@ def certified_threshold(
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
         "error_when_answered": the predicted class is returned if its probability
         reaches the threshold, and at most `target` of these answers are wrong.
-        "answered_and_wrong": at most `target` of all samples are answered wrongly.
+        "answered_and_wrong": at most `target` of all samples are answered incorrectly.
         "precision", "recall", "accuracy": this rate is at least `target` if the event
         is predicted at or above the threshold. "false_positive_rate": this rate is at
         most `target`. If several guarantees are given, they hold simultaneously; they
@@ -94,9 +94,9 @@ def certified_threshold(
         Probability with which the guarantee holds, in (0, 1), or with which all
         guarantees hold simultaneously.
     thresholds : array-like of float, default=None
-        The thresholds to choose from, fixed beforehand. None means a fixed grid: 0, 1,
-        all values with three digits from .1 to .9, and all values of p (below) and 1 -
-        p (above) with two significant digits, down to 1e-9.
+        Candidate thresholds, fixed beforehand. None means a fixed grid: 0, 1, all
+        values with three digits from .1 to .9, and all values of p (below) and 1 - p
+        (above) with two significant digits, down to 1e-9.
     start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
         Start of the search. None means that it depends on the scores. With a fixed
         threshold, or probabilities of *other* samples, the guarantee is exact for new
@@ -349,7 +349,7 @@ def certified_abstention(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     thresholds : array-like of float, default=None
-        The thresholds to choose from, fixed beforehand; None means the grid of
+        Candidate thresholds, fixed beforehand; None means the grid of
         `certified_threshold`.
     start : float, or array-like of shape (m,), default=None
         Start of the search. None means that it depends on the confidences. With a fixed

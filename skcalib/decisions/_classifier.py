@@ -37,7 +37,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         second of the two classes at or above the threshold, and the first class below.
 
     target : float, default=0.05
-        The limit: at most this share of errors, or at least this precision, recall or
+        The limit: the largest share of errors, or the smallest precision, recall or
         accuracy.
 
     confidence_level : float, default=0.9

@@ -83,7 +83,7 @@ class ExpectedCostClassifier(WrappedClassifier):
     cost_matrix : array-like of shape (n_classes, n_actions), or callable
         Cost of each action (column) for each true class (row, in the order of
         `classes_`), in any unit; gains are negative. A callable takes X and returns the
-        costs for each sample, of shape (n, n_classes, n_actions).
+        costs of each sample, of shape (n, n_classes, n_actions).
 
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None
@@ -121,9 +121,9 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     Notes
     -----
-    The action is the first a with the smallest ``sum over k of p_k C[k, a]``. With two
-    classes and errors of equal cost, an action "ask a person" is never taken if it
-    costs half as much as an error or more.
+    The chosen action is the first action a with the smallest
+    ``sum over k of p_k C[k, a]``. With two classes and errors of equal cost, an action
+    "ask a person" is never taken if it costs half as much as an error or more.
 
     References
     ----------

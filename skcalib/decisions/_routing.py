@@ -72,7 +72,7 @@ def certified_routing(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     thresholds : array-like of float, default=None
-        The thresholds to choose from, fixed beforehand; None means the grid of
+        Candidate thresholds, fixed beforehand; None means the grid of
         `certified_threshold`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample; samples of one cluster, such as questions about one

@@ -151,7 +151,7 @@ def binomial_pvalue(n_wrong, trials, limit):
 
 def most_errors(n_rows, target, level):
     """Return the largest number of errors c among `n_rows` that passes a test at this
-    level, P(Bin(n_rows, target) <= c) <= level; -1 if even 0 does not.
+    level, P(Bin(n_rows, target) <= c) <= level; -1 if 0 errors do not pass.
     """
     quantile = binom.ppf(level, n_rows, target)
     passes = bdtr(quantile, n_rows, target) <= level

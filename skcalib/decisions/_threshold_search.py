@@ -66,7 +66,7 @@ _NOT_EXACT = (
 
 def threshold_by_order(rows, guarantee, fields, level, assumption):
     """Return the `CertifiedThreshold` for recall or the false-positive rate, which
-    depend on one class only: an order statistic of its scores.
+    depend on only one class: an order statistic of its scores.
 
     `fields` are the known fields of the result, `level` is the error probability, and
     `assumption` is the sentence about the map.

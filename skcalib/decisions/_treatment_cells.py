@@ -101,8 +101,8 @@ class TreatmentCells(NamedTuple):
         return np.sum(self.weight * self.residual**2, axis=(1, 2)) / total
 
     def discordant(self):
-        """Return the number of samples on which the model does better than the
-        reference, and of those on which it does worse, (m, 2) for m thresholds.
+        """Return the number of samples on which the model performs better than the
+        reference, and the number on which it performs worse, (m, 2) for m thresholds.
 
         A cell contains the samples with one label for which the model treats more than,
         less than or the same as the reference (d = 1, -1, 0).

@@ -299,12 +299,12 @@ def compare(
 
     Notes
     -----
-    The proper scores are means over rows. The test of a difference is a t test of the
-    mean of the samples' differences. With `clusters`, the variance is the jackknife
-    variance of their sums over clusters (CR3), with Satterthwaite degrees of freedom
-    for the within-cluster correlation of the differences. If the effective number of
-    clusters is below three, the limits are NaN, and `reason` says so. The interval of
-    the Brier score itself is the gamma interval of `calibration_summary`.
+    Proper scores are means over rows. The test of a difference is a t test of the mean
+    of the samples' differences. With `clusters`, the variance is the jackknife variance
+    of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
+    within-cluster correlation of the differences. If the effective number of clusters
+    is below three, the limits are NaN, and `reason` says so. The interval of the Brier
+    score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The

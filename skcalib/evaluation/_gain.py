@@ -91,7 +91,7 @@ def recalibration_gain(
     See Also
     --------
     skcalib.metrics.brier_decomposition : Decomposition of the Brier score.
-    skcalib.StackedRecalibrator : A mixture of several recalibrators.
+    skcalib.StackedRecalibrator : Mixes several recalibrators.
 
     Notes
     -----
@@ -154,7 +154,7 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     Parameters
     ----------
     recalibrator : recalibrator
-        Is cloned.
+        The recalibrator, which is cloned.
     fold : Fold
         Holds the training samples and their weights.
     columns : ndarray of shape (n, 1) or (n, n_classes)

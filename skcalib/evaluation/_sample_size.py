@@ -47,7 +47,7 @@ class ValidationSampleSize(ResultTable):
     auc: float
 
     def columns(self):
-        """Return the criteria as a table.
+        """Return the criteria as columns.
 
         Returns
         -------

@@ -213,7 +213,7 @@ def calibration_summary(
     """Calibration, accuracy and discrimination of a model, with intervals.
 
     The statistics are those of R's ``val.prob`` and of the TRIPOD+AI guideline [1]_.
-    ``print`` writes the result as a paragraph for a paper.
+    ``print`` formats the result as a paragraph for a paper.
 
     Parameters
     ----------
@@ -571,7 +571,7 @@ class SummaryRows(NamedTuple):
     Attributes
     ----------
     scores, labels, weight : ndarray of shape (n,)
-        Scores in [0, 1], labels 0 and 1 as floats, and positive weights.
+        Scores in [0, 1], labels (0 or 1) as floats, and positive weights.
     is_importance : bool
         Whether each row was observed once, regardless of its weight.
     cluster : ndarray of int, shape (n,), or None

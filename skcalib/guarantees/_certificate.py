@@ -35,8 +35,8 @@ class CalibrationCertificate:
     Parameters
     ----------
     epsilon : float
-        Tolerance: largest difference between a predicted probability and the true event
-        frequency.
+        Tolerance: the largest difference between a predicted probability and the true
+        event frequency.
     confidence_level : float
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}
@@ -281,7 +281,8 @@ def uniform_mass_certificate(
 
     Examples
     --------
-    For 1999 rows and 4 bins each boundary is one row, and 499 rows lie inside each bin.
+    With 1999 rows and 4 bins, each boundary is one row, and 499 rows lie inside each
+    bin.
 
     >>> import numpy as np
     >>> from skcalib.guarantees import uniform_mass_certificate

@@ -59,10 +59,10 @@ def sample_split_epsilon(
 
     This bound replaces Appendix B of [1]_, which gives 17,500 rows for a tolerance of
     0.1 at 90 % with 10 bins; its constants are not reproduced. The usual derivation
-    (2-well-balanced bins, then Hoeffding for the counts and for the labels with half of
-    the error probability each) gives 18,194. With the exact distribution of the counts,
-    which this function uses, 5,420 rows in two halves are sufficient; without a split
-    (Theorem 3), 2,660 rows are.
+    (2-well-balanced bins, then Hoeffding's inequality for the counts and for the
+    labels, with half of the error probability each) gives 18,194. With the exact
+    distribution of the counts, which this function uses, 5,420 rows in two halves are
+    sufficient; without a split (Theorem 3), 2,660 rows are.
 
     References
     ----------
@@ -89,8 +89,8 @@ def sample_split_epsilon(
     probability = betabinom.pmf(rows, n_estimation, spacings, n_binning + 1 - spacings)
 
     def excess(epsilon):
-        """Return by how much the probability that any bin fails, by Hoeffding's
-        inequality and a union bound, exceeds the one that is allowed.
+        """Return the bound on the probability that any bin fails (Hoeffding's
+        inequality and a union bound) minus the allowed probability.
         """
         failure = np.minimum(1.0, 2.0 * np.exp(-2.0 * rows * epsilon**2))
         return n_bins * float(probability @ failure) - miscoverage
@@ -186,7 +186,7 @@ def classwise_temperature_bound(
     Returns
     -------
     bound : float
-        In nats.
+        The bound, in nats.
 
     Raises
     ------
@@ -226,7 +226,8 @@ def classwise_temperature_bound(
 
     Examples
     --------
-    Freedom for each of 100 classes costs much more than one temperature for all.
+    With a free temperature for each of 100 classes, the bound is much larger than with
+    one temperature for all classes.
 
     >>> from skcalib.guarantees import classwise_temperature_bound
     >>> [

@@ -34,14 +34,14 @@ def event_frequency_interval(
         union bound over the non-empty bins). False means that each interval covers with
         that probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
-        Clopper-Pearson and Hoeffding intervals have the stated coverage for every
-        sample size, and Clopper-Pearson is never the wider of the two. Wilson's score
-        interval is narrower, and its coverage is approximate.
+        Clopper-Pearson and Hoeffding intervals have at least the stated coverage for
+        every sample size, and the Clopper-Pearson interval is never the wider of the
+        two. Wilson's score interval is narrower, and its coverage is approximate.
 
     Returns
     -------
     low, high : ndarray of float64, shape (n_bins,)
-        Limits within [0, 1]; (0, 1) for an empty bin.
+        Limits within [0, 1]; they are 0 and 1 for an empty bin.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
 
     Examples
     --------
-    The smallest bin has 20 % instead of 25 %, the largest 30 %.
+    The smallest bin contains 20 % of the samples instead of 25 %, and the largest 30 %.
 
     >>> from skcalib.guarantees import well_balanced_alpha
     >>> well_balanced_alpha([20, 25, 30, 25])

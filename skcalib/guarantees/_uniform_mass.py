@@ -45,7 +45,7 @@ def conditional_epsilon(
     Returns
     -------
     epsilon : float
-        The tolerance. At 1 or above, nothing is guaranteed.
+        The tolerance. If it is 1 or larger, nothing is guaranteed.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def marginal_epsilon(
     Returns
     -------
     epsilon : float
-        The tolerance. At 1 or above, nothing is guaranteed.
+        The tolerance. If it is 1 or larger, nothing is guaranteed.
 
     Raises
     ------
@@ -403,7 +403,7 @@ def union_level(confidence_level, n_events):
 
 def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
     """Return both as ints, or raise an error if there are fewer than two rows per bin.
-    With fewer, a bin may have no row strictly inside.
+    With fewer rows, a bin may have no row strictly inside.
     """
     n_samples = check_count(n_samples, name)
     n_bins = check_count(n_bins, "n_bins")

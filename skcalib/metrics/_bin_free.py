@@ -54,7 +54,7 @@ def kolmogorov_smirnov_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -146,7 +146,7 @@ def kuiper_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -242,7 +242,7 @@ def neighborhood_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -346,7 +346,7 @@ def kde_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -385,8 +385,8 @@ def kde_calibration_error(
     >>> round(kde_calibration_error(y_true, y_proba), 3)
     0.093
 
-    With one distinct score, the error is its distance from the event frequency, 3/4 -
-    1/2.
+    With one distinct score, the error is its distance from the event frequency,
+    ``3/4 - 1/2``.
 
     >>> from skcalib.metrics import kde_calibration_error
     >>> kde_calibration_error([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5])
@@ -451,7 +451,7 @@ def smooth_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------

@@ -89,7 +89,7 @@ def calibration_error(
     Returns
     -------
     error : float
-        In [0, 1]; with `squared`, the signed square.
+        Error in [0, 1] or, with `squared`, the signed square.
 
     Raises
     ------
@@ -109,8 +109,9 @@ def calibration_error(
     Notes
     -----
     A marginal error is ``(sum_k w_k E_k^p)^(1/p)``. Signed powers are summed over the
-    classes, and clipped at zero once, at the root. For ``norm=np.inf``, it is the
-    largest error of any class with a positive weight.
+    classes, and the sum is clipped at zero before the root is taken. For
+    ``norm=np.inf``, the marginal error is the largest error of any class with a
+    positive weight.
 
     For several labels per row (multilabel data), `y_true` is an indicator matrix of
     shape (n, L), and `y_proba` has shape (n, L) or is the list of L arrays (n, 2) that
@@ -228,7 +229,7 @@ def expected_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -328,7 +329,7 @@ def maximum_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -429,7 +430,7 @@ def sweep_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1].
+        Error in [0, 1].
 
     Raises
     ------
@@ -492,7 +493,7 @@ def sweep_calibration_error(
 
 
 def expected_error(*, norm=1, binning=None, multiclass="auto", class_weight=None):
-    """Return the `BinnedError` that `expected_calibration_error` is the value of."""
+    """Return the `BinnedError` whose value is `expected_calibration_error`."""
     return BinnedError(
         norm=norm,
         binning=check_binning(binning, EqualWidth(15)),
@@ -503,7 +504,7 @@ def expected_error(*, norm=1, binning=None, multiclass="auto", class_weight=None
 
 
 def maximum_error(*, binning=None, multiclass="auto", class_weight=None):
-    """Return the `BinnedError` that `maximum_calibration_error` is the value of."""
+    """Return the `BinnedError` whose value is `maximum_calibration_error`."""
     return expected_error(
         norm=np.inf, binning=binning, multiclass=multiclass, class_weight=class_weight
     )
@@ -512,7 +513,7 @@ def maximum_error(*, binning=None, multiclass="auto", class_weight=None):
 def sweep_error(
     *, norm=1, binning=None, base=None, multiclass="auto", class_weight=None
 ):
-    """Return the `BinnedError` that `sweep_calibration_error` is the value of."""
+    """Return the `BinnedError` whose value is `sweep_calibration_error`."""
     if binning is not None and base is not None:
         raise ValueError("base is the former name of binning: pass only binning.")
     return BinnedError(

@@ -281,13 +281,13 @@ def calibration_by_group(
         Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf`` (`method`
         "plugin" only).
     binning : BaseBinning, int or None, default=None
-        Bins for the error, made separately for each group. An int means that many
+        Bins for the error, formed separately for each group. An int means that many
         equal-mass bins, None means ``EqualMass("cube_root")``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.
     order : {"sorted", "given", "error"}, default="sorted"
-        Order of the groups in the table: sorted, by first appearance, or largest error
-        first (NaN last).
+        Order of the groups in the table: sorted, in order of first appearance, or in
+        decreasing order of the error (NaN last).
     max_bins : int, default=None
         Numbers or dates with more distinct values than this are grouped into at most
         `max_bins` quantile bins, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
@@ -300,9 +300,9 @@ def calibration_by_group(
         means fewer. If one-sided, the other limit (`bias_low` or `bias_high`) is its
         smallest or largest possible value.
     adjustment : {"holm", "exact"}, default="holm"
-        How p-values are adjusted for the number of groups. Holm's method is valid for
-        any p-values. "exact" uses the independence of the groups and the discreteness
-        of their p-values; it has more power if groups have few events.
+        Method by which p-values are adjusted for the number of groups. Holm's method is
+        valid for any p-values. "exact" uses the independence of the groups and the
+        discreteness of their p-values; it has more power if groups have few events.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
@@ -335,10 +335,11 @@ def calibration_by_group(
     Returns
     -------
     table : GroupCalibration or GroupCalibrationByModel
-        Frozen table of arrays
-        (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low, error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue, binomial_pvalue, jeffreys_pvalue, reason`)
-        with ``len``, ``to_frame()`` and ``differences()``, which compares groups. For a
-        dict of models, a dict of such tables, with ``to_frame()``.
+        Frozen table of arrays (`group, n, mean_score, event_frequency, bias, bias_low,
+        bias_high, error, error_low, error_high, pvalue, adjusted_pvalue, bias_pvalue,
+        adjusted_bias_pvalue, binomial_pvalue, jeffreys_pvalue, reason`) with ``len``,
+        ``to_frame()`` and ``differences()``, which compares groups. For a dict of
+        models, the result is a dict of such tables, with ``to_frame()``.
 
     Raises
     ------
@@ -382,12 +383,12 @@ def calibration_by_group(
     treated as continuous) [1]_.
 
     With `clusters`, the effective number of samples in a group is reduced by its design
-    effect: the jackknife variance of the clusters' sums of residuals relative to that
-    of independent rows, with Satterthwaite degrees of freedom. Both p-values and the
-    interval take it into account, and dependent labels are drawn for the interval of
-    the error. If the effective number of clusters is below three, the limits are NaN
-    and the p-values are 1, and `reason` says so. In groups with fewer than 40 expected
-    events or non-events, the type I error rate is not controlled.
+    effect, the ratio of the jackknife variance of the clusters' sums of residuals to
+    the variance of independent rows, with Satterthwaite degrees of freedom. Both
+    p-values and the interval take it into account, and dependent labels are drawn for
+    the interval of the error. If the effective number of clusters is below three, the
+    limits are NaN and the p-values are 1, and `reason` says so. In groups with fewer
+    than 40 expected events or non-events, the type I error rate is not controlled.
 
     References
     ----------
@@ -399,8 +400,8 @@ def calibration_by_group(
 
     Examples
     --------
-    At two sites, all scores are 1/2. At one of them, 14 of 16 rows are events, and P(S
-    >= 14) = 137 / 2^16.
+    At two sites, all scores are 1/2. At one of them, 14 of 16 rows are events, and
+    ``P(S >= 14) = 137 / 2^16``.
 
     >>> from skcalib.metrics import calibration_by_group
     >>> y_true = [1] * 14 + [0] * 2 + [1] * 8 + [0] * 8
@@ -671,7 +672,7 @@ def _errors(samples, params, resampling, confidence_level, progress):
             has_error.append(place)
 
     def each_hypotheses():
-        """Store the error of each group, and yield the hypotheses for its limits."""
+        """Store the error of each group and yield the hypotheses for its limits."""
         for place in has_error:
             progress(
                 f"errors of {place:,} of {len(samples):,} groups", place / len(samples)
@@ -766,8 +767,8 @@ def binomial_pvalue(n_events, n, score, alternative):
 
 
 def jeffreys_pvalue(n_events, n, score, alternative):
-    """Return the posterior probability (m,) that the frequency is on the other side of
-    the score, after k events among n rows and Jeffreys' prior Beta(1/2, 1/2). All
+    """Return the posterior probability (m,) that the frequency lies on the other side
+    of the score, after k events among n rows and Jeffreys' prior Beta(1/2, 1/2). All
     arrays have shape (m,); for "two-sided" it is twice the smaller side.
     """
     a = n_events + 0.5

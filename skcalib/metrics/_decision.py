@@ -65,9 +65,9 @@ def decision_calibration_error(
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Bins that define q: the event frequency of the bin of s. None means
-        ``PoolAdjacentViolators()``, the isotonic fit; an int is a number of equal-mass
+        ``PoolAdjacentViolators()``, the isotonic fit; an int means that many equal-mass
         bins. With coarse bins, a calibrated model has an error above 0: a single bin
-        with calibrated uniform scores gives .0625.
+        with calibrated uniform scores has an error of .0625.
     return_threshold : bool, default=False
         Whether to also return the threshold at which the error is attained.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -85,10 +85,10 @@ def decision_calibration_error(
     Returns
     -------
     error : float or WorstThreshold
-        In [0, 1], in units of the cost of a false alarm plus that of a miss. This is a
-        plugin error, which noise inflates. With `return_threshold`, the result is the
-        `error` and the `threshold`, in this order when unpacked. The threshold is the
-        first of the worst thresholds; it is a score or the next larger float.
+        Error in [0, 1], in units of the cost of a false alarm plus that of a miss. This
+        is a plugin error, which noise inflates. With `return_threshold`, the result is
+        the `error` and the `threshold`, in this order when unpacked. The threshold is
+        the first of the worst thresholds; it is a score or the next larger float.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def decision_calibration_error(
 
     See Also
     --------
-    skcalib.decisions.net_benefit : The gain of a strategy at each threshold.
+    skcalib.decisions.net_benefit : The benefit of a strategy at each threshold.
     skcalib.metrics.calibration_error_interval : An error with its confidence interval.
 
     Notes

@@ -28,7 +28,7 @@ class ScoreDecomposition(ResultRecord):
         Reduction in the score from predicting these frequencies instead of the base
         rate. It is non-negative; larger is better.
     uncertainty : float
-        Score of always predicting the base rate; a property of the labels alone.
+        Score of always predicting the base rate, which depends only on the labels.
     """
 
     miscalibration: float

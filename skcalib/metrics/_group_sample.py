@@ -35,7 +35,7 @@ class Sample(NamedTuple):
     task : BinaryTask or None
         Its rows as a binary problem, if they are known.
     binning : BaseBinning or None
-        The strategy that made the bins.
+        The strategy that formed the bins.
     cluster : ndarray of int, shape (n,), or None
         Code of each row's cluster.
     importance : bool

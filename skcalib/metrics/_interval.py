@@ -330,9 +330,7 @@ class MetricInput:
         return error.value(self.kept)
 
     def value(self, metric, **params):
-        """Return the value of any metric, called with the arguments as they were
-        given.
-        """
+        """Return the value of any metric, called with the arguments as passed."""
         return metric(self.y_true, self.y_proba, **self.described | params)
 
 

@@ -16,7 +16,7 @@ class SplitColumn(NamedTuple):
     Parameters
     ----------
     codes : ndarray of int, shape (n,)
-        The part that each sample belongs to.
+        The part to which each sample belongs.
     words : list of str
         Descriptions of the parts as conditions that select exactly their rows, such as
         "age <= 40".

@@ -207,7 +207,7 @@ def segment_calibration_test(
     See Also
     --------
     calibration_by_group : Bias and error of given groups.
-    skcalib.MulticalibratedRecalibrator : Corrects the segments that this test finds.
+    skcalib.MulticalibratedRecalibrator : Recalibrates the segments found by this test.
 
     Notes
     -----
@@ -347,7 +347,7 @@ class _LabelDraws:
         self._quantile = ndtri(scores)
 
     def events(self):
-        """Return whether each sample has an event (n,), in the next draw."""
+        """Return whether each sample is an event in the next draw, (n,)."""
         n_rows = len(self._scores)
         if self._cluster is None:
             return self._rng.random(n_rows) < self._scores
@@ -476,8 +476,8 @@ class _Segments:
 
     def statistics(self, rows):
         """Return the statistic of each segment (n_segments,), if the samples with the
-        indices `rows` have an event: the range of its cumulative differences over their
-        standard deviation.
+        indices `rows` are events: the range of its cumulative differences, divided by
+        their standard deviation.
         """
         differences = np.cumsum(self._counts(rows) - self.expected, axis=1)
         return range_of(differences) / self.scale

@@ -104,7 +104,7 @@ def calibration_slope_intercept(
     -----
     UserWarning
         If weights are not integers and ``weight_type="frequency"``. If scores of
-        exactly 0 or 1 affect the slope; the message gives the slope without them.
+        exactly 0 or 1 affect the slope; the message then gives the slope without them.
 
     See Also
     --------

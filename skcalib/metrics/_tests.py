@@ -218,8 +218,8 @@ def calibration_test(
 
     Examples
     --------
-    Twenty events occur where ten were expected: z = sum((y - s)(1 - 2s)) / sqrt(sum((1
-    - 2s)^2 s (1 - s))).
+    Twenty events occur where ten were expected:
+    ``z = sum((y - s)(1 - 2s)) / sqrt(sum((1 - 2s)^2 s (1 - s)))``.
 
     >>> from skcalib.metrics import calibration_test
     >>> y_true, y_proba = [1] * 20 + [0] * 20, [0.25] * 40

@@ -51,8 +51,8 @@ def two_bin_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1] for one event, and at most 2 for a sum over classes. Its unit is a
-        squared probability; no root is taken.
+        Error, in [0, 1] for one event, and at most 2 for a sum over classes. Its unit
+        is a squared probability; no root is taken.
 
     Raises
     ------

@@ -119,12 +119,12 @@ def calibration_change(
     y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
         Probabilities of the second data set.
     norm : float, default=2
-        Norm of the error: see `skcalib.metrics.calibration_error`.
+        Norm of the error; see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
         Bins for the error, computed separately for each data set. An int means that
         many equal-mass bins, None means ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
-        Method for computing the error.
+        Method for estimating the error; see `skcalib.metrics.calibration_error`.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999

@@ -52,7 +52,7 @@ class EstimatedPerformance(ResultTable):
         "... (known labels only)", gives the estimate from these labels alone.
     estimate, low, high : ndarray of float
         Estimates and confidence limits of the values of the metric on the new samples.
-        Limits that the data do not determine are NaN.
+        Limits that are not determined by the data are NaN.
     reason : ndarray of str
         Why limits are NaN; an empty string if they are not.
     outside : float
@@ -144,10 +144,10 @@ def estimated_performance(
 ) -> EstimatedPerformance:
     """Estimate the performance on new samples before their labels are known.
 
-    Labelled samples show how often events happen at each score. If this relationship
-    has not changed, accuracy, event frequency, log-loss and Brier score can be
-    estimated from the new scores alone, with intervals that account for the uncertainty
-    of both data sets. Pass the new labels that are already known as `y_new`.
+    Labelled samples show how often events occur at each score. If this relationship has
+    not changed, accuracy, event frequency, log-loss and Brier score can be estimated
+    from the new scores alone, with intervals that account for the uncertainty of both
+    data sets. Pass the new labels that are already known as `y_new`.
 
     Parameters
     ----------
@@ -209,7 +209,8 @@ def estimated_performance(
     --------
     skcalib.monitoring.calibration_change : Tests the assumption once the labels are
         known.
-    skcalib.monitoring.CalibrationMonitor : Raises an alarm as labels arrive.
+    skcalib.monitoring.CalibrationMonitor : Monitors calibration as labels arrive, and
+        raises alarms.
 
     Notes
     -----

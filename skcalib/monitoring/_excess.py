@@ -109,7 +109,7 @@ class ResidualLines(NamedTuple):
     ----------
     mean, slope, centre : ndarray of shape (n_cells,)
         The line is ``mean + slope * (s - centre)``, `mean` and `centre` the means of r
-        and s over both samples. The slope is 0 where a cell has one score.
+        and s over both samples. The slope is 0 if a cell has only one score.
     weight : ndarray of shape (n_cells,)
         Information on the difference between the samples at equal scores, as a number
         of rows: n0 n1 / (n0 + n1) minus the part explained by the scores.
@@ -199,7 +199,7 @@ class _PooledRows(NamedTuple):
 
     @property
     def sample_cell(self):
-        """Number of each row's sample and cell together: 0 to n_cells - 1 in the sample
+        """Joint index of each row's sample and cell: 0 to n_cells - 1 in the sample
         before, n_cells to 2 n_cells - 1 in the sample after.
         """
         return self.cell + self.n_cells * self.sample

@@ -137,8 +137,8 @@ class CalibrationMonitor(BaseEstimator):
     the column of scores of each class, use a dict of monitors. Give each of them the
     confidence level ``1 - (1 - level) / n_monitors`` to control the joint error rate.
 
-    A likelihood ratio that starts at row 0 has become small by the time of a late
-    change. With `restarts`, this ratio has half of the weight, and the other half is
+    By the time of a late change, a likelihood ratio that starts at row 0 has become
+    small. With `restarts`, this ratio has half of the weight, and the other half is
     spread over ratios that start later. After n rows, a share of
     ``log(10) / log(10 + n)`` of this other half has not yet started. Each ratio has the
     value 1 at the row at which it starts. A mixture of likelihood ratios that start at
@@ -531,7 +531,7 @@ def log_likelihood_ratios(scores, events):
     scores : ndarray of shape (n,)
         Scores in [0, 1].
     events : ndarray of bool, shape (n,)
-        Whether the event happened.
+        Whether the event occurred.
 
     Returns
     -------

@@ -255,7 +255,7 @@ class KnownLabels:
     sampled : bool
         Whether these probabilities were given rather than estimated.
     missing : {None, "at_random"}
-        As given.
+        The parameter `missing`, unchanged.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class CalibrationTrend(NamedTuple):
     Parameters
     ----------
     slope : IntervalEstimate
-        Change of the bias (mean score minus event frequency) per `unit`.
+        Change in the bias (mean score minus event frequency) per `unit`.
     unit : {"year", "unit of time"}
         "year" for dates, "unit of time" for numbers.
     statistic : float
