@@ -212,7 +212,8 @@ def test_a_false_sentence_is_rare():
 def test_the_page_states_the_figures_of_the_file():
     page = (Path(__file__).parents[1] / "doc" / "reporting.md").read_text("utf-8")
     shown = re.search(
-        r"against ([\d,]+) simulated tables of (\d+) worlds.*? more than ([\d.]+) % of",
+        r"on ([\d,]+) simulated data sets from (\d+) distributions"
+        r".*? more than ([\d.]+) % of",
         " ".join(page.split()),
     )
     tables = {(world, n): n_tables for _, world, n, n_tables, *_ in read()}

@@ -214,9 +214,9 @@ _TITLES = {
         (
             "The tables show the share of data sets whose threshold violates its"
             " guarantee on new rows. The guarantee is an upper\nlimit of .1 or a lower"
-            " limit of .9 on a rate, with 90 % confidence, so .100 is allowed. In the"
-            " folded tables, the\nsecond number is the mean share of new rows that are"
-            " accepted (answered, or predicted to be an event)."
+            " limit of .9 on a rate, with 90 % confidence, so a share of .100 is"
+            " allowed. In the folded tables, the\nsecond number is the mean share of"
+            " new rows that are accepted (answered, or predicted to be an event)."
         ),
     ),
 }

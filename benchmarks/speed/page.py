@@ -82,10 +82,11 @@ def conditions(repeats, began, load):
         (time.time() - began) / 60,
     )
     return (
-        f"One run of {minutes:.0f} minutes on {day}, started at a load of"
-        f" {load:.1f} on {os.cpu_count()} cores.\nMedians of {repeats} repeats of"
-        f" processor time; Python {platform.python_version()},"
-        f" {', '.join(versions)}.\nUniform scores and default parameters.\n"
+        f"All measurements are from one run of {minutes:.0f} minutes on {day}, started"
+        f" at a load of {load:.1f} on {os.cpu_count()} cores.\nTimes are medians of"
+        f" processor time over {repeats} repeats, with Python"
+        f" {platform.python_version()}, {', '.join(versions)}.\nScores are uniform,"
+        " and parameters have their default values.\n"
     )
 
 
