@@ -284,6 +284,8 @@ class _Encoder:
         written = {"class": type(estimator).__name__}
         self.written[id(estimator)] = written
         if type(estimator) in CHECKS:
+            # Of classes with a list of checks, such as monitors, `state` says what is
+            # written.
             parameters, attributes = state(estimator)
             written["parameters"] = self._values(parameters, where)
             if attributes:
@@ -394,6 +396,7 @@ class _Decoder:
         """Return the fitted object that a document stands for."""
         made = self.object(document, str(document.get("class", "document")))
         name = type(made).__name__
+        # fitted recalibrators have `classes_`, and monitors `n_rows_`
         is_fitted = hasattr(made, "classes_") or hasattr(made, "n_rows_")
         is_threshold = isinstance(made, CertifiedThreshold)  # needs no fit
         if name not in _WHOLE or not (is_fitted or is_threshold):
@@ -418,7 +421,9 @@ class _Decoder:
         return estimator
 
     def _object(self, data, where):
-        """Return the estimator of a dict with a class, and set its cost."""
+        """Return the estimator of a dict with a class, and set its cost: the number of
+        objects, itself included, that predict where it is probed.
+        """
         self.inner_costs.append(1)
         kind = self._class(data["class"], where)
         estimator = self._unfitted(kind, data["parameters"], where)
@@ -523,6 +528,8 @@ class _Decoder:
         for name, derive in estimator._derived.items():
             setattr(estimator, name, derive(estimator))
         estimator._remember_parameters()
+        # A probe asks all objects inside the estimator for predictions. References let
+        # a short document ask for very many: their sum is limited.
         self.work += self.inner_costs[-1]
         if self.work > _MOST_WORK * self.n_objects:
             raise Defect(where, "refers to other objects too often")
@@ -600,7 +607,7 @@ def _check_same_labels(estimator):
 
 def _probe(fitted, where):
     """Raise a `Defect` unless a recalibrator has a calibration map and predicts
-    probabilities, for scores of all sizes.
+    probabilities, for small scores and for the largest ones.
     """
     n_classes = len(fitted.classes_)
     takes_columns = (
@@ -620,7 +627,8 @@ def _probe(fitted, where):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if not isinstance(fitted, recalibrators.OnlineRecalibrator):
-            # Nodes check their numbers. What goes on learning has no map.
+            # The nodes of the map raise if their numbers are not finite. A
+            # recalibrator that goes on learning has no map.
             tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
         scores = _probe_scores(fitted)
         probabilities = tried(lambda: fitted.predict_proba(scores), where)
@@ -638,6 +646,7 @@ def _probe_scores(fitted):
     """Return scores (n,) or (n, C) that a recalibrator is tried with: the middle, both
     ends, and each class in turn.
     """
+    # At 40 a probability rounds to 1, and at 800 exp overflows.
     logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))
     if fitted.n_features_in_ == 1:
         if fitted.input == "probability":

@@ -110,6 +110,8 @@ def _check_monitor(monitor, seen):
     """Raise a ValueError unless the attributes `seen`, a dict by name, can be those of
     a monitor; turn its batches into arrays. `monitor` is one that has seen nothing.
     """
+    # These arrays have one number for each bet. -inf is the logarithm of 0; NaN fails
+    # the comparison.
     for name in _BY_BET:
         array_seen = seen[name]
         array_of_new = getattr(monitor, name)
@@ -121,6 +123,7 @@ def _check_monitor(monitor, seen):
             raise ValueError(f"{name} must hold {len(array_of_new)} numbers")
     n_rows = seen["n_rows_"]
     rows = (seen["alarm_row_"], seen["change_row_"])
+    # Both rows are known after an alarm, and only then.
     if any((row is None) == seen["alarm_"] for row in rows):
         raise ValueError("alarm_ must be consistent with alarm_row_ and change_row_")
     if seen["e_value_"] > monitor.threshold_ * _ROUNDED_UP and not seen["alarm_"]:

@@ -265,8 +265,8 @@ def _of_one(recalibrator):
 
 
 def _by_segment(maps):
-    """Return what `_of_one` does, for a dict from segment to recalibrator; the function
-    takes a score and a segment.
+    """Return the text of the body of a function that defines a function of a score and
+    a segment, and returns it, for a dict from segment to recalibrator.
     """
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)

@@ -142,6 +142,7 @@ def _column(graph, recalibrator, probabilities):
     tie = 0.5
     if graph.as_map.input == "logit":
         tie = 0.0
+    # 1 where the second class wins, else 0; 7 is int64 in ONNX
     column = graph.add("Cast", graph.add("Greater", graph.scores, tie), to=7)
     return graph.add("Reshape", column, [-1])
 

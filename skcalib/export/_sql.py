@@ -226,7 +226,8 @@ def _by_segment(maps, group, *, score, dialect, ids):
 
 
 def _decided(decision, texts, dialect):
-    """Return the expression of the label that a `Decision` gives, NULL for NULL.
+    """Return the expression of the label that a `Decision` gives; it is NULL where the
+    probabilities are.
 
     `texts` are the probabilities of all classes, or that of the positive class alone.
     """
@@ -237,6 +238,7 @@ def _decided(decision, texts, dialect):
     if decision.is_event:
         return case([(positive + reaches_threshold, labels[1]), otherwise])
     if len(texts) <= 2:
+        # of two classes the second is the more probable one above 1/2
         second = f"{positive}>0.5e0 AND {positive}{reaches_threshold}"
         first = f"{positive}<=0.5e0 AND 1e0-{positive}{reaches_threshold}"
         return case([(second, labels[1]), (first, labels[0]), otherwise])
@@ -356,6 +358,7 @@ def _valid(as_map, given, dialect):
             at_least = f"({at_least} OR {text}<{number(-np.finfo(np.float64).max)})"
         conditions += [at_least, at_most]
     if has_impossible:
+        # one class at least must be possible
         conditions.append(f"GREATEST({','.join(given)})>={number(-MAX_MAGNITUDE)}")
     if as_map.input == "probability" and len(given) > 1:
         conditions.append(f"ABS({'+'.join(given)}-1e0)<={number(_ROUNDING)}")

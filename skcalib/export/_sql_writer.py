@@ -433,7 +433,8 @@ class SqlWriter(NodeWriter):
 
         A combination that does not change if one number is added to all values (its
         weights sum to 0) is written by the differences from the value of the largest
-        weight.
+        weight. `ignores_shift` says that this combination, a difference of two rows of
+        the form, is one.
         """
         is_invariant = ignores_shift or form.shift == "values"
         if not is_invariant or len(weights) == 1:
@@ -461,8 +462,15 @@ class SqlWriter(NodeWriter):
             yield f"1e0+{total}"
 
     def _odds_against(self, node, limit, possible):
-        """Yield what `_sums_of_odds` does, without the term of x_k itself: 1."""
+        """Yield for each class k the text of the sum of exp(x_j - x_k) over the other
+        classes j, with x the values of `node`.
+
+        Differences are kept in [-limit, limit]; with `possible`, impossible classes
+        have no part in the sums.
+        """
         form = _LinearForm(node)
+        # whether differences of two values ignore a number that is added to all values
+        # of the base
         is_shifted = form.shift is not None
         for k, (weights, constant) in enumerate(form.rows):
             # exp(x_j - x_k) of each other class j

@@ -27,6 +27,7 @@ class NodeWriter:
     format = None  # as errors name it
 
     def __init__(self):
+        # from the id of a node to how others refer to it, and the node itself
         self.written = {}
 
     def write(self, node):
@@ -117,6 +118,7 @@ class FunctionWriter(NodeWriter):
         """Add a step that computes what was written when it is first needed; return the
         text of a call of it.
         """
+        # the argument of a function needs no step
         if written == "v":
             return written
         name = f"n{len(self.steps)}"
@@ -248,6 +250,7 @@ def split_decision(estimator):
             "abstain_label must have the same type as the classes outside Python,"
             f" found the labels {labels}."
         )
+    # no probability reaches `_NEVER`, which stands for an infinite threshold
     threshold = float(min(estimator.threshold_ - _ROUNDING, _NEVER))
     return inner, Decision(threshold, labels, is_event)
 

@@ -263,7 +263,8 @@ def _rebuilt(node, n_classes, copies):
             changed[field.name] = tuple(
                 _rebuilt(child, n_classes, copies) for child in value
             )
-    # A node of another width has no column per class.
+    # Nodes that compare classes have the option `possible`. One of another width has no
+    # column per class.
     if hasattr(node, "possible") and node.width == n_classes:
         changed["possible"] = True
     copy = node

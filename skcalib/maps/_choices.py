@@ -176,6 +176,7 @@ class Choice(Node):
         )
 
     def __call__(self, rows):
+        # the number of the case that each row takes, (n,)
         number = self.key.number(rows)
         values = np.empty((len(number), self.width))
         # Each case is evaluated on its own rows alone.

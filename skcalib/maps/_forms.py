@@ -174,11 +174,13 @@ def with_cuts(node, move_cuts):
     """
     if isinstance(node, Pieces):
         if node.continuous or isinstance(node.of, RowKey):
+            # Continuous pieces do not jump, and the cuts of a row's key are no scores.
             return node
         cuts = move_cuts(node.cuts)
         is_kept = _pieces_with_scores(cuts)
         return Pieces(
             node.of,
+            # a piece that is left out takes the cut at its upper end with it
             cuts[is_kept[:-1]],
             node.origins[is_kept],
             node.coefficients[is_kept],

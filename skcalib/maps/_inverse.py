@@ -73,6 +73,7 @@ def smallest_scores(recalibrator, probabilities):
     wanted = wanted[:, -1].astype(np.float64)
 
     def predict(scores):
+        """Return the calibrated probabilities (n,) of scores (n,)."""
         return _probability(recalibrator, scores)
 
     # 1. The map on a grid: it must rise somewhere and fall nowhere.
@@ -121,6 +122,8 @@ def _grid(recalibrator):
     """Return increasing scores at which the map is looked at: all over its range, and
     on both sides of its knots.
     """
+    # Beyond 36 probabilities are next to 0 and 1; 700 is the gap between logits from
+    # which on a class is impossible.
     log_odds = np.linspace(-36, 36, _GRID + 1)
     knots = []
     if has_map(type(recalibrator)):

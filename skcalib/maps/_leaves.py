@@ -63,6 +63,7 @@ class RowKey(Node):
     def __call__(self, rows):
         scores, _, ids = rows.inputs
         if ids is None:
+            # without ids, ties are broken by chance alone
             keys = np.random.default_rng().random(len(scores))
         else:
             keys = row_keys(self.salt, ids)

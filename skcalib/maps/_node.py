@@ -68,6 +68,7 @@ class Rows:
         if ids is not None:
             ids = np.asarray(ids, dtype=object)
         self.inputs = (scores, groups, ids)
+        # from the id of a node to its values (n, width) and the node itself
         self.values = {}
 
     @cached_property

@@ -52,7 +52,8 @@ def mapped_tensor(recalibrator, X):
     if xp is None or not has_map(type(recalibrator)):
         return None
     if getattr(recalibrator, "_has_wide_logits_", False):
-        return None  # whose impossible classes are others
+        # In this fit only a logit of -inf is impossible; `TensorRows` masks by the gap.
+        return None
     scores = _plain_scores(recalibrator, X, xp, device)
     if scores is None:
         return None
@@ -78,14 +79,15 @@ def _of_classes(as_map, rows):
     if as_map.output is not as_map.unmasked and rows.closed is not None:
         # one class of two is certain where the other is impossible
         is_closed = xp.any(rows.closed, axis=1, keepdims=True)
+        # the second class is certain where the first is impossible
         is_second = xp.astype(rows.closed[:, :1], probability.dtype)
         probability = xp.where(is_closed, is_second, probability)
     return xp.concat((1 - probability, probability), axis=1)
 
 
 def _plain_scores(recalibrator, X, xp, device):
-    """Return scores (n, C) as floats in which sums lose nothing; None where they are
-    not plainly valid.
+    """Return scores (n, C) in the widest floats of the device; None where they may be
+    invalid, so that NumPy's checks have to say why.
     """
     if not xp.isdtype(X.dtype, "real floating") or X.ndim not in (1, 2):
         return None
@@ -108,9 +110,10 @@ def _plain_scores(recalibrator, X, xp, device):
 
 
 def _plain_probabilities(scores, xp, precision):
-    """Return probabilities whose rows sum to 1, up to the rounding of the type that
-    they came in.
+    """Return probabilities whose rows sum to 1, up to the rounding of the type
+    `precision`, a name, that they came in; None where they may be invalid.
     """
+    # How far the sum of a row may be off 1, and up to where it is left as it is.
     refused, untouched = ROUNDING.get(precision, ROUNDING["float64"])
     is_valid = xp.all((scores >= 0) & (scores <= 1))
     if scores.shape[1] == 1:
@@ -146,6 +149,7 @@ class TensorRows:
     def __init__(self, xp, device, scores):
         self.xp = xp
         self.device = device
+        # the scores as they were given, and by the id of a node its values (n, width)
         self._given = scores
         self._values = {}
 
@@ -243,7 +247,9 @@ def _log_odds(node, rows):
 
 
 def _log_sides(node, rows):
+    """Return log(p) and -log(1 - p) of log-odds z (n, 1), as (n, 2)."""
     values = rows(node.of)
+    # min(z, 0) = (z - |z|) / 2, max(z, 0) = (z + |z|) / 2
     size = rows.xp.abs(values)
     softplus = rows.xp.log1p(rows.xp.exp(-size))
     sides = ((values - size) / 2 - softplus, (values + size) / 2 + softplus)
@@ -251,6 +257,7 @@ def _log_sides(node, rows):
 
 
 def _expit(node, rows):
+    """Return 1 / (1 + exp(-z)) of values z, without overflow."""
     values = rows(node.of)
     decay = rows.xp.exp(-rows.xp.abs(values))
     sign = rows.xp.where(values >= 0, rows.xp.ones_like(decay), decay)
@@ -258,6 +265,7 @@ def _expit(node, rows):
 
 
 def _softmax(node, rows):
+    """Return the softmax, over the possible classes if the node says so."""
     values = rows.open_only(node, rows(node.of), -np.inf)
     values = values - rows.xp.max(values, axis=1, keepdims=True)
     likelihood = rows.xp.exp(values)
@@ -266,6 +274,9 @@ def _softmax(node, rows):
 
 
 def _log_normalized(node, rows):
+    """Return the values less the logarithm of the sum of their exponentials; 0 for
+    classes that are left out.
+    """
     xp = rows.xp
     values = rows.open_only(node, rows(node.of), -np.inf)
     values = values - xp.max(values, axis=1, keepdims=True)
@@ -274,6 +285,9 @@ def _log_normalized(node, rows):
 
 
 def _centred(node, rows):
+    """Return the values less their mean over the classes that are not left out; 0 for
+    the others.
+    """
     values = rows.open_only(node, rows(node.of), 0.0)
     is_open = rows.open_only(node, rows.xp.ones_like(values), 0.0)
     total = rows.xp.sum(values, axis=1, keepdims=True)
@@ -319,6 +333,7 @@ def _choice(node, rows):
         if chosen.shape[0] > 0:
             places.append(chosen)
             of_cases.append(rows.at(chosen)(case))
+    # The values are in the order of the cases: back into that of the rows.
     order = xp.argsort(xp.concat(places))
     return xp.take(xp.concat(of_cases), order, axis=0)
 
