@@ -196,8 +196,9 @@ class ClassProblems(NamedTuple):
             yield _features_of(column, pooled), targets
 
     def _penalty(self, pooled, class_pooling):
-        """Return the matrix (d, d) of the ridge toward the pooled map; see
-        `fit_near`.
+        """Return the matrix (d, d) of the ridge toward the pooled map: on the squared
+        distance that ``pooled.distance`` measures, times the pooling and the number of
+        classes.
         """
         n_classes = len(self.log_odds)
         return class_pooling * n_classes * pooled.distance.T @ pooled.distance
@@ -220,7 +221,11 @@ class ClassProblems(NamedTuple):
 
     @property
     def _row_weight(self):
-        """The weights of the rows: each is possible for its own class at least."""
+        """The weights of the rows (n,), or None.
+
+        Weights by problem are 0 where the class is impossible in the row. The true
+        class of a row is possible, so that the largest one is that of the row.
+        """
         if self._is_by_class:
             return self.sample_weight.max(axis=0)
         return self.sample_weight

@@ -94,7 +94,7 @@ def _plain(value):
 
 def _of_numpy(value):
     """Return an array or a number of NumPy as Python's own."""
-    if value.dtype == np.longdouble:  # of which `tolist` makes itself
+    if value.dtype == np.longdouble:  # `tolist` leaves such numbers NumPy's
         value = value.astype(np.float64)
     return value.tolist()
 

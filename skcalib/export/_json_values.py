@@ -60,8 +60,8 @@ def as_json(value, nested):
 
 
 def _scalar_as_json(value):
-    """Return a plain value as JSON, which has no infinities: they get a form of their
-    own.
+    """Return a plain value as JSON, which has no infinite numbers: these become a dict
+    with a text.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": _infinity(value)}

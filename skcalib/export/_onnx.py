@@ -673,7 +673,7 @@ def _front(graph, as_map, refused, untouched):
         valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
         lowest = graph.add("Sub", top, LARGEST_GAP)
         is_impossible = graph.add("Less", raw, lowest)
-        # Impossible classes are impossible at this logit too; lower ones could overflow.
+        # Impossible classes stay impossible at this logit; lower ones could overflow.
         below = graph.add("Sub", top, 2 * LARGEST_GAP)
         return valid, graph.add("Where", is_impossible, below, raw), is_impossible
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.

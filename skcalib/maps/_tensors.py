@@ -296,6 +296,7 @@ def _centred(node, rows):
 
 
 def _possible(node, rows):
+    """Return the values, with 0 for impossible classes."""
     values = rows(node.of)
     if rows.closed is None:
         return values
@@ -303,12 +304,14 @@ def _possible(node, rows):
 
 
 def _normalized(node, rows):
+    """Return the shares of the values in the sum of their row."""
     values = rows(node.of)
     shares = rows.shares(values, rows.xp.ones_like(values))
     return rows.without_impossible(node, shares)
 
 
 def _mixture(node, rows):
+    """Return the weighted sum of the values of several nodes, plus a constant."""
     total = node.constant
     for weight, part in zip(node.weights, node.parts, strict=True):
         total = total + weight * rows(part)

@@ -663,8 +663,8 @@ class BinaryRecalibrator(BaseRecalibrator):
     def _predict_binary(self, scores):
         """Return the event's probabilities (n,) by evaluating the map.
 
-        Methods with a form of their own take .4 to .9 of its time, and tests hold both
-        together.
+        Methods that override it take .4 to .9 of the time; tests compare them with
+        their maps.
         """
         node = self._map(nodes.Scores(1))
         rows = nodes.Rows(scores[:, None])

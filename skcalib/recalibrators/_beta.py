@@ -158,6 +158,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     @property
     def _needs_classes(self):
         """Which classes must have rows: "all", "two" or "any" of them."""
+        # Smoothed targets keep the fit finite, also with rows of one class alone.
         if self.smooth_targets:
             return "any"
         return super()._needs_classes

@@ -326,7 +326,9 @@ class VectorScaling(AffineScaling):
         return n_classes * np.repeat([float(alpha), ridge_of_intercepts], n_classes)
 
     def _reference(self, logits):
-        """Return what is subtracted from the logits of each row, (n,)."""
+        """Return what is subtracted from the logits of each row, (n,): their mean, or 0
+        without `center`.
+        """
         if self.center:
             return super()._reference(logits)
         return np.zeros(len(logits))

@@ -171,6 +171,7 @@ class PriorShift(LogitRecalibrator):
     @property
     def _log_ratios(self):
         """Logarithms of target over training frequency (n_classes,)."""
+        # a class that the target population lacks has a finite logarithm, far below
         target = np.maximum(self.target_prior_, np.finfo(np.float64).tiny)
         return np.log(target) - np.log(self.train_prior_)
 

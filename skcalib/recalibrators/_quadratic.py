@@ -174,6 +174,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     @property
     def _needs_classes(self):
         """Which classes must have rows: "all", "two" or "any" of them."""
+        # The ridge keeps the fit finite, also with rows of one class alone.
         if self.alpha > 0:
             return "any"
         return super()._needs_classes
@@ -226,7 +227,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _lower(self):
-        """Lower bounds of the coordinates (3,); None for none."""
+        """Lower bounds (3,) of the value at the low end and the slopes at both ends, or
+        None.
+        """
         if self.monotone:
             return np.array([-np.inf, 0, 0])
         return None

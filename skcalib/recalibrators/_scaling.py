@@ -154,6 +154,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     @property
     def _needs_classes(self):
         """Which classes must have rows: "all", "two" or "any" of them."""
+        # Smoothed targets keep the fit finite, also with rows of one class alone.
         if self._smooths_targets:
             return "any"
         return super()._needs_classes

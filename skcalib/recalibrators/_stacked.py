@@ -317,7 +317,9 @@ class StackedRecalibrator(BaseRecalibrator):
         return _MOST_TRAIN_ROWS[len(self.classes_) > 2]
 
     def _shared_floor(self, scores, codes, sample_weight):
-        """Return the floor that default members share; others learn their own."""
+        """Return the floor that default members share, or None for members that the
+        user has named, which learn their own.
+        """
         if self.recalibrators is not None:
             return None
         return learned_floor(scores, codes, sample_weight, self.input)

@@ -436,6 +436,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         problem.
         """
         cuts = self.bin_edges_[1:-1]
+        # a score that is a cut is in the bin above it
         return self.bin_values_[np.searchsorted(cuts, scores, side="right")]
 
     def _check_attributes(self):
