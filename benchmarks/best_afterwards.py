@@ -1,13 +1,14 @@
-"""The best of six forms, picked on the test data, is hard to beat:
+"""The best of six settings, selected on the test data:
 ``python -m benchmarks.best_afterwards --results FILE.csv``.
 
-`benchmarks.whole_estimators` compares the default with six forms of scikit-learn, and
-with the best of these in each case. That one is chosen by the samples that it is judged
-on. How much does this favour it? Each of the six forms is fitted once more in the cases
-of 100 samples, with other random folds. That is the same estimator, with luck of its
-own: how often is it ahead of the best of the first six?
+`benchmarks.whole_estimators` compares the default with six settings of scikit-learn,
+and with the best of these in each case. This setting is selected on the same samples on
+which it is evaluated, which favours it. To measure this advantage, each of the six
+settings is refitted with different random folds in the cases with 100 samples. The
+benchmark counts how often a refitted setting outperforms the best of the six original
+fits.
 
-The file of results grows: what is in it is not computed again.
+The file of results grows: results that it contains are not computed again.
 """
 
 import argparse

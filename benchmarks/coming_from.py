@@ -1,10 +1,9 @@
-"""``python -m benchmarks.coming_from``: the same question asked of this library and of
-another, and both answers.
+"""``python -m benchmarks.coming_from``: questions answered by skcalib and its peers.
 
-``--record`` keeps the answers in ``benchmarks/data/coming_from.csv``, from which
-``python -m benchmarks.peer_pages`` makes the tables of ``doc/coming_from.md``. A
-library that is not installed is named and left out, and its record stays as it was:
-``pip install ".[bench]" probcal calibre mcgrad`` installs them all.
+``--record`` stores the answers in ``benchmarks/data/coming_from.csv``, from which
+``python -m benchmarks.peer_pages`` generates the tables of ``doc/coming_from.md``. A
+library that is not installed is listed and skipped, and its record is not changed:
+``pip install ".[bench]" probcal calibre mcgrad`` installs all of them.
 """
 
 import argparse
@@ -39,8 +38,8 @@ RECORD = Path(__file__).parent / "data" / "coming_from.csv"
 
 @dataclass(frozen=True)
 class Difference:
-    """A question, the answers of this library and of the other one, and why they differ
-    or agree.
+    """A question, the answers of skcalib and of another library, and why they differ or
+    agree.
     """
 
     peer: str  # the name of the distribution
@@ -641,8 +640,8 @@ DIFFERENCES = [
 
 
 def rows(only=""):
-    """Yield (difference, our answer, their answer or the error it raised) for what is
-    installed.
+    """Yield (difference, answer of skcalib, answer of the other library or the error it
+    raised) for the installed libraries.
     """
     for one in DIFFERENCES:
         if only and one.peer != only:

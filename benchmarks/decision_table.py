@@ -1,9 +1,10 @@
-"""The decision table's columns for more than ten classes:
+"""The columns of the decision table for more than ten classes:
 ``python -m benchmarks.decision_table --data DIR``.
 
-Random parts of the calibration rows of fifteen models fit each method; the log-loss of
-rows that were not fitted is compared with that of temperature scaling. Models of one
-column count alike. ``benchmarks/data/decision_table.txt`` is what it printed last.
+Each method is fitted to random parts of the calibration rows of fifteen models. Its
+log-loss on held-out rows is compared with that of temperature scaling. All models of a
+column have the same weight. ``benchmarks/data/decision_table.txt`` contains the latest
+output.
 """
 
 import argparse
@@ -107,9 +108,9 @@ def read(text):
 
 
 def answers(found):
-    """Return the methods that the page may name: temperature scaling, unless others
-    gain more than 1 % on average and never lose more than 2 %; then those within half a
-    percent of the best of them.
+    """Return the methods that the page may name: temperature scaling, unless other
+    methods gain more than 1 % on average and never lose more than 2 %; in that case,
+    the methods within half a percent of the best of these.
     """
     better = {
         method: mean

@@ -1,8 +1,8 @@
-"""The size and the speed of each way out of Python, beside `predict_proba`:
+"""Size and speed of each export format, compared with `predict_proba`:
 ``python -m benchmarks.export``.
 
-A million rows; times are the best of three, in one thread, and include reading the
-column and returning the result.
+The times are for a million rows. They are the best of three runs in one thread, and
+include the time to read the column and to return the result.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def expressions(recalibrator, n_columns):
 
 
 def sizes(recalibrator, n_columns):
-    """Return the bytes of each form."""
+    """Return the size of each format in bytes."""
     return [
         len(pickle.dumps(recalibrator)),
         len(json.dumps(to_dict(recalibrator))),

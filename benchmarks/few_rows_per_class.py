@@ -1,15 +1,16 @@
-"""Few rows of each class: ``python -m benchmarks.few_rows_per_class``.
+"""Few rows per class: ``python -m benchmarks.few_rows_per_class``.
 
-The stack beside temperature scaling, on data that temperature scaling is right for:
-logits of standard deviation 1.5 tell the truth, and scores are those of twice the
-logits. Columns are means over the draws: the excess of the stack's log-loss on other
-rows over that of temperature scaling, what the stack truly saves beside the scores as
-they are, what `gain_` says, and how often its interval of 90 % covers the true mean.
+The stack is compared with temperature scaling on data for which temperature scaling is
+the true model: logits with standard deviation 1.5 are calibrated, and the scores are
+those of twice the logits. The columns are means over the draws: the log-loss of the
+stack on held-out rows minus that of temperature scaling, the true gain of the stack
+over the uncalibrated scores, `gain_`, and how often its 90 % interval covers the mean
+true gain.
 
-``--folds`` deals the folds of the stack out by class ("stratified") or whatever the
-class ("plain"); "auto" is what the stack does. ``--data DIR`` takes random halves of
-the first K classes of CIFAR-100 in place of the simulation, where the temperature is
-not the truth.
+``--folds`` selects how the rows are assigned to the folds of the stack: by class
+("stratified") or regardless of the class ("plain"); "auto" is the default of the stack.
+``--data DIR`` uses random halves of the first K classes of CIFAR-100 instead of the
+simulation; there, a single temperature is not the true model.
 """
 
 import argparse
@@ -79,7 +80,9 @@ def print_line(n_classes, per_class, kind, options):
 
 
 def one_draw(scores, y, test_scores, test_y, n_classes):
-    """Return the stack's excess over temperature scaling, its gain, and `gain_`."""
+    """Return the excess log-loss of the stack over temperature scaling, its gain, and
+    `gain_`.
+    """
     classes = np.arange(n_classes)
     stack = StackedRecalibrator(classes=classes).fit(scores, y)
     temperature = TemperatureScaling(classes=classes).fit(scores, y)
@@ -92,7 +95,7 @@ def one_draw(scores, y, test_scores, test_y, n_classes):
 
 
 def simulated(n_classes, n_rows, seed):
-    """Return scores and labels to fit to, and scores and labels of other rows."""
+    """Return calibration scores and labels, and scores and labels of held-out rows."""
     rng = np.random.default_rng(seed)
     logits = 1.5 * rng.normal(size=(n_rows + _TEST_ROWS, n_classes))
     y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)

@@ -1,9 +1,9 @@
 """The figures of the README: ``python -m benchmarks.front_page [--results FILE.csv]``.
 
-The first table is the README's own example, a boosted model for two classes, over many
-random splits. The second summarises whole estimators from the file that
-``python -m benchmarks.whole_estimators --results FILE.csv`` fills; the
-copy beside this module is the one that the README quotes.
+The first table uses the example of the README, a boosted model for two classes, with
+many random splits. The second table summarises complete estimators from the file that
+``python -m benchmarks.whole_estimators --results FILE.csv`` fills. By default, it uses
+the file beside this module, from which the README quotes.
 """
 
 import argparse

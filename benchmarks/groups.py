@@ -1,10 +1,10 @@
-"""Calibration by group on language models: ``python -m benchmarks.groups --data DIR``.
+"""Calibration by group for language models: ``python -m benchmarks.groups --data DIR``.
 
-The confidence of a language model means another thing on each set of questions. For
-each of the models the rows of all its sets are put together and split in two at random:
-one half fits, the other one measures the debiased error (10 equal-mass bins) of each
-set, and its mean over the sets. The figure is the mean with a fit for each set over the
-mean with one fit for all; its interval is over the models.
+The confidence of a language model has a different meaning in each set of questions. For
+each model, the rows of all sets are combined and split in two at random: the maps are
+fitted to one half, and the other half measures the debiased error (10 equal-mass bins)
+of each set and its mean over the sets. The figure is this mean with one fit per set,
+divided by the mean with a single fit; its interval is over the models.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Levels and power of what looks at groups, segments and time:
+"""Level and power of methods for groups, segments and time:
 ``python -m benchmarks.heterogeneity_power``.
 
-Each figure is a share of simulated samples, or a median delay in rows, beside the best
-possible (a test that knows what was planted) and beside what is done otherwise:
-p-values that are not adjusted, normal approximations, tests on windows. The
-multicalibrated recalibrator (and MCGrad where it is installed) is measured on tables
-that come with scikit-learn and on simulated ones; ``--data DIR`` adds the tables of
-that folder.
+Each figure is a share of simulated samples, or a median delay in rows. It is compared
+with the best possible method (a test that knows the planted effect) and with common
+alternatives: p-values that are not adjusted, normal approximations, and tests on
+windows. The multicalibrated recalibrator (and MCGrad, if it is installed) is measured
+on data sets that come with scikit-learn and on simulated ones; ``--data DIR`` adds the
+data sets of that folder.
 """
 
 import argparse
@@ -64,8 +64,8 @@ def main(argv=None):
 
 
 def groups(n_samples):
-    """Share of calibrated families of groups in which any is rejected: Holm's rule,
-    exact, and normal p-values.
+    """Measure the share of calibrated families of groups in which any group is
+    rejected: by Holm's method, by its exact version, and with normal p-values.
     """
     rows = []
     for shape, parameters in {"smooth": (1, 3), "rare": (1, 60), "tied": None}.items():
@@ -104,8 +104,8 @@ def groups(n_samples):
 
 
 def segments(n_samples):
-    """Share rejected without and with a planted segment of a tenth of the rows, shifted
-    by 1 in log-odds.
+    """Measure the share of rejections without and with a planted segment of a tenth of
+    the rows, shifted by 1 in log-odds.
     """
     rows = []
     for n, n_columns in ((500, 2), (2000, 4), (2000, 8)):
@@ -143,8 +143,8 @@ def segments(n_samples):
 
 
 def change(n_samples):
-    """Share rejected for two samples with other scores and a shift of the log-odds; the
-    best knows its direction.
+    """Measure the share of rejections for two samples with different scores and a shift
+    of the log-odds; the best possible test knows the direction of the shift.
     """
     rows = []
     for n, shift in ((300, 0.0), (1000, 0.0), (1000, 0.15), (1000, 0.3), (1000, 0.6)):
@@ -181,8 +181,8 @@ def change(n_samples):
 
 
 def monitor(n_samples):
-    """Share of 20,000 stable rows with an alarm, and the median delay after a shift at
-    row 5,000.
+    """Measure the share of runs of 20,000 stable rows with an alarm, and the median
+    delay after a shift at row 5,000.
     """
     rows = []
     for shift in (0.0, 0.3, 0.6):
@@ -230,8 +230,8 @@ def monitor(n_samples):
 
 
 def _first_window(scores, events):
-    """Return the last row of the first window of 500 rows whose test of calibration
-    rejects.
+    """Return the last row of the first window of 500 rows for which the test of
+    calibration rejects.
     """
     for start in range(0, len(scores), _WINDOW):
         rows = slice(start, start + _WINDOW)

@@ -1,18 +1,21 @@
-"""The shape of the house, and how its code reads: imports between rooms, public names,
-four journeys, and the same measures for other packages.
+"""The structure of the package and the style of its code.
+
+The module measures imports between packages, public names and four journeys, and the
+style of other packages.
 
 ``python -m benchmarks.house`` counts and draws; ``--journeys`` follows 100,000 rows
-through the package; ``--reading`` compares how the code is written with installed
+through the package; ``--reading`` compares the style of the code with that of installed
 packages (scikit-learn, skrub, narwhals). ``--root FOLDER`` reads another copy, such as
-``git archive`` of an older commit gives. The figures are reports: no test has a limit
-on them. What decides is whether a stranger understands a function at first reading.
+the output of ``git archive`` for an older commit. The figures are for information only:
+no test limits them. What matters is whether a newcomer understands a function on first
+reading.
 
-The one counter. A line of code is a line of a ``.py`` file of the package that is not
-blank, not only a comment, and not part of a docstring of a module, class or function;
-the report's template is no code. A public name has a page in the reference: it stands
-in the ``__all__`` of `skcalib`, of a public submodule, or of `skcalib.recalibrators`
-(which repeats names of `skcalib` and adds the bases of recalibrators), without dunder
-names and each once.
+A line of code is a line of a ``.py`` file of the package that is not blank, not only a
+comment, and not part of a docstring of a module, class or function; the template of the
+report is not counted. A public name has a page in the reference: it is listed in
+``__all__`` of `skcalib`, of a public submodule, or of `skcalib.recalibrators` (which
+repeats names of `skcalib` and adds the base classes of recalibrators). Dunder names are
+excluded, and each name is counted once.
 """
 
 import argparse
@@ -103,10 +106,10 @@ def comments(text):
 
 
 def reading(files):
-    """Return how the code of some files is written, by what is measured.
+    """Return measures of the style of the code in some files, by name.
 
-    A statement is one of Python's, definitions included and docstrings not. Tests that
-    a package carries are no code of it.
+    A statement is a Python statement; definitions count, docstrings do not. Tests that
+    a package contains are excluded.
     """
     counts = Counter()
     for text in files.values():
@@ -206,7 +209,7 @@ def installed(name):
 
 
 def comparison(files):
-    """Return the measures of reading as a Markdown table, a package a column."""
+    """Return the measures as a Markdown table with one column per package."""
     columns = {"skcalib": reading(files)}
     for name in ANCHORS:
         anchor = installed(name)
@@ -256,8 +259,8 @@ def _lists(tree):
 
 
 def arrows(files):
-    """Return the rooms that each room imports: sets of names by name. A room is a
-    folder or a file at the top.
+    """Return the packages that each package imports, as sets of names by name. A
+    package is a folder or a file at the top level.
     """
     rooms = {path.parts[0].removesuffix(".py") for path in files}
     found = {room: set() for room in rooms}
@@ -295,7 +298,7 @@ def _imported(tree):
 
 
 def in_circles(arrows):
-    """Return the rooms that can be reached from themselves."""
+    """Return the packages that are part of an import cycle."""
     reached = {room: set(to) for room, to in arrows.items()}
     for middle in arrows:
         for room in arrows:
@@ -305,7 +308,7 @@ def in_circles(arrows):
 
 
 def floors(arrows):
-    """Return the rooms from the ground up: each after all that it imports, circles
+    """Return the packages in order: each after all packages that it imports, and cycles
     last.
     """
     order = []
@@ -320,7 +323,9 @@ def floors(arrows):
 
 
 def table(files):
-    """Return the house as a Markdown table, a room a row, from the ground up."""
+    """Return the structure as a Markdown table with one row per package, in order of
+    imports.
+    """
     to = arrows(files)
     rows = ["| room | files | lines of code | imports |", "|---|---|---|---|"]
     for room in floors(to):
@@ -337,8 +342,8 @@ def table(files):
 
 
 def drawing(files):
-    """Return the house as text: each room a row, an x under the number of each room
-    that it imports.
+    """Return the structure as text: one row per package, with an x under the number of
+    each package that it imports.
     """
     to = arrows(files)
     order, width = floors(to), max(map(len, to))
@@ -359,7 +364,7 @@ def drawing(files):
 
 
 def summary(files):
-    """Return the figures of the house, by name."""
+    """Return the figures of the structure, by name."""
     to = arrows(files)
     names = public_names(files)
     outside = [name for name in names if not name.startswith("skcalib.maps.")]
@@ -393,10 +398,10 @@ def report(files):
 
 
 def follow(function):
-    """Return the files whose functions a call runs, with their calls, and how often the
-    file changes between two calls.
+    """Return the files whose functions a call runs, with the number of calls, and how
+    often the file changes between two calls.
 
-    Only code of the package counts. A generator that goes on is a call, too.
+    Only code of the package counts. Resuming a generator also counts as a call.
     """
     folder = str(Path(importlib.import_module("skcalib").__file__).parent)
     files, changes, last = Counter(), 0, None

@@ -1,8 +1,8 @@
-"""Coverage of performance estimated without labels, and with a few.
+"""Coverage of performance estimated without labels, and with a few labels.
 
 ``python -m benchmarks.label_free [--samples 400] [--only WORD]`` draws labelled and new
-samples from worlds with a known calibration curve, and prints how often the intervals
-hold the figure that the labels of the new samples give.
+samples from distributions with a known calibration curve, and prints how often the
+intervals contain the value that the labels of the new samples give.
 """
 
 import argparse
@@ -56,7 +56,7 @@ KNOWN = (0, 20, 50, 100, 200, 500)
 
 
 def figures(scores, labels):
-    """Return the figures that the labels give, by scikit-learn where it has them."""
+    """Return the values that the labels give, by scikit-learn where possible."""
     predicted = scores >= 0.5
     clipped = np.clip(scores, 2.0**-52, 1 - 2.0**-52)
     non_events = ~labels

@@ -1,7 +1,7 @@
-"""The time of one prediction: ``python -m benchmarks.latency``.
+"""The time of a single prediction: ``python -m benchmarks.latency``.
 
-One row, in one thread. Each time is the median over runs of the least time of a call:
-compare the ratios within one table.
+The benchmark predicts one row in one thread. Each time is the median over runs of the
+minimum time of a call; compare the ratios within one table.
 """
 
 import argparse
@@ -33,7 +33,7 @@ _MAPS = (
 
 
 def main(argv=None):
-    """Print a table of whole estimators and one of recalibrators."""
+    """Print a table of complete estimators and a table of recalibrators."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.latency", description=__doc__.splitlines()[0]
     )
@@ -48,7 +48,7 @@ def main(argv=None):
 
 
 def estimators():
-    """Return the whole estimators by the names in the table."""
+    """Return the complete estimators by their names in the table."""
     classifier = LogisticRegression()
     platt = skcalib.PlattScaling()
     return {

@@ -1,8 +1,8 @@
 """Many classes with few rows each: ``python -m benchmarks.many_classes --data DIR``.
 
-CLINC150 (150 classes, 3,000 rows to fit on) and CIFAR-100 (random halves of 10,000
-rows). The figure is the log-loss on the rows that were not fitted, over that of
-temperature scaling. Its interval is for a ratio of paired means over the test rows.
+The data are CLINC150 (150 classes, 3,000 calibration rows) and CIFAR-100 (random halves
+of 10,000 rows). The table shows the log-loss on held-out rows divided by that of
+temperature scaling. The intervals are for a ratio of paired means over the test rows.
 """
 
 import argparse

@@ -1,11 +1,14 @@
-"""Do the tests notice? Small faults, each put into a copy of the package, and the tests
-of that room run.
+"""Faults that the tests miss.
 
-``python -m benchmarks.mutations`` runs all of them, ``--only 3 17`` some, ``--list``
-shows them. The checkout is copied to a temporary folder and stays as it is. A fault
-that no test notices is a survivor: its line is tested too little, or the fault changes
-nothing. Where code has changed, the text of a fault may stand nowhere: give it the new
-one. Exit status 1 if any fault survives or has no place.
+Each small fault is introduced into a copy of the package, and the tests of that
+subpackage are run.
+
+``python -m benchmarks.mutations`` runs all faults, ``--only 3 17`` runs some of them,
+and ``--list`` prints them. The checkout is copied to a temporary folder and is not
+changed. A fault that no test notices is a survivor: either its line is not tested
+enough, or the fault has no effect. If the code has changed, the text of a fault may no
+longer occur; in that case, replace it by the new text. The exit status is 1 if any
+fault survives or does not occur.
 """
 
 import argparse
@@ -650,7 +653,7 @@ MUTATIONS = [
 
 
 def copied(folder):
-    """Copy what is under version control, and what is about to be."""
+    """Copy the files under version control, and those about to be added."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(
         command, cwd=ROOT, capture_output=True, check=True, text=True
@@ -661,8 +664,8 @@ def copied(folder):
 
 
 def place_of(file, text, package):
-    """Return the path of the file in which a text stands once: the one named, else the
-    only one of the package.
+    """Return the path of the file in which a text occurs once: the file that is named,
+    or else the only such file of the package.
     """
     named = package / file
     if named.exists() and named.read_text("utf-8").count(text) == 1:

@@ -1,9 +1,10 @@
 """Recalibrators on streams: ``python -m benchmarks.online_streams [--samples 20000]``.
 
-Prints the excess log-loss over the true probabilities, in nats a sample, of the scores
-as they are, a map fitted once, a map refitted to the latest samples, and
-`OnlineRecalibrator` with and without the fixed map, and of streamcal's isotonic
-calibration with forgetting where it is installed (it needs Python 3.12).
+The benchmark prints the excess of the log-loss over that of the true probabilities, in
+nats per sample. It compares the original scores, a map fitted once, a map refitted to
+the latest samples, `OnlineRecalibrator` with and without the fixed map, and the
+isotonic calibration with forgetting of streamcal, if it is installed (it requires
+Python 3.12).
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""``python -m benchmarks.peer_pages``: what the pages say about other libraries, made
-from data.
+"""``python -m benchmarks.peer_pages``: statements of the pages about other libraries,
+generated from data.
 
 Names, versions, plans and threads come from ``doc/peers.toml``. The numbers come from
 ``benchmarks/data/coming_from.csv``, which ``python -m benchmarks.coming_from --record``
@@ -25,7 +25,7 @@ _THREADS = "https://github.com/scikit-learn/scikit-learn"
 
 
 def data():
-    """Return the file as it is."""
+    """Return the contents of the file."""
     return tomllib.loads((DOC / "peers.toml").read_text("utf-8"))
 
 
@@ -44,7 +44,7 @@ def listed(words):
 
 
 def names(known, library):
-    """Their names and ours."""
+    """Return a table of the names in another library and in skcalib."""
     for peer in known["peer"] + known["read_only"]:
         if peer["name"] == library:
             return table([peer.get("title", library), "skcalib"], peer["names"])
@@ -52,7 +52,7 @@ def names(known, library):
 
 
 def numbers(known, library):
-    """The same questions asked of both libraries."""
+    """Return a table of the results of both libraries for the same questions."""
     with RECORD.open(encoding="utf-8", newline="") as file:
         answers = [row for row in csv.DictReader(file) if row["peer"] == library]
     reasons = {
@@ -76,7 +76,7 @@ def _peer(known, library):
 
 
 def comparison(known, _):
-    """What each library has, with the version that was run."""
+    """Return a table of the features of each library, with the version that was run."""
     rows = [
         [
             f"[{peer['title']}](#{peer['title'].lower()})",
@@ -89,7 +89,7 @@ def comparison(known, _):
 
 
 def newest(known, library):
-    """A newer version that could not be run."""
+    """Return a statement about a newer version that could not be run."""
     peer = _peer(known, library)
     return (
         f"The comparison used version {peer['version']}. The current version,"
@@ -99,13 +99,15 @@ def newest(known, library):
 
 
 def assertions(known, _):
-    """What the test suites of other libraries ask for that does not hold in skcalib."""
+    """Return a table of the assertions of other test suites that do not hold in
+    skcalib.
+    """
     rows = [[one["package"], one["asks"], one["here"]] for one in known["assertion"]]
     return table(["package", "assertion", "skcalib"], rows)
 
 
 def sources(known, _):
-    """The versions of scikit-learn that were run, and the date of its plans."""
+    """Return the versions of scikit-learn that were run, and the date of its plans."""
     about = known["scikit_learn"]
     return (
         f"The code on this page was run with scikit-learn {listed(about['run'])}."
@@ -115,7 +117,7 @@ def sources(known, _):
 
 
 def changes(known, _):
-    """What each version of scikit-learn has or plans."""
+    """Return a table of what each version of scikit-learn has or plans."""
     about = known["scikit_learn"]
     states = {thread["number"]: thread["state"] for thread in about["thread"]}
     rows = []
@@ -128,7 +130,7 @@ def changes(known, _):
 
 
 def planned(known, _):
-    """The names of scorers that scikit-learn plans."""
+    """Return the names of scorers that scikit-learn plans."""
     about = known["scikit_learn"]
     (thread,) = (one for one in about["thread"] if one["number"] == 34261)
     proposed = _peer(known, "scikit-learn")["planned"]
@@ -147,7 +149,7 @@ def _link(thread):
 
 
 def threads(known, _):
-    """Where the plans of scikit-learn were read."""
+    """Return the threads in which the plans of scikit-learn were read."""
     cited = known["scikit_learn"]["thread"]
     issues = [_link(thread) for thread in cited if thread["kind"] == "issues"]
     pulls = [_link(thread) for thread in cited if thread["kind"] == "pull"]
@@ -175,7 +177,7 @@ BLOCKS = {
 
 
 def written(page):
-    """Return the text of a page with its blocks made anew."""
+    """Return the text of a page with its blocks generated again."""
     known = data()
 
     def block(match):

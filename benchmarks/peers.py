@@ -1,6 +1,7 @@
-"""``python -m benchmarks.peers``: which libraries of ``doc/peers.toml`` have another
-version on the package index than the pages know. Exits with 1 if any has. pip names
-versions for the Python it runs in: use 3.12 or newer, which calibre needs.
+"""``python -m benchmarks.peers``: which libraries of ``doc/peers.toml`` have a version
+on the package index that the pages do not cover. The exit status is 1 if there are any.
+pip reports versions for the Python version in which it runs: use 3.12 or newer, which
+calibre requires.
 """
 
 import re
@@ -18,19 +19,19 @@ def peers(text=None):
 
 
 def newest_of(printed):
-    """Return the version in the first line that ``pip index versions`` prints."""
+    """Return the version in the first line of the output of ``pip index versions``."""
     found = re.match(r"\S+ \(([^)]+)\)", printed)
     return found[1] if found else None
 
 
 def known(peer):
-    """Return the newest version of a library that the pages know."""
+    """Return the newest version of a library that the pages cover."""
     return peer.get("newest", peer["version"])
 
 
 def report(versions, listed):
-    """Return a line for each library whose version on the index, by name, is another
-    one than the pages know, or was not found.
+    """Return a line for each library whose version on the index differs from the
+    version that the pages cover, or was not found.
     """
     lines = []
     for peer in listed:

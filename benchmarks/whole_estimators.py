@@ -1,15 +1,15 @@
-"""Whole estimators:
+"""Complete estimators:
 ``python -m benchmarks.whole_estimators --results FILE.csv [--data DIR]``.
 
-Ten kinds of model on ten data sets with 100 to 20,000 training rows:
-`RecalibratedClassifierCV` beside the bare model and the six forms of scikit-learn's
-`CalibratedClassifierCV`. Each form is fitted to the training rows as a user would, and
-judged on rows that it has not seen. Each base model is fitted once to each set of rows,
-however many forms ask for it.
+The benchmark compares `RecalibratedClassifierCV` with the original model and with six
+settings of scikit-learn's `CalibratedClassifierCV`, for ten kinds of model on ten data
+sets with 100 to 20,000 training rows. Each form is fitted to the training rows as a
+user would fit it, and evaluated on held-out rows. Each base model is fitted only once
+to each set of rows, regardless of how many forms use it.
 
-The file of results grows: what is in it is not computed again. ``--cells small`` takes
-the 35 cells of seven models, five data sets and half of their rows each;
-``--forms NAME=EXPRESSION`` adds a form of ours.
+The file of results grows: results that it contains are not computed again. ``--cells
+small`` selects the 35 cases of seven models and five data sets with half of their rows
+each; ``--forms NAME=EXPRESSION`` adds a form of skcalib.
 """
 
 import argparse
@@ -147,8 +147,8 @@ _FIELDS = (
 
 
 class FittedOnce(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores are computed once for the same training rows, however
-    often it is cloned and fitted.
+    """A classifier whose scores are computed once for the same training rows,
+    regardless of how often it is cloned and fitted.
     """
 
     scores, seconds, dirty = {}, 0.0, False
@@ -157,8 +157,8 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X, y, sample_weight=None):
-        """Keep the rows; the classifier is fitted when scores are asked for that are
-        not there yet.
+        """Store the rows; the classifier is fitted when scores are requested that have
+        not been computed yet.
         """
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
         self.rows_, self.fitted_ = (X, y, sample_weight), None
@@ -176,7 +176,7 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
     def decision_function(self, X):
-        """Return the classifier's decision function, where it has one."""
+        """Return the classifier's decision function, if it has one."""
         return self._cached("decision_function", X)
 
     def predict(self, X):
@@ -272,7 +272,7 @@ def main(argv=None):
 
 
 def cells(options):
-    """Return (data, model, training rows, seed) of each cell that is asked for."""
+    """Return (data, model, training rows, seed) of each requested case."""
     found = []
     for data in [*_DATA, *(_tables(options.data) if options.data else [])]:
         real = data not in _DATA
@@ -301,7 +301,7 @@ def cells(options):
 
 
 def run(cell, forms, rows, options):
-    """Return a row of results for each form that the cell lacks."""
+    """Return a row of results for each form that is missing in the case."""
     data, name, _, _ = cell
     done = {row["form"] for row in rows if _cell_of(row) == cell}
     if not set(forms) - done:
@@ -357,7 +357,7 @@ def run(cell, forms, rows, options):
 
 
 def load(cell, folder=None):
-    """Return the rows to train on and to judge on, and their labels, of a cell."""
+    """Return the training rows, the test rows and their labels for a case."""
     data, _, n_rows, seed = cell
     X, y = (
         _DATA[data]()
@@ -381,8 +381,8 @@ def losses(model, X, y):
 
 
 def z_statistic(differences):
-    """Return the mean difference over its standard error; differences by rounding are
-    none.
+    """Return the mean difference divided by its standard error; differences due to
+    rounding count as zero.
     """
     return float(
         differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5 + 1e-9)
@@ -390,7 +390,7 @@ def z_statistic(differences):
 
 
 def read(path):
-    """Return the results that are in the file."""
+    """Return the results in the file."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -413,8 +413,8 @@ def write(path, rows):
 
 
 def print_tables(rows, out):
-    """Print the log-loss by kind of model, and for each form its means, the cells that
-    it harms and its seconds.
+    """Print the log-loss by kind of model and, for each form, its means, the cases that
+    it harms and its run time in seconds.
     """
     forms = list(dict.fromkeys(row["form"] for row in rows))
     by_cell = {}
