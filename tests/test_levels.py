@@ -428,7 +428,8 @@ def test_figures_of_clusters_are_those_of_the_rows():
     )
     changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
     assert (
-        f"bars of 90 % covered {of_clusters} in a simulation, {without} without"
+        f"the coverage of 90 % bars was {of_clusters} in a simulation, and {without}"
+        " without clusters"
         in changes
     )
     usual = [
