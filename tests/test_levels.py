@@ -429,8 +429,7 @@ def test_figures_of_clusters_are_those_of_the_rows():
     changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
     assert (
         f"the coverage of 90 % bars was {of_clusters} in a simulation, and {without}"
-        " without clusters"
-        in changes
+        " without clusters" in changes
     )
     usual = [
         _short(promise, shape)

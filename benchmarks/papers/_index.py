@@ -81,10 +81,10 @@ LISTS = {
 }
 
 _IMAGENET = (
-    "No data: it shows ImageNet{}, and the network's outputs are not published. {} is"
-    " the same for CIFAR-10."
+    "No data: the figure shows ImageNet ({}), and the outputs of the network are not"
+    " published. {} shows the same for CIFAR-10."
 )
-_TOP_LABEL = ", the l1 top-label error with B = 15 and 100"
+_TOP_LABEL = "the l1 top-label error with B = 15 and 100"
 WITHOUT_ROWS = {
     "kumar": {
         "Figure 1": (
@@ -92,7 +92,7 @@ WITHOUT_ROWS = {
             " scaling-binning."
         ),
         "Figure 5": _IMAGENET.format(
-            ", the l1 error by equal mass and equal width", "Figure 6"
+            "the l1 error with equal-mass and equal-width bins", "Figure 6"
         ),
         "Figure 10": (
             "No measurement: a drawing of the two event probabilities behind Figures 8,"
@@ -100,13 +100,13 @@ WITHOUT_ROWS = {
         ),
         "Figure 12": _IMAGENET.format(_TOP_LABEL, "Figure 13"),
         "Figure 15": _IMAGENET.format(_TOP_LABEL, "Figure 16"),
-        "Draft Theorem 1": "Restated as Lemma 4.3, whose rows check it.",
-        "Draft Theorem 2": "Restated as Lemma D.2, whose rows check it.",
+        "Draft Theorem 1": "Restated as Lemma 4.3; the rows there check it.",
+        "Draft Theorem 2": "Restated as Lemma D.2; the rows there check it.",
         "Draft Theorem 4": (
-            "Restated as Proposition D.4, with B up to n log n, which is more than"
+            "Restated as Proposition D.4, but for B up to n log n, which is more than"
             " the proof allows."
         ),
-        "Draft Lemma 1": "Restated as Proposition 3.3, whose rows check it.",
+        "Draft Lemma 1": "Restated as Proposition 3.3; the rows there check it.",
     },
     "roelofs": {
         "Figure 3": (
@@ -117,7 +117,8 @@ WITHOUT_ROWS = {
     "gupta": {},
     "zhao": {
         "Theorem B.1": (
-            "Theorem 3.1, its halves apart; the first promises .95 - 2 exp(-n / 100)."
+            "Theorem 3.1 with its two halves stated separately; the first guarantees"
+            " .95 - 2 exp(-n / 100)."
         ),
     },
 }
