@@ -447,7 +447,7 @@ def _classes(measured):
         "Figure 7, Figure 13: 5 % (13: 6 %) of the rows of half the classes, ECE",
         measured["few", 0.05],
     )
-    for kind, figure in (("small", "corrupted"), ("whole", "other")):
+    for kind, figure in (("small", "corrupted"), ("complete", "other")):
         quantity = f"{at} of the {kind} classes, TS minus uncalibrated, %"
         yield quantity, difference(few, "TS", "uncalibrated", f"{figure} ECE")
     for other in ("uncalibrated", "TS"):
