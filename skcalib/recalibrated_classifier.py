@@ -99,8 +99,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         classifiers and a classifier fitted to all samples with a single recalibrator,
         and pools their probabilities into one forecast: see Notes. "auto" is equivalent
         to False for a `FrozenEstimator` (nothing is split), for a precomputed kernel,
-        and for a `cv` that leaves some samples out of all test sets. It is equivalent
-        to True for a `cv` with overlapping test sets.
+        and for a `cv` that leaves some samples out of all test sets. "auto" is
+        equivalent to True for a `cv` with overlapping test sets.
 
     verbose : bool, default=False
         Whether to write a line to standard error for each fit of the classifier, at

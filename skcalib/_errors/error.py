@@ -47,7 +47,7 @@ class ErrorPower:
     Attributes
     ----------
     scores, weight, share : ndarray of shape (m,)
-        Mean score, weight and share of the weight of each cell.
+        Mean score, weight, and share of the total weight of each cell.
 
     See Also
     --------

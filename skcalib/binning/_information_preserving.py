@@ -17,10 +17,10 @@ class InformationPreserving(BaseBinning):
     """Bins that lose the least information, measured by Kullback-Leibler divergence.
 
     If the scores are calibrated, replacing each by its bin mean increases the expected
-    log-loss by the divergence of the score from that mean. These edges minimise the
-    total increase. They are closer together near 0 and 1, and where there are many
-    scores. Labels are not used. Scaling-binning with these bins is hardly worse than
-    the smooth map.
+    log-loss by the divergence of the score from that mean. The edges of these bins
+    minimise the total increase. The edges are closer together near 0 and 1, and where
+    there are many scores. Labels are not used. Scaling-binning with these bins is
+    hardly worse than the smooth map.
 
     Parameters
     ----------

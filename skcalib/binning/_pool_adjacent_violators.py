@@ -10,7 +10,7 @@ from skcalib.binning._base import BaseBinning, edges_above
 class PoolAdjacentViolators(BaseBinning):
     """Blocks of the isotonic fit, whose event frequencies increase.
 
-    The number of bins does not have to be chosen. These are the bins of the CORP
+    The number of bins does not have to be chosen. The blocks are the bins of the CORP
     reliability diagram and score decomposition.
 
     See Also

@@ -176,7 +176,7 @@ class CertifiedThreshold(ResultTable):
     See Also
     --------
     certified_threshold : The function that returns this object.
-    certified_abstention : Threshold for answers with a confidence.
+    certified_abstention : Threshold for answers that have a confidence score.
     certified_routing : Threshold for routing between two models.
     """  # noqa: E501
 

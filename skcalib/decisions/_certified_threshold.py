@@ -69,17 +69,17 @@ def certified_threshold(
 
     A threshold tuned on the data often violates the limit for which it was tuned: in
     simulations of precision, it did so in 4 to 99 % of data sets. The certified
-    threshold is found by exact tests, so that the guarantee holds for at least a share
-    of `confidence_level` of all calibration sets.
+    threshold is found by exact tests, so that the guarantee holds for at least a
+    fraction `confidence_level` of all calibration sets.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1] of a model that was fitted to other data. They need not
-        be calibrated: the guarantee holds regardless, but with calibrated probabilities
-        more samples are accepted.
+        Probabilities in [0, 1] of a model that was fitted to other data. The
+        probabilities need not be calibrated: the guarantee holds regardless, but with
+        calibrated probabilities more samples are accepted.
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
         "error_when_answered": the predicted class is returned if its probability
         reaches the threshold, and at most `target` of these answers are wrong.
@@ -94,9 +94,9 @@ def certified_threshold(
         Probability with which the guarantee holds, in (0, 1), or with which all
         guarantees hold simultaneously.
     thresholds : array-like of float, default=None
-        Candidate thresholds, fixed beforehand. None means a fixed grid: 0, 1, all
-        values with three digits from .1 to .9, and all values of p (below) and 1 - p
-        (above) with two significant digits, down to 1e-9.
+        Candidate thresholds, fixed beforehand. None means a fixed grid: 0; 1; all
+        values from .1 to .9 with three decimal places; below .1, all values p with two
+        significant digits, down to 1e-9; and above .9, the corresponding values 1 - p.
     start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
         Start of the search. None means that it depends on the scores. With a fixed
         threshold, or probabilities of *other* samples, the guarantee is exact for new
@@ -112,8 +112,8 @@ def certified_threshold(
         declares that each probability is out-of-fold, while the deployed map is fitted
         to all samples.
     pos_label : int, float, bool or str, default=None
-        The label to whose probability a single column of scores refers, and the event
-        in guarantees about an event.
+        The label whose probability is given by a single column of scores. This label is
+        also the event in guarantees about an event.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -130,7 +130,7 @@ def certified_threshold(
     ValueError
         If labels and probabilities are inconsistent; if the guarantee is about an event
         and there are more than two classes; if several guarantees are not about the
-        same decision; if `thresholds` or `start` are given for recall or the false
+        same decision; if `thresholds` or `start` is given for recall or the false
         positive rate alone, which do not use them; if `fitted_on` has more than two
         parameters and was fitted to the same samples; or if an argument is out of
         range.
@@ -139,12 +139,13 @@ def certified_threshold(
     -----
     UserWarning
         If labels are 0 and 1 or booleans, there is a single column of probabilities,
-        and answers below 1/2 count as correct. If the labels indicate whether an answer
-        was correct, use `certified_abstention`.
+        and answers with a probability below 1/2 count as correct. If the labels
+        indicate whether an answer was correct, use `certified_abstention`.
 
     See Also
     --------
-    skcalib.decisions.certified_abstention : Threshold for answers with a confidence.
+    skcalib.decisions.certified_abstention : Threshold for answers that have a
+        confidence score.
     skcalib.decisions.CertifiedThresholdClassifier : Classifier with such a threshold.
     skcalib.decisions.certified_routing : Threshold above which a small model answers
         instead of a large model.
@@ -157,18 +158,18 @@ def certified_threshold(
     precision) and :math:`\delta` = 1 - `confidence_level`, the p-value of l is
     :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for "answered_and_wrong" and
     "accuracy", :math:`n_l` is the total number of samples. The search goes from strict
-    to lenient thresholds while the p-value is within :math:`\delta`. No correction for
-    the number of thresholds is needed, because the first threshold that violates the
-    guarantee is tested at level :math:`\delta`. A threshold passes only if, in
-    addition, :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for rows
-    with different error probabilities [1]_.
+    to lenient thresholds as long as the p-value is at most :math:`\delta`. No
+    correction for the number of thresholds is needed, because the first threshold that
+    violates the guarantee is tested at level :math:`\delta`. A threshold passes only
+    if, in addition, :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for
+    rows with different error probabilities [1]_.
 
     The start of the search may depend on the scores, but not on the labels. With
-    ``start=None``, 3/4 of :math:`\delta` is spent on a search from the largest set that
-    is expected from the scores to pass with a power of .9 (or the highest possible
-    power), and 1/4 on a search from the first set that is large enough to pass without
-    an error. The more lenient of the two results is used. For accuracy alone, the
-    search starts at 1/2.
+    ``start=None``, 3/4 of :math:`\delta` is spent on a search from the largest set
+    that, according to the scores, passes with probability .9 (or with the highest
+    possible probability), and 1/4 on a search from the first set that is large enough
+    to pass if it contains no errors. The more lenient of the two results is used. For
+    accuracy alone, the search starts at 1/2.
 
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the
     events, where k is the largest number with :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k -
@@ -342,7 +343,7 @@ def certified_abstention(
     correct : array-like of bool, shape (n,)
         Whether each answer is correct.
     confidence : array-like of shape (n,)
-        Confidence in each answer, in [0, 1]. It need not be calibrated.
+        Confidence in each answer, in [0, 1], which need not be calibrated.
     max_error : float
         Largest share of errors among the answers that are given, strictly between 0 and
         1.

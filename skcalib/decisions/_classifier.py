@@ -86,7 +86,8 @@ class CertifiedThresholdClassifier(WrappedClassifier):
     See Also
     --------
     skcalib.decisions.certified_threshold : Finds the threshold for given probabilities.
-    skcalib.decisions.ExpectedCostClassifier : Decisions by costs.
+    skcalib.decisions.ExpectedCostClassifier : Makes the decision with the lowest
+        expected cost.
 
     Notes
     -----

@@ -172,7 +172,7 @@ def net_benefit(
         1.
     harm : float, default=0.0
         Cost of the model itself, in units of net benefit (true positives per sample):
-        for example, 1 / 30 if 30 tests are as harmful as one missed event. It is
+        for example, 1 / 30 if 30 tests are as harmful as one missed event. The cost is
         subtracted at every threshold.
     prevalence : float, default=None
         Event frequency of the population, in (0, 1), if samples were selected by their
@@ -187,13 +187,13 @@ def net_benefit(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, such as the inverse probability of selection).
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction, such as the inverse probability of selection).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a centre) may be
         dependent.
     pos_label : int, float, bool or str, default=None
-        The label to whose probability a single column of scores refers.
+        The label whose probability is given by a single column of scores.
     labels : array-like of shape (2,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -256,7 +256,7 @@ def net_benefit(
     quantiles, the normal approximation is poor for few samples, so a band also contains
     the values that a likelihood-ratio test does not reject.
 
-    The guide, "Do the guarantees hold?", reports the coverage of intervals and bands.
+    The guide "Do the guarantees hold?" reports the coverage of intervals and bands.
 
     On the scale of a Murphy diagram, the net benefit is
     ``prevalence - cost(t) / (1 - t)``, where ``cost(t) = t FP / n + (1 - t) FN / n``.

@@ -65,7 +65,7 @@ def certified_routing(
     correct_small, correct_large : array-like of bool, shape (n,)
         Whether each model's answer is correct, on the same samples.
     confidence : array-like of shape (n,)
-        Confidence of the small model, in [0, 1]. It need not be calibrated.
+        Confidence of the small model, in [0, 1], which need not be calibrated.
     max_loss : float
         Largest loss of accuracy compared with the large model alone, strictly between 0
         and 1.

@@ -64,11 +64,11 @@ class SegmentDisplay:
 
     Notes
     -----
-    The intervals are Clopper-Pearson intervals around the event frequency. They hold
-    separately, not simultaneously, and the segments shown are the worst of many: base
-    conclusions on the adjusted p-values. The statistic also detects scores that are too
-    extreme or not extreme enough: a segment may be significant although its interval
-    includes 0.
+    The intervals are Clopper-Pearson intervals around the event frequency. Each
+    interval is valid separately, but the intervals are not valid simultaneously, and
+    the segments shown are the worst of many: base conclusions on the adjusted p-values.
+    The statistic also detects scores that are too extreme or not extreme enough: a
+    segment may be significant although its interval includes 0.
 
     Examples
     --------

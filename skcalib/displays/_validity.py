@@ -236,8 +236,8 @@ class ValidityDisplay(FromEstimator):
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice. They are supported
-            only for a single repeat.
+            Frequency weights: a weight of 2 counts a sample twice. Weights are
+            supported only for a single repeat.
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         **plot_options : dict

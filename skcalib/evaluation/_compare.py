@@ -256,8 +256,8 @@ def compare(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction).
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or match) share a
         value.
@@ -310,7 +310,7 @@ def compare(
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
     variance of the difference is the jackknife variance minus the contribution of the
     pairs alone, which the jackknife counts twice. If both models are calibrated, the
-    test is still conservative.
+    test is conservative in spite of this subtraction.
 
     Other errors of this library are compared by applying the "square and add" method to
     their two intervals, as if the models were independent. This is conservative,
@@ -319,7 +319,7 @@ def compare(
     replaced in the difference by the nearest limit of that interval. For a custom
     function, a paired basic bootstrap is used.
 
-    The guide, "Do the guarantees hold?", reports the level for equally good models and
+    The guide "Do the guarantees hold?" reports the level for equally good models and
     the power compared with an unpaired test.
 
     References

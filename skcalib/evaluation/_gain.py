@@ -56,7 +56,7 @@ def recalibration_gain(
         more.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which every sample is predicted once. An int gives random folds that
-        depend only on the samples. They are not stratified, because equal class
+        depend only on the samples. The folds are not stratified, because equal class
         frequencies in all folds would bias the gain upwards. Each class with at least
         two samples is in every training set.
     confidence_level : float, default=0.9

@@ -231,8 +231,8 @@ def calibration_summary(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction).
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or centre) share a
         value.
@@ -274,13 +274,13 @@ def calibration_summary(
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: local parabolas fitted to the
     nearest 75 % of the samples. Scores are first pooled to at most 128 values, at which
-    the curve is computed. It agrees with R to all digits at the points at which R also
-    computes its curve. R interpolates between these points and extends the curve to the
-    outermost rows, so the ICI differs by about .0005, and Emax by more. If a parabola
-    leaves [0, 1], the curve is clipped, unlike in R. `ici`, `e50`, `e90` and `emax` are
-    above 0 even for calibrated scores, because of the noise in the labels. Their
-    intervals account for this by test inversion, as in `calibration_error_interval`, so
-    an estimate may lie above its interval.
+    the curve is computed. The curve agrees with R to all digits at the points at which
+    R also computes its curve. R interpolates between these points and extends the curve
+    to the outermost rows, so the ICI differs by about .0005, and Emax by more. If a
+    parabola leaves [0, 1], the curve is clipped, unlike in R. `ici`, `e50`, `e90` and
+    `emax` are above 0 even for calibrated scores, because of the noise in the labels.
+    Their intervals account for this by test inversion, as in
+    `calibration_error_interval`, so an estimate may lie above its interval.
 
     The other intervals are valid for any number of events. The interval of the ratio is
     exact if the true log-odds differ from those of the scores by a constant (for equal
@@ -296,7 +296,7 @@ def calibration_summary(
     DeLong's variance on the log-odds scale. With fewer than 10 events or non-events,
     this interval and that of the scaled Brier score are NaN.
 
-    The guide, "Do the guarantees hold?", reports the coverage of these intervals.
+    The guide "Do the guarantees hold?" reports the coverage of these intervals.
 
     In R, ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U, `joint_pvalue`
     as U:p, `nagelkerke_r2` as R2, and `slope` as Slope. `intercept` is that of ``glm``

@@ -96,16 +96,16 @@ def to_dict(
     Returns
     -------
     document : dict
-        Nested dicts and lists of strings, numbers, booleans and None. They contain the
-        schema version, the public name of the class, its parameters and its fitted
-        attributes. Numbers are exact, and labels keep their type.
+        Nested dicts and lists of strings, numbers, booleans and None. The document
+        contains the schema version, the public name of the class, its parameters and
+        its fitted attributes. Numbers are exact, and labels keep their type.
 
     Raises
     ------
     ValueError
-        If the recalibrator is not fitted, or contains a function, a random generator,
-        or an object whose class does not belong to this package. The message names the
-        object.
+        If the recalibrator is not fitted, or contains a function, a random number
+        generator, or an object whose class does not belong to this package. The message
+        names the object.
 
     See Also
     --------

@@ -97,29 +97,30 @@ def to_sql(
     Notes
     -----
     Names are quoted, and columns are cast to double precision. Invalid inputs give
-    NULL. These are NULL, NaN, a probability outside [0, 1], a logit above 1e100 in
-    absolute value, a row of probabilities whose sum differs from 1 by more than 1e-6,
-    and a missing group or id. Rows of probabilities are not normalised again. No score
-    makes EXP overflow or LN fail. In a row of several logits, one that is -inf, or more
-    than 700 below the largest, marks an impossible class, with probability 0. If the
-    SQL for this case would exceed 500,000 characters, such rows give NULL. For logits
-    with ``clip=None``, this limit is exceeded with 9 or more classes for matrix
-    scaling, 11 for Dirichlet and beta calibration, 15 for vector scaling and 18 for
-    Platt scaling; for temperature scaling, it is never exceeded with up to 25 classes.
-    With ``clip=0.01``, it is exceeded with 3 or more classes (6 for matrix scaling, 8
-    for vector scaling). For steps and splines, it is exceeded with 3 to 9 or more
-    classes, depending on the method, whatever `clip` is.
+    NULL. An input is invalid if it is NULL, NaN, a probability outside [0, 1], a logit
+    above 1e100 in absolute value, a row of probabilities whose sum differs from 1 by
+    more than 1e-6, or a missing group or id. Rows of probabilities are not normalised
+    again. No score makes EXP overflow or LN fail. In a row of several logits, one that
+    is -inf, or more than 700 below the largest, marks an impossible class, with
+    probability 0. If the SQL for this case would exceed 500,000 characters, such rows
+    give NULL. For logits with ``clip=None``, this limit is exceeded with 9 or more
+    classes for matrix scaling, 11 for Dirichlet and beta calibration, 15 for vector
+    scaling and 18 for Platt scaling; for temperature scaling, it is never exceeded with
+    up to 25 classes. With ``clip=0.01``, it is exceeded with 3 or more classes (6 for
+    matrix scaling, 8 for vector scaling). For steps and splines, the smallest number of
+    classes that exceeds it is between 3 and 9, depending on the method but not on
+    `clip`.
 
     One-vs-rest methods on log-odds compare a class with the sum of the others. For
     probabilities of more than about fifteen classes, the text of this sum would be too
     long, and 1 - p replaces it. The result is the same unless a probability is so close
-    to 1, within about 1e-9, that 1 - p is mostly rounding.
+    to 1, within about 1e-9, that 1 - p is mostly rounding error.
 
     The dialect "tsql" is intended for SQL Server 2022 and Azure, which support LEAST
-    and GREATEST. They accept at most ten nested levels of CASE, so maps with many
-    pieces are rejected. Oracle computes in BINARY_DOUBLE, and its groups cannot be
-    booleans. SQLite requires its mathematical functions, which Python's `sqlite3`
-    includes. SQLite treats text in the column of scores as 0, whereas other engines
+    and GREATEST. Both systems accept at most ten nested levels of CASE, so maps with
+    many pieces are rejected. Oracle computes in BINARY_DOUBLE, and its groups cannot be
+    booleans. SQLite must be built with its mathematical functions, as it is in Python's
+    `sqlite3`. SQLite treats text in the column of scores as 0, whereas other engines
     fail.
 
     In a decision, a probability that is below the threshold by at most 1e-12 is treated

@@ -192,8 +192,8 @@ def grade_upper_limits(
     Raises
     ------
     ValueError
-        If the counts are not whole numbers, a grade has no sample or more events than
-        samples, or `confidence_level` is outside (0, 1).
+        If the counts are not whole numbers, a grade has no samples, or has more events
+        than samples, or `confidence_level` is outside (0, 1).
 
     See Also
     --------
@@ -206,10 +206,10 @@ def grade_upper_limits(
     This is the most prudent estimate of [1]_. A grade's event frequency is at most that
     of the worse grades. It is therefore largest if all of these grades have the same
     frequency, so the Clopper-Pearson limit of the grade and all worse grades together
-    is an upper limit. Without any event, the limit is
-    ``1 - (1 - confidence_level)**(1 / N)``, where N is the number of samples in the
-    grade and the worse grades. Two assumptions are needed: the grades are in the right
-    order, and the events are independent. The limits hold separately, not
+    is an upper limit. If there are no events, the limit is ``1 - (1 -
+    confidence_level)**(1 / N)``, where N is the number of samples in the grade and the
+    worse grades. Two assumptions are needed: the grades are in the right order, and the
+    events are independent. Each limit is valid separately; the limits are not valid
     simultaneously.
 
     References

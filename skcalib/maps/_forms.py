@@ -301,7 +301,7 @@ def class_probabilities(logits: Node, clip: bool = True) -> Node:
 
 
 def log_probabilities(logits: Node) -> Node:
-    """Return the logarithms of the probabilities from their logits.
+    """Compute the logarithms of the probabilities from the logits.
 
     Parameters
     ----------
@@ -311,7 +311,8 @@ def log_probabilities(logits: Node) -> Node:
     Returns
     -------
     log_probabilities : Node
-        Logarithms of the probabilities of all classes, including for two classes.
+        Logarithms of the probabilities of all classes; if there are two classes, of
+        both.
 
     See Also
     --------

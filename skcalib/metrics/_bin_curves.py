@@ -77,7 +77,7 @@ def reliability_curve(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
+        "importance": each sample was observed once and represents more or less than
         one; weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective
         sample size, which determines the width of the intervals.
     clusters : array-like of shape (n,), default=None

@@ -362,10 +362,10 @@ def kde_calibration_error(
 
     Notes
     -----
-    The normal reference rule gives a standard deviation, as in the authors' program;
-    the text of the paper can also be read as giving the half-width. The sums are
-    computed on a grid of at least 32 cells per half-width, by a cosine transform, in
-    O(n).
+    The normal reference rule gives a standard deviation, as in the implementation by
+    the authors of the method; the text of their paper can also be read as giving the
+    half-width. The sums are computed on a grid of at least 32 cells per half-width, by
+    a cosine transform, in O(n).
 
     References
     ----------
@@ -423,7 +423,7 @@ def smooth_calibration_error(
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
     Gaussian of standard deviation sigma that is reflected at 0 and at 1. It decreases
     as sigma grows; the error is the sigma that equals it. The error has no parameters
-    to choose, and small changes in the scores have little effect on it. It never
+    to choose, and small changes in the scores have little effect on it. The error never
     exceeds the error of the unsmoothed frequencies, and is within a constant factor of
     the distance to the nearest calibrated predictor.
 

@@ -131,7 +131,7 @@ class GroupCalibration(ResultTable):
         -----
         The limits of both biases are combined by MOVER [1]_: the distance from the
         difference to each of its limits is the square root of the sum of the two
-        squared distances from which it is formed. The interval excludes 0 exactly where
+        squared distances from which it is formed. The interval excludes 0 exactly when
         ``pvalue < 1 - confidence_level``. The p-values are adjusted over all pairs by
         Holm's method. Groups are assumed to be independent, which does not hold if a
         cluster has rows in several groups.
@@ -258,9 +258,9 @@ def calibration_by_group(
     """Bias, calibration error, intervals and p-values of each group.
 
     The bias (mean score minus event frequency) of each group has an interval and a
-    p-value that are valid for few samples and rare events; the p-values are adjusted
-    for the number of groups. The calibration error also captures deviations that cancel
-    in the bias.
+    p-value that are valid even for small samples and rare events; the p-values are
+    adjusted for the number of groups. The calibration error also captures deviations
+    that cancel in the bias.
 
     Parameters
     ----------
@@ -295,10 +295,11 @@ def calibration_by_group(
         Groups with fewer samples are merged into one group, "other". None keeps even
         the smallest groups.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        Alternative of the p-values and of the limits of the bias. "greater" means more
-        events than predicted (a default rate above the grade's probability), "less"
-        means fewer. If one-sided, the other limit (`bias_low` or `bias_high`) is its
-        smallest or largest possible value.
+        Alternative hypothesis for the p-values and for the limits of the bias.
+        "greater" means more events than predicted (a default rate above the grade's
+        probability), "less" means fewer. For a one-sided alternative, the other limit
+        (`bias_low` or `bias_high`) is the smallest or largest possible value of the
+        bias.
     adjustment : {"holm", "exact"}, default="holm"
         Method by which p-values are adjusted for the number of groups. Holm's method is
         valid for any p-values. "exact" uses the independence of the groups and the
@@ -314,11 +315,10 @@ def calibration_by_group(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); weights w correspond to an
-        effective sample size of ``sum(w)**2 / sum(w**2)``, which is the `n` of the
-        table. The variance of the number of events is the sum of w^2 s (1 - s) over the
-        samples.
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction, a covariate shift); weights w correspond to an effective
+        sample size of ``sum(w)**2 / sum(w**2)``, which is the `n` of the table. The
+        variance of the number of events is the sum of w^2 s (1 - s) over the samples.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a match) may be
         dependent.
@@ -364,23 +364,24 @@ def calibration_by_group(
 
     Notes
     -----
-    `pvalue` tests calibration by the distribution of the number of events given the
-    scores, which is exact below 200 rows and a saddlepoint approximation otherwise. The
-    interval of the bias is derived from a common shift in the log-odds; for equal
-    scores, it is the Clopper-Pearson interval. If the residuals y - s vary more than
-    under that shift, each side is lengthened by the ratio of the standard deviations.
-    The interval excludes 0 exactly where ``bias_pvalue < 1 - confidence_level``. A
-    group with bias 0 and a wrong slope may have a small `pvalue`, which is then not
-    evidence of a bias. The intervals hold separately, and the adjusted p-values hold
-    for all groups simultaneously. The error and its interval are those of
+    `pvalue` tests calibration using the distribution of the number of events given the
+    scores. This distribution is computed exactly for fewer than 200 rows, and by a
+    saddlepoint approximation otherwise. The interval of the bias is derived from a
+    common shift in the log-odds; for equal scores, it is the Clopper-Pearson interval.
+    If the residuals y - s vary more than under that shift, the length of each side is
+    multiplied by the ratio of the standard deviations. The interval excludes 0 exactly
+    when ``bias_pvalue < 1 - confidence_level``. A group with bias 0 and a wrong slope
+    may have a small `pvalue`, which is then not evidence of a bias. Each interval is
+    valid separately, whereas the adjusted p-values are valid for all groups
+    simultaneously. The error and its interval are those of
     `calibration_error_interval`.
 
     The probability that any calibrated group has an adjusted p-value below .05 is at
     most .05. With Holm's method, this probability is .04 if groups have 200 or more
-    rows, but only .01 to .03 for groups of 10 to 70 rows or a few events, whose
-    p-values are coarse. With ``adjustment="exact"``, it is .045 to .05 (for groups of
-    up to 2,000 rows without fractional weights; the p-values of larger groups are
-    treated as continuous) [1]_.
+    rows, but only .01 to .03 for groups with 10 to 70 rows or only a few events,
+    because the p-values of such groups are coarse. With ``adjustment="exact"``, it is
+    .045 to .05 (for groups of up to 2,000 rows without fractional weights; the p-values
+    of larger groups are treated as continuous) [1]_.
 
     With `clusters`, the effective number of samples in a group is reduced by its design
     effect, the ratio of the jackknife variance of the clusters' sums of residuals to

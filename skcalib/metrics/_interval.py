@@ -63,11 +63,11 @@ def calibration_error_interval(
         A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)``
         that returns a number; None means `calibration_error`.
     interval : {"auto", "inverted", "basic"}, default="auto"
-        "inverted" inverts a test; see Notes. It is available for the errors of this
-        module and for your own registered metrics (see the guide, "Write your own
-        metric"). "basic" is the basic bootstrap, which reflects the resampled values
-        about the estimate. It works for any other metric, and issues a warning. "auto"
-        is "inverted" if available.
+        "inverted" inverts a test; see Notes. This interval is available for the errors
+        of this module and for your own registered metrics (see the guide, "Write your
+        own metric"). "basic" is the basic bootstrap, which reflects the resampled
+        values about the estimate. The bootstrap works for any other metric, and issues
+        a warning. "auto" is "inverted" if available.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or match) share a
         value. Their labels are drawn with the dependence estimated from the residuals;
@@ -84,9 +84,9 @@ def calibration_error_interval(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); in each cell, weights w
-        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction, a covariate shift); in each cell, weights w correspond
+        to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

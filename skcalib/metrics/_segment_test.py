@@ -177,7 +177,7 @@ def segment_calibration_test(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": how often each sample is repeated (whole
         numbers). "importance": each sample was observed once and represents more or
-        fewer than one (a sampling correction, a covariate shift).
+        less than one (a sampling correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a match) may be
         dependent.
@@ -212,11 +212,12 @@ def segment_calibration_test(
     Notes
     -----
     The statistic of a segment is the range of the cumulative sums of y - s, in the
-    order of the scores, divided by ``sqrt(sum(s * (1 - s)) + 1)``. It is large for
-    scores that are too high, too low, or too extreme. Labels are drawn from the scores,
-    with the same label vector for all segments, which takes their overlap into account.
-    Adjusted p-values come from the step-down maxT method [1]_: at each level, the
-    probability that any calibrated segment is rejected is at most that level.
+    order of the scores, divided by ``sqrt(sum(s * (1 - s)) + 1)``. The statistic is
+    large for scores that are too high, too low, or too extreme. Labels are drawn from
+    the scores, with the same label vector for all segments, which takes their overlap
+    into account. Adjusted p-values come from the step-down maxT method [1]_: at each
+    level, the probability that any calibrated segment is declared miscalibrated is at
+    most that level.
 
     With `clusters`, labels are drawn with the within-cluster dependence estimated from
     the residuals y - s; see `calibration_test`. The level is then approximate, and the

@@ -132,9 +132,9 @@ def calibration_test(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); in each cell, weights w
-        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction, a covariate shift); in each cell, weights w correspond
+        to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -136,8 +136,8 @@ def calibration_change(
         Weights of the samples before and after; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer than
-        one (a sampling correction, a covariate shift); the weights w of a data set
+        "importance": each sample was observed once and represents more or less than one
+        (a sampling correction, a covariate shift); the weights w of a data set
         correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     clusters : pair of array-likes, default=None
         The clusters of the samples before and after: samples of one cluster (a patient,

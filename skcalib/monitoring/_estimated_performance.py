@@ -183,7 +183,7 @@ def estimated_performance(
         Weights of the labelled samples; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         "frequency": weights count samples. "importance": each sample was observed once
-        and represents more or fewer than one.
+        and represents more or less than one.
     clusters : array-like of shape (n,), default=None
         Cluster of each labelled sample, such as a patient; samples of one cluster may
         be dependent.
@@ -229,10 +229,10 @@ def estimated_performance(
     With known labels and their sampling probabilities pi, the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, with the second term for known labels only; this
     is the augmented inverse-probability-weighted (AIPW) estimate, where q in [0, 1] is
-    chosen to minimise the variance [1]_. It is valid even if the curve has changed.
-    With ``missing="at_random"``, pi is the share of known labels among samples of
-    similar score. With fewer than 30 known labels, or fewer than 10 of the rarer class,
-    both estimates are shown side by side.
+    chosen to minimise the variance [1]_. The estimate is valid even if the curve has
+    changed. With ``missing="at_random"``, pi is the share of known labels among samples
+    of similar score. With fewer than 30 known labels, or fewer than 10 of the rarer
+    class, both estimates are shown side by side.
 
     If more than 5 % of the new scores lie outside the range of the labelled scores,
     `low` and `high` are NaN.

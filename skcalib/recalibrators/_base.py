@@ -393,10 +393,10 @@ class BinaryRecalibrator(BaseRecalibrator):
     confidence of the predicted class is calibrated.
 
     Instead of ``_predict_binary``, a subclass may define ``_map(score)``, which returns
-    the probability as an expression of the nodes in `skcalib.maps`. `predict_proba`
-    then evaluates this expression, and the SQL, ONNX and JavaScript exports are
-    generated from it. If a method defines both, ``_predict_binary`` is used because it
-    is faster, and a test checks that the two agree.
+    the probability as an expression built from the nodes in `skcalib.maps`.
+    `predict_proba` then evaluates this expression, and the SQL, ONNX and JavaScript
+    exports are generated from it. If a method defines both, ``_predict_binary`` is used
+    because it is faster, and a test checks that the two agree.
 
     Parameters
     ----------

@@ -36,20 +36,21 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         missing. With `class_pooling` above 0, N+ and N- are the counts over all K
         problems, and a class may be missing.
     alpha : float, default=None
-        Strength of the ridge, at least 0: ``alpha / 2 * ((a - 1)**2 + (b - 1)**2)`` is
-        added to the log-loss, summed over the samples. The ridge stabilises the slopes
-        if all scores lie near one end, and has less influence with more samples. None
-        means 1 with smoothed targets, and 0 without them (as in Kull et al.).
+        Strength of the ridge penalty, at least 0: ``alpha / 2 * ((a - 1)**2 + (b -
+        1)**2)`` is added to the log-loss, summed over the samples. The penalty
+        stabilises the slopes if all scores lie near one end, and has less influence
+        with more samples. None means 1 with smoothed targets, and 0 without them (as in
+        Kull et al.).
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes, the strength, at least 0, of the ridge that pulls the map of
-        each class toward a common map, which is fitted with the ridge `alpha` jointly
-        to all K one-vs-rest problems.
+        For K > 2 classes, the strength, at least 0, of the ridge penalty that pulls the
+        map of each class toward a common map, which is fitted with the penalty `alpha`
+        jointly to all K one-vs-rest problems.
         ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b - b_all)**2 / s**2 + (m - m_all)**2)``
         is added to the log-loss of the class, summed over the samples. Here m is the
         calibrated log-odds at a score of 1/2, and s is the mean of a_all and b_all. The
-        ridge has less influence with more samples. "auto" lowers it from 1 to .3, .1
-        and .03, as long as this improves the loss on left-out samples: see
-        `QuadraticScaling`. 0 fits each class separately with the ridge `alpha`, which
+        penalty has less influence with more samples. "auto" lowers it from 1 to .3, .1
+        and .03, as long as this improves the loss on held-out samples: see
+        `QuadraticScaling`. 0 fits each class separately with the penalty `alpha`, which
         needs several hundred samples per class.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
@@ -71,7 +72,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        Strength of the ridge that was used; 0 for two classes and for top-label
+        Strength of the ridge penalty that was used; 0 for two classes and for top-label
         calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
@@ -94,7 +95,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     See Also
     --------
-    skcalib.PlattScaling : A slope and an intercept on the log-odds.
+    skcalib.PlattScaling : A slope and an intercept on the log-odds scale.
     skcalib.QuadraticScaling : A parabola in the log-odds.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
 

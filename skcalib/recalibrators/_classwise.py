@@ -93,17 +93,18 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     ``max_deviation="auto"`` means ``variance / (2 * standard_error)``. The variance is
     that of the separate inverse temperatures of the classes around the shared one, by
-    the method of moments [2]_. It is estimated as the variance of the score statistics
-    (the slopes of the log-losses at the shared value) minus the variance expected if
-    the classes did not differ, and is at least 0. The standard error is that of the
-    inverse temperature of a typical class, and is estimated from the variance of the
-    samples' slopes. If the standard error is as large as the spread of the classes,
-    they may deviate by half of that spread. With n rows, the limit grows like sqrt(n),
-    so with many samples it does not constrain any class. For classes that do not
-    differ, the result is temperature scaling. For normally distributed deviations and
-    errors, the limit with the smallest squared error is between ``0.8 * variance /
-    standard_error`` (few rows) and ``variance / standard_error`` (many). Half of this
-    is used, because overconfidence increases the log-loss more than underconfidence.
+    the method of moments [2]_. This variance is estimated as the variance of the score
+    statistics (the slopes of the log-losses at the shared value) minus the variance
+    expected if the classes did not differ, and is at least 0. The standard error is
+    that of the inverse temperature of a typical class, and is estimated from the
+    variance of the samples' slopes. If the standard error is as large as the spread of
+    the classes, they may deviate by half of that spread. With n rows, the limit grows
+    like sqrt(n), so with many samples it does not constrain any class. For classes that
+    do not differ, the result is temperature scaling. For normally distributed
+    deviations and errors, the limit with the smallest squared error is between ``0.8 *
+    variance / standard_error`` (few rows) and ``variance / standard_error`` (many).
+    Half of this is used, because overconfidence increases the log-loss more than
+    underconfidence.
 
     References
     ----------

@@ -206,26 +206,27 @@ class VectorScaling(AffineScaling):
 
     ``softmax(coef * logits + intercept)``.
 
-    The fit minimises log-loss. It starts from temperature scaling, with a ridge toward
-    it, so it does not overfit if there are many classes and few samples.
+    The fit minimises log-loss. The fit starts from temperature scaling, with a ridge
+    penalty that pulls the map toward it, so the map does not overfit if there are many
+    classes and few samples.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0. "auto" lowers it from 1 to .3, .1 and .02, as
-        long as this improves the loss on left-out samples. The ridge adds to the
-        log-loss, summed over the samples, ``alpha * n_classes * ((coef /
+        Strength of the ridge penalty, at least 0. "auto" lowers it from 1 to .3, .1 and
+        .02, as long as this improves the loss on held-out samples. The penalty adds to
+        the log-loss, summed over the samples, ``alpha * n_classes * ((coef /
         inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: with
-        more classes, there are fewer samples for each. With more samples, the ridge has
-        less influence. 0 gives the unpenalised fit.
+        more classes, there are fewer samples for each. With more samples, the penalty
+        has less influence. 0 gives the unpenalised fit.
     center : bool, default=True
         Whether the mean of each sample's logits is subtracted first. A constant added
         to a row then has no effect. False uses the logits unchanged, which is eq. 4.5
-        of [3]_ with ``alpha=0``. The ridge pulls toward the same temperature scaling
+        of [3]_ with ``alpha=0``. The penalty pulls toward the same temperature scaling
         either way. With ``input="probability"``, the logits are the logarithms of the
         probabilities or, for one column, (0, log-odds).
     alpha_intercept : float, default=None
-        Strength of the ridge on the intercepts; None means `alpha`.
+        Strength of the penalty on the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -241,7 +242,7 @@ class VectorScaling(AffineScaling):
     Attributes
     ----------
     alpha_ : float
-        Strength of the ridge that was used.
+        Strength of the ridge penalty that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -256,7 +257,7 @@ class VectorScaling(AffineScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        Inverse temperature at which the fit starts and toward which the ridge pulls.
+        Inverse temperature at which the fit starts and toward which the penalty pulls.
 
     Raises
     ------
@@ -273,8 +274,8 @@ class VectorScaling(AffineScaling):
     ----------
     .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural
         networks.
-    .. [2] Kull et al. (2019), Beyond temperature scaling, for the separate ridge on the
-        intercepts.
+    .. [2] Kull et al. (2019), Beyond temperature scaling, for the separate penalty on
+        the intercepts.
     .. [3] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
         in model confidence.
 
@@ -358,7 +359,7 @@ class VectorScaling(AffineScaling):
 class MatrixScaling(AffineScaling):
     """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge.
 
-    The ridge pulls the map toward temperature scaling.
+    The ridge penalty pulls the map toward temperature scaling.
 
     Logits are centred in each sample first, because a constant added to a row does not
     change its probabilities. For two classes, the family is that of `PlattScaling`.
@@ -366,11 +367,11 @@ class MatrixScaling(AffineScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts without their own setting.
-        "auto" lowers it from 1 to .3, .1 and .02, as long as this improves the loss on
-        left-out samples: see Notes. Let V be the matrix ``coef / inverse_temperature``.
-        The ridge added to the log-loss, which is summed over the samples, is the sum
-        of::
+        Strength of the ridge penalty, at least 0, for the parts without their own
+        setting. "auto" lowers it from 1 to .3, .1 and .02, as long as this improves the
+        loss on held-out samples: see Notes. Let V be the matrix ``coef /
+        inverse_temperature``. The penalty added to the log-loss, which is summed over
+        the samples, is the sum of::
 
             alpha_diagonal     * K           * sum_k      (V_kk - 1)^2
             alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
@@ -379,9 +380,9 @@ class MatrixScaling(AffineScaling):
         for K classes. With these factors, the K (K - 1) off-diagonal elements together
         have the same weight as K elements. The factors also account for the smaller
         number of samples per class if there are more classes. With more samples, the
-        ridge has less influence. 0 gives the unpenalised fit.
+        penalty has less influence. 0 gives the unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
-        Strengths of the ridge on the parts; None means `alpha`.
+        Strengths of the penalty on the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -397,7 +398,7 @@ class MatrixScaling(AffineScaling):
     Attributes
     ----------
     alpha_ : float
-        Strength of the ridge that was used.
+        Strength of the ridge penalty that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -412,7 +413,7 @@ class MatrixScaling(AffineScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        Inverse temperature at which the fit starts and toward which the ridge pulls.
+        Inverse temperature at which the fit starts and toward which the penalty pulls.
 
     Raises
     ------
@@ -427,10 +428,10 @@ class MatrixScaling(AffineScaling):
 
     Notes
     -----
-    ``alpha="auto"`` uses a weaker ridge only if the log-loss summed over left-out rows
-    falls by more than 5 nats, and stops when it rises. With up to 16 classes, each
-    sample is left out by one Newton step from the fit to all samples; with more
-    classes, one of five folds is left out. This takes as long as two to eight fits.
+    ``alpha="auto"`` uses a weaker penalty only if the log-loss summed over held-out
+    rows falls by more than 5 nats, and stops when it rises. With up to 16 classes, each
+    sample is held out by one Newton step from the fit to all samples; with more
+    classes, one of five folds is held out. This takes as long as two to eight fits.
     With fewer than 30 rows per class, alpha is 1.
 
     References
@@ -509,11 +510,11 @@ class DirichletCalibration(MatrixScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts without their own setting: see
-        `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as this improves
-        the loss on left-out samples.
+        Strength of the ridge penalty, at least 0, for the parts without their own
+        setting: see `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as
+        this improves the loss on held-out samples.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
-        Strengths of the ridge on the parts; None means `alpha`.
+        Strengths of the penalty on the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -528,7 +529,7 @@ class DirichletCalibration(MatrixScaling):
     Attributes
     ----------
     alpha_ : float
-        Strength of the ridge that was used.
+        Strength of the ridge penalty that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -543,7 +544,7 @@ class DirichletCalibration(MatrixScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        Inverse temperature at which the fit starts and toward which the ridge pulls.
+        Inverse temperature at which the fit starts and toward which the penalty pulls.
 
     Raises
     ------

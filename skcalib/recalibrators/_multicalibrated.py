@@ -68,8 +68,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     learning_rate : float, default=0.1
         Fraction of each Newton step that is applied.
     regularization : float, default=20.0
-        Strength of the ridge on each leaf's Newton step, in units of ``sum(w * p * (1 -
-        p))``.
+        Strength of the ridge penalty on each leaf's Newton step, in units of ``sum(w *
+        p * (1 - p))``.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for selecting the number of rounds; every sample must be in exactly one
         test set. None means 5.

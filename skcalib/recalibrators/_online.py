@@ -113,8 +113,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
     with the magnitude of the coefficients. The weights follow the fixed-share rule
     [2]_: with ``switching_rate="auto"``, the log-loss of the mixture exceeds that of
     the best member by a total of at most order log(T), and that of the best sequence of
-    members with k changes by at most order k log(T). These are rates of growth, not
-    bounds for a given T. The method does not guarantee calibration.
+    members with k changes by at most order k log(T). Both statements are about rates of
+    growth; they are not bounds for a given T. The method does not guarantee
+    calibration.
 
     References
     ----------

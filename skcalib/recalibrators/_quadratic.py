@@ -25,30 +25,33 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
-    The fit minimises log-loss, with a ridge toward temperature scaling. Beyond the
-    range of the calibration set, the map continues as a straight line in the log-odds,
-    so that the parabola does not turn where there are no data.
+    The fit minimises log-loss, with a ridge penalty that pulls the map toward
+    temperature scaling. Beyond the range of the calibration set, the map continues as a
+    straight line in the log-odds, so that the parabola does not turn where there are no
+    data.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
-        the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
-        summed over the samples. Here z is the temperature-scaled log-odds, and s is the
-        root mean square of z or .3, whichever is larger. 0 gives the unpenalised fit.
-        Unlike `class_pooling` for K classes, `alpha` is not learned from the data.
+        Strength of the ridge penalty, at least 0: ``alpha / 2`` times the squared
+        distance of the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to
+        the log-loss summed over the samples. Here z is the temperature-scaled log-odds,
+        and s is the root mean square of z or .3, whichever is larger. 0 gives the
+        unpenalised fit. Unlike `class_pooling` for K classes, `alpha` is not learned
+        from the data.
     monotone : bool, default=False
         Whether to constrain the slope to be non-negative everywhere, so that the
         ranking is preserved.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes, the strength, at least 0, of the ridge that pulls the
-        parabola of each class toward a common parabola, which is fitted with the ridge
-        `alpha` jointly to all K one-vs-rest problems. ``class_pooling * n_classes / 2``
-        times the squared distance of the coefficients, in the coordinates of `alpha`,
-        is added to the log-loss of the class, summed over the samples. The ridge has
-        less influence with more samples. "auto" lowers it from 1 to .3, .1 and .03, as
-        long as this improves the loss on left-out samples. 0 fits each class separately
-        with the ridge `alpha`, which needs several hundred samples per class.
+        For K > 2 classes, the strength, at least 0, of the ridge penalty that pulls the
+        parabola of each class toward a common parabola, which is fitted with the
+        penalty `alpha` jointly to all K one-vs-rest problems. ``class_pooling *
+        n_classes / 2`` times the squared distance of the coefficients, in the
+        coordinates of `alpha`, is added to the log-loss of the class, summed over the
+        samples. The penalty has less influence with more samples. "auto" lowers it from
+        1 to .3, .1 and .03, as long as this improves the loss on held-out samples. 0
+        fits each class separately with the penalty `alpha`, which needs several hundred
+        samples per class.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -69,7 +72,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        Strength of the ridge that was used; 0 for two classes and for top-label
+        Strength of the ridge penalty that was used; 0 for two classes and for top-label
         calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
@@ -95,7 +98,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     See Also
     --------
-    skcalib.PlattScaling : A slope and an intercept on the log-odds.
+    skcalib.PlattScaling : A slope and an intercept on the log-odds scale.
     skcalib.BetaCalibration : Two slopes and an intercept, with a separate slope for
         each end of the map.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
@@ -105,9 +108,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     The temperature is fitted to Platt's targets, so that it is finite if the classes
     are separable.
 
-    ``class_pooling="auto"`` uses a weaker ridge only if the log-loss of the K-class
-    predictions, summed over left-out rows, falls by more than 5 nats, and stops when it
-    rises. Each row is left out by one Newton step of each class's fit. This takes as
+    ``class_pooling="auto"`` uses a weaker penalty only if the log-loss of the K-class
+    predictions, summed over held-out rows, falls by more than 5 nats, and stops when it
+    rises. Each row is held out by one Newton step of each class's fit. This takes as
     long as two to five fits. With more than 50 classes, or fewer than 30 rows per
     class, `class_pooling` is 1.
 

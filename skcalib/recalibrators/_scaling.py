@@ -33,14 +33,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
         ``1 / (N- + 2)`` instead of 1 and 0. These targets keep the slope finite if the
         classes are separable. The squared loss uses the original labels.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes, the strength, at least 0, of the ridge that pulls the sigmoid
-        of each class toward a common sigmoid, which is fitted jointly to all K
+        For K > 2 classes, the strength, at least 0, of the ridge penalty that pulls the
+        sigmoid of each class toward a common sigmoid, which is fitted jointly to all K
         one-vs-rest problems. The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)``
         is added to the log-loss of the class, summed over the samples. 0 fits each
         class separately, as Platt's method is usually understood, and needs several
         hundred samples per class. "auto" lowers it from 1 to .3, .1 and .03, as long as
-        this improves the loss on left-out samples: see `QuadraticScaling`. With
+        this improves the loss on held-out samples: see `QuadraticScaling`. With
         ``loss="squared"``, "auto" means 0, and no other value is allowed.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
@@ -62,7 +62,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        Strength of the ridge that was used; 0 for two classes and for top-label
+        Strength of the ridge penalty that was used; 0 for two classes and for top-label
         calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.

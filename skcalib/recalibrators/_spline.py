@@ -48,7 +48,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     Parameters
     ----------
     n_knots : int, default=8
-        Number of knots, at least 2. They are placed at quantiles of the scores,
+        Number of knots, at least 2. The knots are placed at quantiles of the scores,
         including the lowest and the highest. Tied knots are merged.
     roughness_penalty : float, default=None
         Weight of the curvature penalty
@@ -112,10 +112,10 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     Notes
     -----
-    A small ridge at the knots pulls the map toward temperature scaling, with a
-    temperature that is fitted to Platt's targets. The map is therefore finite if the
-    classes are separable. The non-negative slopes of ``monotone=True`` are those of an
-    I-spline.
+    A small ridge penalty at the knots pulls the map toward temperature scaling, with a
+    temperature that is fitted to Platt's targets. The map is therefore finite even if
+    the classes are separable. The non-negative slopes of ``monotone=True`` are those of
+    an I-spline.
 
     References
     ----------

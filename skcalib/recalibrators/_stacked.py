@@ -134,10 +134,10 @@ class StackedRecalibrator(BaseRecalibrator):
     gain_ : IntervalEstimate
         Reduction in out-of-fold log-loss achieved by the mixture, in nats per sample,
         with an approximate 90 % interval. Each fold is predicted with weights from the
-        other folds. It estimates the mean gain over calibration sets of four fifths of
-        this size, not the gain of this particular fit. With 5 to 50 samples for each of
-        10 to 20 classes, the interval covered that mean in 87 % of simulated data sets,
-        and in two thirds of those drawn from CIFAR-100.
+        other folds. `gain_` estimates the mean gain over calibration sets of four
+        fifths of this size, not the gain of this particular fit. With 5 to 50 samples
+        for each of 10 to 20 classes, the interval covered that mean in 87 % of
+        simulated data sets, and in two thirds of those drawn from CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
         samples that the members were not fitted to, and shrunk toward 1 if there are
@@ -159,11 +159,11 @@ class StackedRecalibrator(BaseRecalibrator):
 
     Notes
     -----
-    Each member is fitted ``cv + 1`` times. In the folds, it keeps the strength of the
-    ridge or penalty that was chosen from all samples. A default member whose log-loss
-    is much higher in the first fold is not fitted to the other folds, and has weight 0.
-    With fewer than about 250 samples, the mixture can be slightly worse than the
-    uncalibrated scores. With more samples, it hardly ever is.
+    Each member is fitted ``cv + 1`` times. In the folds, it keeps the penalty strength
+    that was chosen from all samples. A default member whose log-loss is much higher in
+    the first fold is not fitted to the other folds, and has weight 0. With fewer than
+    about 250 samples, the mixture can be slightly worse than the uncalibrated scores.
+    With more samples, it hardly ever is.
 
     Stratified folds all have the same class frequencies, including their noise, and
     thus reward fitting this noise. With ten or more classes, an int therefore assigns

@@ -94,10 +94,10 @@ def fit_score_distribution(
 ) -> Any:
     """Fit a Beta distribution to scores by maximum likelihood.
 
-    Scores that are 0 or 1 in floating-point precision have no density. They are treated
-    as censored, that is, as "at most `resolution`" and "at least 1 - `resolution`". If
-    a sixth of a network's scores are rounded to 1, the fit agrees with the fit to the
-    exact scores up to sampling error.
+    Scores that are 0 or 1 in floating-point precision have no density. Such scores are
+    treated as censored, that is, as "at most `resolution`" and "at least 1 -
+    `resolution`". If a sixth of a network's scores are rounded to 1, the fit agrees
+    with the fit to the exact scores up to sampling error.
 
     Parameters
     ----------
