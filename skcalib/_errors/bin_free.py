@@ -18,7 +18,8 @@ class KolmogorovSmirnovError(CalibrationError):
 
     def of_task(self, task, most=None):
         """Return the `KolmogorovSmirnovPower` of a binary problem, from its distinct
-        scores; with `most`, of at most so many cells (see `CalibrationError.of_task`).
+        scores; with `most`, from at most that many cells (see
+        `CalibrationError.of_task`).
         """
         return KolmogorovSmirnovPower(task.cells(most))
 
@@ -29,7 +30,7 @@ class KuiperError(CalibrationError):
 
     def of_task(self, task, most=None):
         """Return the `KuiperPower` of a binary problem, from its distinct scores; with
-        `most`, of at most so many cells (see `CalibrationError.of_task`).
+        `most`, from at most that many cells (see `CalibrationError.of_task`).
         """
         return KuiperPower(task.cells(most))
 
@@ -45,7 +46,7 @@ class NeighborhoodError(CalibrationError):
 
     def of_task(self, task, most=None):
         """Return the `NeighborhoodPower` of a binary problem, from its distinct scores;
-        with `most`, of at most so many cells (see `CalibrationError.of_task`).
+        with `most`, from at most that many cells (see `CalibrationError.of_task`).
         """
         n_neighbors = _resolved_n_neighbors(self.n_neighbors, task.n_rows)
         share = n_neighbors / task.n_rows
@@ -221,7 +222,8 @@ def _first_true(highest, holds):
 
 
 _SPAN = 0.75  # share of the rows in the neighbourhood of a score, as in R
-# The curve is computed at so many scores; more are pooled to cells of equal weight.
+# The curve is computed at no more than this many scores; more scores are pooled into
+# cells of equal weight.
 _MOST_CELLS = 128
 
 

@@ -29,7 +29,7 @@ from skcalib.binning import (
 # would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
-# A label-binned error is tabulated at so many frequencies, from so many scores of a
+# A label-binned error is tabulated at this many frequencies, from this many scores of a
 # bin.
 _POINTS = 512
 

@@ -8,7 +8,7 @@ from scipy.optimize import isotonic_regression
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
-# Draws of labels recalibrate each time: at most so many cells.
+# Each draw of labels is recalibrated on no more than this many cells.
 _MOST_CELLS = 1 << 10
 
 

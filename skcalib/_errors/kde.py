@@ -46,7 +46,7 @@ class KdeError(CalibrationError):
 
     def of_task(self, task, most=None):
         """Return the `KdePower` of a binary problem. The value takes the samples, which
-        need no order; draws (`most` is not None) take at most so many cells.
+        need no order; draws (`most` is not None) take at most `most` cells.
         """
         if most is None:
             cells = task

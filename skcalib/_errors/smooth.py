@@ -44,7 +44,7 @@ class SmoothError(CalibrationError):
     def of_task(self, task, most=None):
         """Return the power of a binary problem: at the bandwidth that is given, or at
         its own. The value takes the samples, which need no order; draws (`most` is not
-        None) take at most so many cells.
+        None) take at most `most` cells.
         """
         cells = task
         if most is not None:

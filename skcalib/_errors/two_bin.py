@@ -33,7 +33,7 @@ class TwoBinError(CalibrationError):
 
     def of_task(self, task, most=None):
         """Return the `TwoBinPower` of a binary problem, from its distinct scores; with
-        `most`, of at most so many cells (see `CalibrationError.of_task`).
+        `most`, from at most that many cells (see `CalibrationError.of_task`).
         """
         return TwoBinPower(task.cells(most))
 

@@ -25,8 +25,8 @@ MOMENTS = tuple(_SUMS)[3:]
 # Cells of the first histogram, and of that of a table with segments.
 _CELLS = 2**14
 _CELLS_OF_SEGMENT = 2**12
-# About this many rows are split at a time, into at most so many cells with on average
-# at least so many rows in each.
+# About `_MOST_SPLIT` rows are split at a time, into at most `_MOST_CELLS` cells that
+# hold on average at least `_ROWS_OF_PART` rows each.
 _MOST_SPLIT = 2**26
 _MOST_CELLS = 2**20
 _ROWS_OF_PART = 16

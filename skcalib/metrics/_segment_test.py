@@ -30,7 +30,7 @@ from skcalib.metrics._segment_columns import split_column
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# The cumulative differences of a segment are taken at so many scores at most.
+# The cumulative differences of a segment are taken at no more than this many scores.
 _MOST_SCORE_CELLS = 64
 # Below this p-value the sentence of a result names a segment.
 _LEVEL = 0.05
