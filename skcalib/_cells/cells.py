@@ -12,7 +12,7 @@ from skcalib._rows.blocks import taken
 from skcalib._rows.sorting import DistinctScores
 
 # A variance of scores, or of labels, below it is 0 but for rounding.
-_ONE_SCORE = 1e-12
+_ZERO_VARIANCE = 1e-12
 # Where neighbours are pooled, at most this many cells remain: draws of their events
 # then fit the cache.
 _MOST_CONDENSED = 1 << 12
@@ -84,7 +84,8 @@ class CellSums:
         """
         if self.weight.all():
             return total / self.weight
-        return np.divide(total, self.weight, out=self.midpoint, where=self.weight > 0)
+        mean = self.midpoint  # a new array, overwritten where the bin holds rows
+        return np.divide(total, self.weight, out=mean, where=self.weight > 0)
 
     @property
     def score_variance(self):
@@ -96,14 +97,19 @@ class CellSums:
 
     @cached_property
     def score_ratio(self):
-        """Variance of the scores within each cell over s (1 - s), s the mean score: the
-        share by which the number of events of calibrated rows varies less than a
-        binomial one.
+        """Variance of the scores within each cell divided by s (1 - s), s the mean
+        score: (m,), in [0, 1].
+
+        If each label is 1 with the probability s_i of its own row, the number of events
+        has the variance sum s_i (1 - s_i) = n s (1 - s) (1 - ratio).
         """
         score = self.mean_score
-        binomial = score * (1 - score)
+        label_variance = score * (1 - score)
         ratio = np.divide(
-            self.score_variance, binomial, out=np.zeros(len(score)), where=binomial > 0
+            self.score_variance,
+            label_variance,
+            out=np.zeros(len(score)),
+            where=label_variance > 0,
         )
         return np.minimum(ratio, 1)
 
@@ -122,7 +128,7 @@ class CellSums:
 
     @property
     def residual_square(self):
-        """Sum of w (y - s)^2 in each cell, where the moments are known."""
+        """Sum of w (y - s)^2 in each cell, where the sums of w s y are known."""
         return (
             self.weighted_label
             - 2 * self.weighted_score_label
@@ -131,15 +137,16 @@ class CellSums:
 
     @property
     def residual_variance(self):
-        """Variance of y - s within each cell, where the moments are known."""
+        """Variance of y - s within each cell, where the sums of w s y are known."""
         mean_square = self._mean(self.residual_square)
         return np.maximum(mean_square - self.deviation**2, 0)
 
     @property
     def residual_factor(self):
-        """Variance of y - s within each cell over the variance f (1 - f) (1 -
-        `score_ratio`) that drawn labels have there, f the event frequency; 1 if it is
-        unknown.
+        """Observed variance of y - s within each cell divided by f (1 - f) (1 -
+        `score_ratio`), that of labels drawn with the event frequency f: (m,).
+
+        It is 1 where the sums of w s y are not known, or the drawn labels do not vary.
         """
         if self.weighted_score_label is None:
             return np.ones(len(self.weight))
@@ -149,17 +156,23 @@ class CellSums:
             self.residual_variance,
             drawn_variance,
             out=np.ones(len(drawn_variance)),
-            where=drawn_variance > _ONE_SCORE,
+            where=drawn_variance > _ZERO_VARIANCE,
         )
 
     @property
     def total_residual_variance(self):
-        """Variance of y - s over all rows, where the moments are known."""
-        bias = (
-            self.weighted_label.sum() - self.weighted_score.sum()
-        ) / self.total_weight
+        """Variance of y - s over all rows, where the sums of w s y are known."""
+        weighted_residual = self.weighted_label.sum() - self.weighted_score.sum()
+        mean = weighted_residual / self.total_weight
+        # `residual_square` holds the sum of w (y - s)^2 of each cell.
         mean_square = self.residual_square.sum() / self.total_weight
-        return max(mean_square - bias**2, 0.0)
+        return max(mean_square - mean**2, 0.0)
+
+
+# The names of the arrays (m,) of `CellSums`, which are all fields but the edges.
+_FIELDS_BY_CELL = tuple(
+    field.name for field in fields(CellSums) if field.name != "edges"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,15 +214,15 @@ class Cells(CellSums):
         """
         if len(cells_of_problems) == 1:
             return cells_of_problems[0]
-        sums = {"edges": None}
-        for field in fields(cls)[1:]:
-            columns = [getattr(cells, field.name) for cells in cells_of_problems]
+        sums = {}
+        for name in _FIELDS_BY_CELL:
+            columns = [getattr(cells, name) for cells in cells_of_problems]
             # A sum that one of the problems lacks is unknown for all.
             if any(column is None for column in columns):
-                sums[field.name] = None
+                sums[name] = None
             else:
-                sums[field.name] = np.concatenate(columns)
-        return cls(**sums)
+                sums[name] = np.concatenate(columns)
+        return cls(edges=None, **sums)
 
     @classmethod
     def of_bins(cls, bins):
@@ -217,26 +230,27 @@ class Cells(CellSums):
         is_filled = bins.weight > 0
         # An empty bin becomes a part of the next filled one.
         upper_edges = bins.edges[1:][is_filled]
-        sums = {"edges": np.append(bins.edges[:1], upper_edges)}
-        for field in fields(cls)[1:]:
-            column = getattr(bins, field.name)
-            sums[field.name] = taken(column, is_filled)
-        return cls(**sums)
+        edges = np.append(bins.edges[:1], upper_edges)
+        sums = {}
+        for name in _FIELDS_BY_CELL:
+            sums[name] = taken(getattr(bins, name), is_filled)  # None stays None
+        return cls(edges=edges, **sums)
 
     def condensed(self, most):
-        """Return the cells if they are at most `most`, else that many or fewer:
-        neighbouring cells are pooled to cells of about equal weight.
+        """Return the cells as they are if there are at most `most`; else pool
+        neighbours to that many cells of about equal weight, and to 4,096 at most.
 
         The scores of a pooled cell count as their mean.
         """
         if len(self.weight) <= most:
             return self
         n_cells = min(most, _MOST_CONDENSED)
+        # A pooled cell ends with the old cell at which the cumulative weight reaches
+        # the next of n_cells equal steps. A heavy cell reaches several steps at once,
+        # but ends one pooled cell.
         cumulative = np.cumsum(self.weight)
-        targets = np.arange(1, n_cells + 1) / n_cells * cumulative[-1]
-        # The last old cell of each new one. A heavy cell may reach several targets: it
-        # ends one pooled cell.
-        last = np.searchsorted(cumulative, targets)
+        steps = np.arange(1, n_cells + 1) / n_cells * cumulative[-1]
+        last = np.searchsorted(cumulative, steps)
         last = np.unique(np.minimum(last, len(cumulative) - 1))
         starts = np.append(0, last[:-1] + 1)
         return Cells(
@@ -254,7 +268,7 @@ class Cells(CellSums):
         """
         mean = np.clip(self.mean_score, 0, 1)
         variance = self.score_variance
-        is_spread = variance > _ONE_SCORE
+        is_spread = variance > _ZERO_VARIANCE
         if not np.any(is_spread):
             return mean, self.weight
         variance = np.where(is_spread, variance, 0)
@@ -281,29 +295,33 @@ def two_points(weight, mean, variance, low, high):
     """Return two weighted points in [low, high] with a given total weight, mean and
     variance, for each of m cells.
 
-    They are as far from the mean on both sides, unless an end is nearer.
+    They lie one standard deviation below and above the mean. Where one of them would
+    leave [low, high], it lies at that end, and the other one farther away or nearer.
 
     Parameters
     ----------
     weight, mean, variance : ndarray of shape (m,)
-        Of the cells. A variance too large for [low, high] is reduced to the largest.
+        Those that the points of each cell have together. A variance that is too large
+        for [low, high] is reduced to the largest possible.
     low, high : float or ndarray of shape (m,)
-        Ends.
+        The interval that holds the points.
 
     Returns
     -------
     lower, upper : ndarray of shape (2, m)
-        Weights and places of the lower and of the upper points.
+        The weight (first row) and the place (second row) of the lower points, and of
+        the upper points.
     """
     below = mean - low
     above = high - mean
     variance = np.clip(variance, 0, below * above)
     deviation = np.sqrt(variance)
-    # One deviation to both sides. Where that leaves [low, high] a point stands at the
-    # end; the product of the steps down and up is always the variance.
+    # Points at mean - step_down and mean + step_up, with weights that keep the mean,
+    # have the variance step_down * step_up: one step gives the other.
     step_down = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
-    step_down_from_high = variance / np.where(above > 0, above, 1.0)
-    step_down = np.where(deviation > above, step_down_from_high, step_down)
+    # Where the upper point would lie above `high`, step_up is `above`.
+    step_down_for_end = variance / np.where(above > 0, above, 1.0)
+    step_down = np.where(deviation > above, step_down_for_end, step_down)
     zeros = np.zeros(len(step_down))
     step_up = np.divide(variance, step_down, out=zeros, where=step_down > 0)
     # The share of the weight in the lower point that keeps the mean.

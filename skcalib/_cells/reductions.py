@@ -27,7 +27,7 @@ from skcalib.binning import EqualMass, check_binning
 # A variance of the scores of a bin below it is that of one score, rounded.
 _ONE_SCORE = 1e-12
 # The fields of `BinStatistics` that are proportional to the weights.
-_WEIGHTED = (
+_SUMS_OF_WEIGHTS = (
     "weight",
     "weighted_score",
     "weighted_label",
@@ -85,16 +85,17 @@ class BinaryTask(NamedTuple):
         )
 
     def sorted_for(self, strategy):
-        """Return the problem with its rows in the order of the scores, where the bins
-        of this strategy (`BaseBinning`) are then made faster; else as it is.
+        """Return the problem with its rows sorted by score if the bins of `strategy` (a
+        `BaseBinning`) are then made faster; else the problem itself.
         """
-        if (
-            self.sample_weight is not None
-            or len(self.scores) > strategy._sorts_up_to
-            or in_order(self.scores)
-        ):
+        # With more rows than that, the strategy finds its edges faster without a sort.
+        sort_pays = len(self.scores) <= strategy._sorts_up_to
+        # The fast sort orders scores and labels, but no weights beside them.
+        has_weights = self.sample_weight is not None
+        if has_weights or not sort_pays or in_order(self.scores):
             return self
-        return BinaryTask(*sorted_rows(self.scores, self.labels), sample_weight=None)
+        scores, labels = sorted_rows(self.scores, self.labels)
+        return BinaryTask(scores, labels, sample_weight=None)
 
     @property
     def weight_type(self):
@@ -141,13 +142,13 @@ class BinaryTask(NamedTuple):
         Parameters
         ----------
         most : int, default=None
-            Number of cells beyond which neighbours are pooled, and their events given
-            the variance that draws need; None for the exact cells.
+            Number of cells beyond which neighbouring scores are pooled. None for one
+            cell per score.
 
         Returns
         -------
         cells : Cells
-            The cells.
+            The cells, with `most` those of `adjusted`: labels are drawn for them.
         """
         cells = Cells.from_rows(*self)
         if most is None:
@@ -180,14 +181,17 @@ class BinaryTask(NamedTuple):
 
 
 class PooledTask(BinaryTask):
-    """All pairs of a row and a class as one problem. The `n_columns` pairs of a row
-    stand together.
+    """The pairs of a row and a class as the rows of one binary problem: the score of
+    the pair is that of the class, its label whether the class is the true one. The K =
+    `n_columns` pairs of a row stand together.
     """
 
     @classmethod
     def of(cls, scores, codes, weight):
-        """Return the pooled problem of scores (n, K), the column of the label of each
-        row (n,), and the weights of the rows (n,) or None.
+        """Return the problem whose rows are the n K pairs of a row and a class.
+
+        `scores` are (n, K), `codes` (n,) the true class of each row as a column number,
+        and `weight` (n,) or None the weights of the rows.
         """
         n_columns = scores.shape[1]
         labels = codes[:, None] == np.arange(n_columns)  # (n, K)
@@ -199,75 +203,120 @@ class PooledTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return cells with second moments that tell the variance of their events,
-        where each row has exactly one event among its pairs.
+        """Return cells with the variances of rows that have one event each.
 
-        `Cells` count the pairs of a row and a class as if they were independent. Here
-        the events of a row in a cell are one trial, whose probability q is the sum of
-        its scores there: it adds q (1 - q) to the variance, and the noise of the cell
-        is that of means of rows, not of pairs. Cells of scores that do not sum to 1
-        stay as they are.
+        `Cells` finds variances from the sums of w s^2 and w s y, as if all pairs of a
+        row and a class were independent. But the pairs of a row in a cell are one
+        trial, since at most one of them is an event. The two sums are replaced by those
+        from which `Cells` finds the variances of such trials. Cells of scores that do
+        not sum to 1 in each row stay as they are.
         """
         scores = self.scores.reshape(-1, self.n_columns).astype(np.float64)
         if not one_label_a_row(scores):
             return cells
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
-        n_rows = len(scores)
-        n_cells = len(cells.weight)
-        cell_of_pair = cells.of_rows(self.scores)
-        row_starts = np.arange(0, scores.size + 1, self.n_columns)
-
-        def by_row(values):
-            """Return the sums of values of pairs by row and cell, as a sparse array
-            (n_rows, n_cells).
-            """
-            sums = csr_array(
-                (values, cell_of_pair, row_starts), (n_rows, n_cells), copy=True
-            )
-            sums.sum_duplicates()
-            return sums
-
-        # 1. What each row has in each of its cells: arrays of one entry for each such
-        # (row, cell), with the cell and the weight of the row beside them.
-        score = by_row(scores.ravel())
-        residual = by_row((self.labels - self.scores).astype(np.float64)).data
-        n_pairs = by_row(np.ones(scores.size)).data
-        cell = score.indices
-        weight = np.ones(n_rows)
-        if self.sample_weight is not None:
-            weight = self.sample_weight[:: self.n_columns]
-        n_cells_of_row = np.diff(score.indptr)
-        weight = np.repeat(weight, n_cells_of_row)
-        # 2. The sum of squared scores for which mean - mean square is the variance of
-        # the trials: sum of w q (1 - q), divided by the weight.
-        total = cells.weight
-        mean = cells.mean_score
-        trial_variance = weight * score.data * (1 - score.data)
-        variance = np.bincount(cell, trial_variance, n_cells) / total
-        squares = total * (mean - np.minimum(variance, mean * (1 - mean)))
-        # 3. The sum of scores times labels for which `residual_variance` / (total - 1)
-        # is the variance of the mean residual of the rows.
-        products = cells.weighted_score_label
-        if products is not None:
-            rows_in_cell = np.bincount(cell, weight, n_cells)
-            deviation = cells.deviation
-            centred = residual - n_pairs * deviation[cell]
-            # The sum of squares, made unbiased, over total^2 is the variance of the
-            # mean residual; times total - 1 it is what `residual_variance` must be.
-            noise = np.bincount(cell, weight * centred**2, n_cells)
-            small_sample = rows_in_cell / np.maximum(rows_in_cell - 1, 1)
-            noise *= small_sample * (total - 1) / total**2
-            # `residual_variance` is (weighted_label - 2 products + squares) / total
-            # - deviation^2
-            residual_square = total * (noise + deviation**2)
-            products = (cells.weighted_label + squares - residual_square) / 2
+        trials = self._trials(scores, cells)
+        squares = trials.weighted_score_squared(cells)
+        products = None
+        if cells.weighted_score_label is not None:
+            products = trials.weighted_score_label(cells, squares)
         adjusted = replace(
             cells, weighted_score_squared=squares, weighted_score_label=products
         )
         # Fill the cached property: a quotient of sums would round.
-        object.__setattr__(adjusted, "mean_score", mean)
+        object.__setattr__(adjusted, "mean_score", cells.mean_score)
         return adjusted
+
+    def _trials(self, scores, cells):
+        """Return the `_Trials` of rows with scores (n, K) in some `Cells`."""
+        n_rows = len(scores)
+        cell_of_pair = cells.of_rows(self.scores)
+        # Entry i is the first pair of row i: all rows have K pairs.
+        row_starts = np.arange(0, scores.size + 1, self.n_columns)
+
+        def by_row_and_cell(values):
+            """Return the sums of values (n K,) of the pairs that a row has in a cell,
+            as a sparse array (n, n_cells).
+            """
+            sums = csr_array(
+                (values, cell_of_pair, row_starts),
+                (n_rows, len(cells.weight)),
+                copy=True,
+            )
+            sums.sum_duplicates()
+            return sums
+
+        score = by_row_and_cell(scores.ravel())
+        residual = by_row_and_cell((self.labels - self.scores).astype(np.float64))
+        n_pairs = by_row_and_cell(np.ones(scores.size))
+        weight = np.ones(n_rows)
+        if self.sample_weight is not None:
+            weight = self.sample_weight[:: self.n_columns]
+        n_trials_of_row = np.diff(score.indptr)
+        return _Trials(
+            cell=score.indices,
+            weight=np.repeat(weight, n_trials_of_row),
+            probability=score.data,
+            residual=residual.data,
+            n_pairs=n_pairs.data,
+        )
+
+
+class _Trials(NamedTuple):
+    """The events of pairs by row and cell: one trial, arrays (n_trials,), for each row
+    and each cell that holds pairs of it.
+
+    Parameters
+    ----------
+    cell : ndarray of int
+        Number of the cell.
+    weight : ndarray
+        Weight of the row.
+    probability : ndarray
+        Sum of the scores of the pairs: the probability q that one of them is the event.
+    residual : ndarray
+        Number of events, 0 or 1, less q.
+    n_pairs : ndarray
+        Number of the pairs.
+    """
+
+    cell: np.ndarray
+    weight: np.ndarray
+    probability: np.ndarray
+    residual: np.ndarray
+    n_pairs: np.ndarray
+
+    def weighted_score_squared(self, cells):
+        """Return the sums of w s^2 (n_cells,) for which s - (mean of s^2), which
+        `Cells` takes for the variance of the events, is that of the trials: the sum of
+        w q (1 - q), divided by the weight of the pairs.
+        """
+        total = cells.weight
+        mean = cells.mean_score
+        q = self.probability
+        trial_variance = np.bincount(self.cell, self.weight * q * (1 - q), len(total))
+        variance = trial_variance / total
+        return total * (mean - np.minimum(variance, mean * (1 - mean)))
+
+    def weighted_score_label(self, cells, squares):
+        """Return the sums of w s y (n_cells,) for which `residual_variance` / (total -
+        1) is the variance of the mean residual of a cell, with rows as the independent
+        units. `squares` (n_cells,) are the sums of w s^2.
+        """
+        total = cells.weight
+        deviation = cells.deviation
+        # The variance of the mean residual: the sum of squares about it, made unbiased,
+        # over total^2. Times total - 1 it is what `residual_variance` must be.
+        centred = self.residual - self.n_pairs * deviation[self.cell]
+        noise = np.bincount(self.cell, self.weight * centred**2, len(total))
+        n_rows = np.bincount(self.cell, self.weight, len(total))
+        small_sample = n_rows / np.maximum(n_rows - 1, 1)
+        noise *= small_sample * (total - 1) / total**2
+        # `residual_variance` is (weighted_label - 2 products + squares) / total -
+        # deviation^2, which is solved for the products.
+        residual_square = total * (noise + deviation**2)
+        return (cells.weighted_label + squares - residual_square) / 2
 
 
 class BinnedTask:
@@ -292,10 +341,13 @@ class BinnedTask:
     adjusted = BinaryTask.adjusted
 
     def cells(self, most=None):
-        """Return the cells of the distinct scores, where each bin holds one."""
+        """Return the cells of the distinct scores; raise a ValueError if a bin holds
+        more than one score. With more than `most` cells neighbours are pooled.
+        """
         cells = Cells.of_bins(self.bins)
         if np.any(cells.score_variance > _ONE_SCORE):
             self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
+        # The same as cells of one score, which need no second moments.
         cells = Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
         if most is None:
             return cells
@@ -352,9 +404,9 @@ def check_rows_or_bins(
     `ScoredLabels`, or a `BinnedTask`.
 
     `binary_tasks` and `resolve_multiclass` take either. A `BinStatistics` has its bins
-    already: `binning`, the user's argument of any kind, must then be None, like the
-    arguments about rows. `drop` says whether rows of weight zero are left out, and
-    `multilabel` whether rows may have several labels.
+    already: `y_proba`, `binning` and the arguments about rows must then be None.
+    `drop` says whether rows of weight zero are left out, and `multilabel` whether
+    `y_true` (n, L) may hold several labels per row.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, (ScoredLabels, BinnedTask)):  # validated before
@@ -392,10 +444,10 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **arguments):
 
 
 def counted_rows(data, weight_type, *, warns=True):
-    """Return validated data whose weights count as repeated rows.
+    """Return validated data with weights that can be taken for numbers of rows.
 
-    Weights of importance are divided by one number, so that they add up to the number
-    of equal rows that they are worth, (sum w)^2 / sum w^2.
+    Importance weights are multiplied by one factor, so that they add up to the number
+    of rows of equal weight that they are worth, (sum w)^2 / sum w^2.
 
     Parameters
     ----------
@@ -409,7 +461,8 @@ def counted_rows(data, weight_type, *, warns=True):
     Returns
     -------
     data : ScoredLabels or BinnedTask
-        The data, unchanged without weights and for "frequency".
+        The data; unchanged if there are no weights, or if they are of the type
+        "frequency".
     """
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_binned = isinstance(data, BinnedTask)
@@ -433,8 +486,8 @@ def counted_rows(data, weight_type, *, warns=True):
         factor = weight.sum() / (weight @ weight)
         return data._replace(sample_weight=factor * weight)
     factor = weight.sum() / data.bins.weight_squared.sum()
-    sums = {name: factor * getattr(data.bins, name) for name in _WEIGHTED}
-    squares = factor**2 * data.bins.weight_squared
+    sums = {name: factor * getattr(data.bins, name) for name in _SUMS_OF_WEIGHTS}
+    squares = factor**2 * data.bins.weight_squared  # sums of (f w)^2
     return BinnedTask(
         unchecked_statistics(
             data.bins.edges, count=data.bins.count, weight_squared=squares, **sums
@@ -564,10 +617,12 @@ def spread_top_label(scores, confidence):
 
 
 def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
-    """Return the names of the groups, and the code of each row's group among them (n,).
+    """Return the names of the groups (n_groups,), and the position of each row's group
+    among them (n,).
 
-    `groups` is "predicted_class", or anything that `check_named_groups` takes; `data`
-    are `ScoredLabels`.
+    `groups` is "predicted_class", or an array with the group of each row; `data` are
+    `ScoredLabels`. With `max_bins` more distinct numbers are cut at quantiles;
+    `takes_max_bins` says whether an error may advise the user to pass that argument.
     """
     if is_predicted_class(groups):
         return predicted_class(data)

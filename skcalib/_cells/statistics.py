@@ -403,6 +403,7 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
             _add(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
+    # `_SUMS` has the power of the score in each sum.
     is_left_out = [power > moments for power in _SUMS.values()]
     sums[is_left_out] = np.nan
     by_name = dict(zip(_SUMS, sums, strict=True))

@@ -49,8 +49,11 @@ class NeighborhoodError(CalibrationError):
         with `most`, from at most that many cells (see `CalibrationError.of_task`).
         """
         n_neighbors = _resolved_n_neighbors(self.n_neighbors, task.n_rows)
-        share = n_neighbors / task.n_rows
-        return NeighborhoodPower(task.cells(most), norm=self.norm, neighbor_share=share)
+        return NeighborhoodPower(
+            task.cells(most),
+            norm=self.norm,
+            neighbor_share=n_neighbors / task.n_rows,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,19 +74,23 @@ class KolmogorovSmirnovPower(ErrorPower):
     """
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the cells."""
+        """Return the error (...) for event frequencies (..., m) of the cells."""
         differences = np.cumsum(self.share * (frequency - self.scores), axis=-1)
-        return self._of_sums(differences)
+        return self._error(differences)
 
     @property
     def observed(self):
-        """The power of the labels, in fewer passes over the samples."""
+        """The error of the observed labels: that of `power`, with fewer passes over the
+        cells, since their sums are known.
+        """
         residuals = self.cells.weighted_label - self.cells.weighted_score
         differences = np.cumsum(residuals, out=residuals)
-        return float(self._of_sums(differences) / self.weight.sum())
+        return float(self._error(differences) / self.weight.sum())
 
-    def _of_sums(self, sums):
-        """Return the largest absolute value (...) of cumulative sums (..., m)."""
+    def _error(self, sums):
+        """Return the error (...) for cumulative sums (..., m): the largest absolute
+        value.
+        """
         return np.maximum(sums.max(axis=-1), -sums.min(axis=-1))
 
 
@@ -92,8 +99,8 @@ class KuiperPower(KolmogorovSmirnovPower):
     (Arrieta-Ibarra et al., ECCE-R).
     """
 
-    def _of_sums(self, sums):
-        """Return the range (...) of cumulative sums (..., m)."""
+    def _error(self, sums):
+        """Return the error (...) for cumulative sums (..., m): their range."""
         return range_of(sums)
 
 
@@ -121,8 +128,10 @@ class NeighborhoodPower(ErrorPower):
     def __init__(self, cells, *, norm=1, neighbor_share):
         super().__init__(cells, norm=norm)
         self.scores = self.scores.astype(np.float64)
+        # The weight of the first k scores, k = 0, ..., m, and that which the neighbours
+        # of a row hold at least: a little less than their share, since weights that are
+        # no integers add up only to within rounding.
         cumulative = np.append(0, np.cumsum(self.weight))
-        # weights that are no integers add up to a little less than they should
         needed = (neighbor_share - WEIGHT_TOLERANCE) * cumulative[-1]
         # The neighbours of score k are the scores left[k], ..., right[k] - 1, and
         # neighbor_weight[k] is their weight.
@@ -130,7 +139,9 @@ class NeighborhoodPower(ErrorPower):
         self.neighbor_weight = cumulative[self.right] - cumulative[self.left]
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the cells."""
+        """Return the p-th power (...) of the error for event frequencies (..., m) of
+        the cells.
+        """
         # positives[..., k] is the number of events of the first k scores.
         positives = np.zeros((*frequency.shape[:-1], len(self.weight) + 1))
         np.cumsum(self.weight * frequency, axis=-1, out=positives[..., 1:])
@@ -140,11 +151,13 @@ class NeighborhoodPower(ErrorPower):
 
 
 def _resolved_n_neighbors(n_neighbors, n_rows):
-    """Return the number of neighbours: `n_neighbors`, checked, or for None the root of
-    the number of samples, rounded up. A sum of weights gives that number up to
-    rounding.
+    """Return the checked number of neighbours; None means the root of the number of
+    rows, rounded up.
+
+    `n_rows` may be a sum of weights, which is exact only to within `WEIGHT_TOLERANCE`.
     """
     if n_neighbors is None:
+        # A sum that is a little above a square number is not rounded up to the next.
         root = np.sqrt(n_rows * (1 - WEIGHT_TOLERANCE))
         return min(np.ceil(root), n_rows)
     maximum = int(n_rows * (1 + WEIGHT_TOLERANCE))
@@ -171,14 +184,15 @@ def _nearest(scores, cumulative, needed):
     """
     n_scores = len(scores)
     index = np.arange(n_scores)
-    # The narrowest window from each left end that is heavy enough: its last score,
-    # infinity where there is none.
+    # The narrowest window that begins at score i and holds the weight ends at
+    # last_score[i], infinity where there is none.
     last = np.searchsorted(cumulative, cumulative[:-1] + needed, side="left") - 1
     last_score = np.append(scores, np.inf)[last]
 
-    # A window that begins further right ends further right. The radius is that of the
-    # first window which reaches as far to the right as to the left, or of the one
-    # before it.
+    # The radius of a score s is the least distance within which a window fits: the
+    # larger of s - scores[i], which falls with i, and last_score[i] - s, which rises.
+    # It is least for the first i at which the second is the larger one, or for the i
+    # before.
     def reaches_right(first):
         return last_score[first] - scores >= scores - scores[first]
 
@@ -186,7 +200,8 @@ def _nearest(scores, cumulative, needed):
     radius_before = np.where(first > 0, scores - scores[first - 1], np.inf)
     radius = np.minimum(last_score[first] - scores, radius_before)
 
-    # All scores within the radius, from both ends.
+    # The neighbours are all scores within the radius: the first one is sought from the
+    # left, the last one by its distance from the end.
     def is_within_left(candidate):
         return scores - scores[candidate] <= radius
 
@@ -240,8 +255,8 @@ class LoessPower(ErrorPower):
         return np.clip(frequency @ self.smoother, 0, 1)
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m): the mean distance of
-        their smooth curve.
+        """Return the error (...) for event frequencies (..., m) of the cells: the mean
+        distance of their smooth curve from the scores.
         """
         return self.distance(self.curve(frequency))
 
@@ -280,8 +295,8 @@ def loess_weights(scores, weight):
     # Row i is the fit at score i: offset[i, j] = scores[j] - scores[i].
     offset = scores - scores[:, None]
     distance = np.abs(offset)
-    # The neighbourhood of each score ends at the nearest scores that hold the span, in
-    # whole rows as in R (the small numbers absorb rounding of sums of weights).
+    # The neighbourhood of each score are the nearest scores whose weight reaches the
+    # span, in whole rows as in R. Sums of weights are taken as exact to within 1e-5.
     order = np.argsort(distance, axis=1, kind="stable")
     cumulative = np.cumsum(weight[order], axis=1)
     span = _SPAN * weight.sum() + 1e-5

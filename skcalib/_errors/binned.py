@@ -72,17 +72,18 @@ class BinnedError(CalibrationError):
         return self.binning.needs_labels and not self.is_sweep
 
     def of_task(self, task, most=None):
-        """Return the power of a binary problem: for the value (`most` is None) or for
-        draws of its labels; see `CalibrationError.of_task`.
+        """Return the p-th power of the error of a binary problem, an `ErrorPower` of
+        the event frequencies of its bins.
 
-        Only the sweep pools scores to `most` cells. Other errors have one cell for each
-        bin.
+        With `most` None it gives the value of the error; an int means that it is also
+        computed for drawn labels. Only the sweep, whose bins depend on the labels, has
+        cells other than the bins: its distinct scores, pooled to at most `most`.
         """
         is_value = most is None
         if self.is_sweep and not is_value:
             return SweepPower(task.cells(most), norm=self.norm, base=self.binning.base)
-        # The second moments of the scores cost a pass over the rows: only the residual
-        # variance and draws of labels need them.
+        # The sums of squared scores cost a pass over the rows: only the residual
+        # variance and drawn labels need them.
         needs_moments = self.method == "unbiased" or not is_value
         moments = 1
         if needs_moments:
@@ -104,7 +105,9 @@ class BinnedError(CalibrationError):
         return LabelBinnedPower(cells, norm=self.norm, task=task, is_value=is_value)
 
     def from_power(self, power):
-        """Return the error for its power: the p-th root, or the signed square."""
+        """Return the error for its p-th power: the p-th root, or with `squared` the
+        power itself, a square that an unbiased estimate may make negative.
+        """
         if self.squared:
             return float(power)
         return super().from_power(power)
@@ -192,7 +195,9 @@ class PluginPower(ErrorPower):
     is_binned = True
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the bins."""
+        """Return the p-th power (...) of the error for event frequencies (..., m) of
+        the bins.
+        """
         return self.norm_of(np.abs(frequency - self.scores))
 
 
@@ -214,7 +219,9 @@ class DebiasedPower(PluginPower):
         self.is_sum_of_squares = norm == 2
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the bins."""
+        """Return the p-th power (...) of the error for event frequencies (..., m) of
+        the bins.
+        """
         gap = frequency - self.scores
         variance = frequency * (1 - frequency)
         if self.norm == 2:
@@ -247,12 +254,14 @@ class UnbiasedPower(DebiasedPower):
 
     @property
     def observed(self):
-        """The power of the labels."""
+        """The squared error of the observed labels."""
         frequency = self.cells.event_frequency
         return float(self._unbiased(frequency, self.cells.residual_variance))
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of drawn labels."""
+        """Return the squared error (...) for event frequencies (..., m) of drawn
+        labels.
+        """
         residual_variance = frequency * (1 - frequency) - self.score_variance
         return self._unbiased(frequency, residual_variance)
 
@@ -290,17 +299,19 @@ class LabelBinnedPower(PluginPower):
 
     @property
     def observed(self):
-        """The power of the labels."""
+        """The p-th power of the error of the observed labels: over the rows where it is
+        the value of the error, else as `power` has it, to be compared with draws.
+        """
         if not self.is_value:
             return super().observed
-        scores, _, weight = self.task
+        scores = self.task.scores
         frequency = self.cells.event_frequency[self.cells.of_rows(scores)]
         gaps = np.abs(scores - frequency) ** self.norm
-        return float(np.average(gaps, weights=weight))
+        return float(np.average(gaps, weights=self.task.sample_weight))
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the bins,
-        interpolated in the tables.
+        """Return the p-th power (...) of the error for event frequencies (..., m) of
+        the bins, interpolated in `gap_tables`.
         """
         means = np.empty(frequency.shape)
         for k, (grid, mean_at_grid) in enumerate(self.gap_tables):

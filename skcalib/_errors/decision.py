@@ -36,8 +36,10 @@ class DecisionError(CalibrationError):
         return self.binning.needs_labels and not self.is_isotonic
 
     def of_task(self, task, most=None):
-        """Return the `DecisionPower` of a binary problem, from its distinct scores; for
-        draws (`most` is not None) from at most 1,024 cells.
+        """Return the `DecisionPower` of a binary problem.
+
+        Its cells are the distinct scores. For drawn labels they are pooled to at most
+        `most` cells, and to 1,024; None leaves them as they are.
         """
         if most is not None:
             most = min(most, _MOST_CELLS)
@@ -88,7 +90,8 @@ class DecisionPower(ErrorPower):
         cell = int(np.argmax(costs))
         threshold = float(self.scores[cell])
         if recalibrated[cell] > threshold:
-            # The cost of not acting on the cell: it is missed just above its score.
+            # Here it costs more not to act on the cell, as trusting its score means at
+            # a threshold just above the score.
             threshold = float(np.nextafter(threshold, 1))
         return float(costs[cell]), threshold
 
@@ -103,14 +106,16 @@ class DecisionPower(ErrorPower):
         return frequency_of_bin[self._bin]
 
     def _costs(self, recalibrated):
-        """Return the cost (m,) of trusting the scores s in place of recalibrated ones q
-        (m,), at each score as the threshold t, or just above it if that is more;
-        between scores the cost is convex in t.
+        """Return what trusting the scores s in place of recalibrated scores q (m,)
+        costs with each score as the threshold t, or just above it if that is more:
+        (m,).
 
-        To act on a cell gains its share times (q - t).
+        To act on a cell gains its share of the weight times (q - t). The cost is the
+        gain of acting where q >= t less that of acting where s >= t. Between two scores
+        it is convex in t, so that it is largest beside a score.
         """
         # 1. The gain of acting where q >= t, for each t: sums of q and of the shares
-        # over the cells from the first such one on.
+        # over the cells from the first such one on, in the order of q.
         order = np.argsort(recalibrated, kind="stable")
         ordered = recalibrated[order]
         share = self.share[order]
@@ -118,11 +123,12 @@ class DecisionPower(ErrorPower):
         sum_of_q = _sums_from(share * ordered)[first]
         sum_of_share = _sums_from(share)[first]
         best_gain = sum_of_q - self.scores * sum_of_share
-        # 2. The gain of acting where s > t: the cells beyond each one.
+        # 2. The gain of acting where s > t, that is on the cells after each one.
         sum_of_q = _sums_from(self.share * recalibrated)[1:]
         sum_of_share = _sums_from(self.share)[1:]
         gain = sum_of_q - self.scores * sum_of_share
-        # 3. At t = s the cell itself is acted on: that costs more where q < s.
+        # 3. Just above its score the cell itself is not acted on. At t = s it is, which
+        # costs share * (s - q) more: the larger cost counts.
         cost_at_score = self.share * np.maximum(self.scores - recalibrated, 0)
         return best_gain - gain + cost_at_score
 

@@ -111,7 +111,7 @@ class ErrorPower:
 
     @property
     def observed(self):
-        """The power for the observed event frequencies."""
+        """The p-th power of the error for the observed event frequencies."""
         return float(self.power(self.cells.event_frequency))
 
     def noiseless(self, frequency: np.ndarray) -> float:
@@ -401,7 +401,8 @@ class ClassPowers(NamedTuple):
 
     @classmethod
     def of(cls, data, error):
-        """Return how the powers of an error's problems are combined.
+        """Return the rule that combines the p-th powers of an error's binary problems:
+        a weighted sum over the classes for "marginal", else the one problem's power.
 
         Parameters
         ----------

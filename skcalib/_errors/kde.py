@@ -45,11 +45,11 @@ class KdeError(CalibrationError):
         self._set(norm=norm)
 
     def of_task(self, task, most=None):
-        """Return the `KdePower` of a binary problem. The value takes the samples, which
-        need no order; draws (`most` is not None) take at most `most` cells.
+        """Return the `KdePower` of a binary problem: that of its rows with `most` None;
+        else, for drawn labels, that of its scores pooled to at most `most` cells.
         """
         if most is None:
-            cells = task
+            cells = task  # the rows themselves: they need not be sorted for this
             grid = _VALUE_GRID
         else:
             cells = task.cells(most)
@@ -97,27 +97,35 @@ class KdePower(ErrorPower):
             deviation = np.sqrt(self.share @ (self.scores - self.mean) ** 2)
             bandwidth = 1.06 * deviation * n_rows ** (-1 / 5)
         # the `ScoreGrid`, and the factor of each cosine coefficient on it, (points,)
-        self.grid, self.kernel = _grid_and_kernel(bandwidth, low, high, *grid)
+        cells_per_width, coarsest = grid
+        self.grid, self.kernel = _grid_and_kernel(
+            bandwidth, low, high, cells_per_width, coarsest
+        )
 
     @property
     def observed(self):
-        """The power of the labels."""
+        """The p-th power of the error of the observed labels."""
         labels = self.cells.event_frequency
         if self.one_score:
             return float(self.power(labels))
 
         def masses(rows):
-            """Return the shares of some rows, and of the events among them."""
+            """Return the weights of a slice of rows and of the events among them, as
+            shares of the total weight.
+            """
             return self.share[rows], self.share[rows] * labels[rows]
 
-        # Both masses in one pass over the rows.
+        # Both are brought onto the grid in one pass over the rows, then smoothed.
         density, events = self._smoothed(self.grid.rounded(self.scores, masses))
         return float(self._integral(events, density))
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the cells."""
+        """Return the p-th power (...) of the error for event frequencies (..., m) of
+        the cells.
+        """
         if self.one_score:
             return np.abs(frequency @ self.share - self.mean) ** self.norm
+        # Smoothed events and smoothed weights at the points of the grid.
         events = self._smoothed(frequency @ self._rounding)
         return self._integral(events, self._density)
 

@@ -47,8 +47,8 @@ class KernelError:
         self, y_true, y_proba=None, *, sample_weight=None, pos_label=None, labels=None
     ):
         """Return the error of labels and probabilities, as `kernel_calibration_error`
-        takes them: the mean over pairs of different rows of kernel times product of
-        residuals e_y - p.
+        takes them: the mean over pairs of different rows of the kernel times the
+        product of the residuals e_y - p, where e_y is 1 in the column of the label.
         """
         data = check_rows_or_bins(
             y_true,
@@ -70,71 +70,42 @@ class KernelError:
                 "y_true must contain at least two rows, because pairs are compared;"
                 f" found a weight of {rows.weight.sum():g}."
             )
+        # The landmarks stand for the rows where the bandwidth is their median distance.
         landmarks = _Landmarks.of(rows.proba, rows.weight, self_pairs)
+        bandwidth = landmarks.bandwidth(self.bandwidth)
         residual = -rows.proba
         residual[np.arange(len(residual)), data.labels.astype(np.intp)] += 1
-        total = _sum_over_pairs(
-            rows.proba,
-            rows.weight[:, None] * residual,
-            landmarks.bandwidth(self.bandwidth),
-        )
+        total = _sum_over_pairs(rows.proba, rows.weight[:, None] * residual, bandwidth)
         total_of_self_pairs = self_pairs @ np.sum(residual**2, axis=1)
         return float((total - total_of_self_pairs) / n_pairs)
 
     def drawn_statistics(self, data, draws, *, importance):
-        """Return the error, up to a factor, of validated labels and of drawn ones.
+        """Return the sum over pairs of different rows of kernel times product of
+        residuals, the error up to a factor, for observed labels and for drawn ones.
 
         Parameters
         ----------
         data : ScoredLabels
             Rows of positive weight.
         draws : iterable of (labels, scores, weights)
-            Drawn labels; the weights are a dict that holds `sample_weight`, or empty.
+            Drawn labels, their scores, which are not used, and a dict that holds
+            `sample_weight` or is empty.
         importance : bool
-            Whether the weights do not count rows.
+            Whether each row was seen once, whatever its weight; else weights count
+            rows.
 
         Returns
         -------
         statistics : list of float
-            Of the labels, and of each draw.
+            The sum for the observed labels, then that for each draw.
         """
         rows = _KernelRows.of(data)
-        proba = rows.proba
-        landmarks = _Landmarks.of(proba, rows.weight, rows.weight)
+        landmarks = _Landmarks.of(rows.proba, rows.weight, rows.weight)
         bandwidth = landmarks.bandwidth(self.bandwidth)
-        # Products of features are the kernel, so that the sum over all pairs is the
-        # square of one sum over rows, of residual times feature: (K, n_features).
-        features = landmarks.features(proba, bandwidth)
-        expected = (rows.weight[:, None] * proba).T @ features
-        # The pair of a row with itself, |e_y - p|^2 |feature|^2, for each row and each
-        # label y that it may have: (n, K).
-        square_of_residual = 1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
-        square_of_feature = np.sum(features**2, axis=1)[:, None]
-        self_pair = square_of_feature * square_of_residual
-
-        def statistic(labels, sample_weight=None):
-            """Return the sum over pairs of different rows of the kernel times both
-            residuals, for labels drawn once or several times.
-            """
-            weight = weights_or_ones(sample_weight, len(labels))
-            # labels drawn several times stand one draw of all rows after the other
-            row = np.arange(len(labels)) % len(proba)
-            labels = labels.astype(np.intp)
-            # weight of each label of each row, (K, n)
-            counts = csr_array(
-                (weight.astype(np.float32), (labels, row)),
-                (proba.shape[1], len(proba)),
-            )
-            # The estimate has pairs of different rows only. An integer weight stands
-            # for copies, which are different rows.
-            self_weight = weight
-            if importance:
-                self_weight = weight**2
-            square = np.sum((counts @ features - expected) ** 2)
-            return float(square - self_weight @ self_pair[row, labels])
-
-        observed = statistic(data.labels, data.sample_weight)
-        drawn = [statistic(labels, **weights) for labels, _, weights in draws]
+        features = landmarks.features(rows.proba, bandwidth)
+        pair_sum = _PairSum.of_rows(rows, features, importance)
+        observed = pair_sum.of_labels(data.labels, data.sample_weight)
+        drawn = [pair_sum.of_labels(labels, **weights) for labels, _, weights in draws]
         return [observed, *drawn]
 
 
@@ -166,6 +137,67 @@ class _KernelRows:
 
 
 @dataclass(frozen=True, eq=False)
+class _PairSum:
+    """The sum over pairs of different rows of kernel times product of residuals, as a
+    function of the labels.
+
+    The kernel of two rows is the product of their features. So the sum over all pairs,
+    those of a row with itself included, is the square of one sum over rows: of residual
+    e_y - p times feature, a matrix (K, n_features).
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, n_features)
+        Features of the rows; see `_Landmarks.features`.
+    expected : ndarray of shape (K, n_features)
+        Weighted sum over rows of p times feature.
+    self_pair : ndarray of shape (n, K)
+        What the pair of a row with itself adds if its label is y: |e_y - p|^2 times
+        |feature|^2.
+    importance : bool
+        Whether each row was seen once, whatever its weight.
+    """
+
+    features: np.ndarray
+    expected: np.ndarray
+    self_pair: np.ndarray
+    importance: bool
+
+    @classmethod
+    def of_rows(cls, rows, features, importance):
+        """Return the sum for `_KernelRows` with features (n, n_features)."""
+        proba = rows.proba
+        expected = (rows.weight[:, None] * proba).T @ features
+        # |e_y - p|^2 = 1 - 2 p_y + |p|^2
+        square_of_residual = 1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
+        square_of_feature = np.sum(features**2, axis=1)[:, None]
+        return cls(
+            features, expected, square_of_feature * square_of_residual, importance
+        )
+
+    def of_labels(self, labels, sample_weight=None):
+        """Return the sum as a float, for labels of the n rows as column numbers: one
+        label for each, (n,), or several draws one after the other, (n_draws n,), with
+        weights for all of them or None.
+        """
+        n_rows, n_classes = self.self_pair.shape
+        weight = weights_or_ones(sample_weight, len(labels))
+        row = np.arange(len(labels)) % n_rows
+        labels = labels.astype(np.intp)
+        # weight of each label of each row, (K, n)
+        counts = csr_array(
+            (weight.astype(np.float32), (labels, row)), (n_classes, n_rows)
+        )
+        square = np.sum((counts @ self.features - self.expected) ** 2)
+        # Pairs of a row with itself are taken out. An integer weight stands for copies,
+        # which are different rows: w of their w^2 pairs are such.
+        self_weight = weight
+        if self.importance:
+            self_weight = weight**2
+        return float(square - self_weight @ self.self_pair[row, labels])
+
+
+@dataclass(frozen=True, eq=False)
 class _Landmarks:
     """Distinct rows of probabilities that stand for all samples: all of them in sorted
     order, or 512 at equal steps of the cumulative weight.
@@ -187,19 +219,22 @@ class _Landmarks:
     @classmethod
     def of(cls, proba, weight, self_pairs):
         """Return the landmarks of samples with probabilities (n, K), weights (n,) and
-        the weights (n,) of their pairs with themselves.
+        the weights (n,) of their pairs with themselves: the distinct rows of
+        probabilities, or 512 of them if there are more.
         """
         distinct, code = np.unique(proba, axis=0, return_inverse=True)
         code = code.ravel()
         mass = np.bincount(code, weight)
         if len(distinct) <= _LANDMARKS:
             return cls(distinct, mass, np.bincount(code, self_pairs))
+        # The rows at which the cumulative weight reaches 512 equal steps. Heavy rows
+        # are chosen several times and count as so many samples of weight 1.
         cumulative = np.cumsum(mass)
         steps = (np.arange(_LANDMARKS) + 0.5) / _LANDMARKS * cumulative[-1]
         chosen = np.searchsorted(cumulative, steps)
         chosen, times = np.unique(chosen, return_counts=True)
         times = times.astype(np.float64)
-        return cls(distinct[chosen], times, times)
+        return cls(distinct[chosen], mass=times, self_pairs=times)
 
     def bandwidth(self, bandwidth):
         """Return a bandwidth as a number. For "median" it is the median distance of
@@ -209,8 +244,9 @@ class _Landmarks:
             return float(bandwidth)
         columns = np.ascontiguousarray(self.proba.T)
         first, second = np.triu_indices(len(self.proba), 1)
-        # The pairs within a landmark, whose distance is 0, come first, then those of
-        # two.
+        # Distances and numbers of pairs: first of all pairs of samples at the same
+        # landmark, whose distance is 0, then of those at two landmarks. `mass` is the
+        # weight at each landmark, `self_pairs` that of the pairs of one sample.
         distance = np.append(0.0, _distances(columns, columns)[first, second])
         n_within = np.sum(self.mass**2 - self.self_pairs) / 2
         n_pairs = np.append(n_within, self.mass[first] * self.mass[second])

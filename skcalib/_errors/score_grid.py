@@ -37,9 +37,11 @@ class ScoreGrid(NamedTuple):
 
     @classmethod
     def around(cls, low, high, fineness, reach):
-        """Return the grid for scores from `low` to `high` and a kernel that reaches so
-        many cells (`reach`) beyond them. Its length is one for which a cosine transform
-        is fast.
+        """Return the grid for scores from `low` to `high` and `reach` cells beyond them
+        on both sides, half the width of a kernel.
+
+        `fineness` is the number of cells of the whole grid on [0, 1]. The part is made
+        a little longer, so that a cosine transform of it is fast.
         """
         first = max(int(low * fineness) - reach, 0)
         last = min(int(high * fineness) + 1 + reach, fineness)
@@ -79,6 +81,8 @@ class ScoreGrid(NamedTuple):
         sums : ndarray of shape (n_masses, n_cells + 1)
             A row for each array of masses.
         """
+        # Sums by cell (n_masses, n_points), the last column of which is 0: of the
+        # masses, and of their parts that go to the point above the cell.
         cell_mass = 0.0
         upper_mass = 0.0
         n_points = self.n_cells + 1
@@ -89,10 +93,12 @@ class ScoreGrid(NamedTuple):
             # one product at a time: the memory of the last one serves the next
             upper_of_rows = (mass * upper_share for mass in of_rows)
             upper_mass = upper_mass + _stacked_sums(cell, upper_of_rows, n_points)
-        # The point above a cell gets the upper shares, the point below it the rest.
-        cell_mass -= upper_mass
-        cell_mass[:, 1:] += upper_mass[:, :-1]
-        return cell_mass
+        # A point has the lower parts of its cell and the upper parts of the cell before
+        # it.
+        point_mass = cell_mass
+        point_mass -= upper_mass
+        point_mass[:, 1:] += upper_mass[:, :-1]
+        return point_mass
 
 
 def _stacked_sums(cell, arrays, n_cells):
@@ -139,11 +145,11 @@ def trapezoid(values):
 
 
 def rounding(share, scores, grid):
-    """Return the sparse matrix (m, points) whose product with values of cells puts them
-    onto a `ScoreGrid`, as `ScoreGrid.rounded` does, for many draws.
+    """Return the sparse matrix R (m, points) that brings values of m cells onto a
+    `ScoreGrid`: ``values @ R`` is (..., points) for values (..., m).
 
-    The cells have scores (m,) and shares of the weight (m,), by which values are
-    multiplied. Each row has two entries, for the points around the score.
+    The value of a cell is multiplied by the cell's share of the weight and divided
+    linearly between the two points beside its score. `share` and `scores` are (m,).
     """
     lower, upper_share = grid.shares(scores)
     entries = np.column_stack((share * (1 - upper_share), share * upper_share))

@@ -42,11 +42,13 @@ class SmoothError(CalibrationError):
             self._set(bandwidth=bandwidth)
 
     def of_task(self, task, most=None):
-        """Return the power of a binary problem: at the bandwidth that is given, or at
-        its own. The value takes the samples, which need no order; draws (`most` is not
-        None) take at most `most` cells.
+        """Return the error of a binary problem as a function of its event frequencies:
+        smoothed by the user's bandwidth, or without one by as much as the error itself.
+
+        With `most` None it is that of the rows; else, for drawn labels, that of scores
+        pooled to at most `most` cells.
         """
-        cells = task
+        cells = task  # the rows themselves: they need not be sorted for this
         if most is not None:
             cells = task.cells(most)
         if self.bandwidth is not None:
@@ -66,10 +68,12 @@ class SmoothPower(ErrorPower):
 
     @property
     def observed(self):
-        """The power of the labels."""
+        """The error of the observed labels; without a fixed width it is exact, while
+        `power` is rounded.
+        """
         labels = self.cells.event_frequency
         if self.width is None:
-            return self.noiseless(labels)
+            return _fixed_point(self.scores, labels, self.weight)
         return float(self.power(labels))
 
     def noiseless(self, frequency):
@@ -79,8 +83,12 @@ class SmoothPower(ErrorPower):
         return _fixed_point(self.scores, frequency, self.weight)
 
     def at(self, frequency):
-        """Return smECE at the width that the error has for frequencies (m,): a faster
-        power. It exceeds that width exactly where the error does.
+        """Return smECE_w, the error at a fixed width w, where w is the error of event
+        frequencies (m,).
+
+        smECE_sigma never rises in sigma, so that drawn labels have an error above w
+        exactly where their smECE_w is above w. To compare draws with w this is enough,
+        and a fixed width takes less time.
         """
         width = self.noiseless(frequency)
         if width == 0:
@@ -88,7 +96,9 @@ class SmoothPower(ErrorPower):
         return SmoothPower(self.cells, width=width)
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the cells."""
+        """Return the error (...) for event frequencies (..., m) of the cells: at the
+        fixed width, or else the sigma at which smECE_sigma = sigma, to 2^-15.
+        """
         residuals = (frequency - self.scores) @ self._rounding
         coefficients = cosine_coefficients(residuals)
         if self.width is not None:
@@ -105,8 +115,11 @@ class SmoothPower(ErrorPower):
 
     @cached_property
     def _rounding(self):
-        """The matrix (m, points) that puts residuals of cells onto a grid as fine as
-        draws at this width need; see `rounding`.
+        """The matrix (m, points) that brings residuals of cells onto a grid; see
+        `rounding`.
+
+        The grid has 8 cells per width, enough for drawn labels; without a fixed width
+        it is the finest one.
         """
         wanted = _DRAWS_FINEST
         if self.width is not None:
@@ -129,8 +142,8 @@ class FixedWidthPower(SmoothPower):
 
     @cached_property
     def _rounding(self):
-        """The matrix (m, points) that puts residuals of cells onto a grid as fine as
-        the value needs; see `rounding`.
+        """The matrix (m, points) that brings residuals of cells onto a grid of 32 cells
+        per width, as fine as that of `_fixed_point`; see `rounding`.
         """
         wanted = _CELLS_PER_WIDTH / self.width
         power_of_two = int(2 ** np.ceil(np.log2(wanted)))
@@ -139,30 +152,35 @@ class FixedWidthPower(SmoothPower):
 
 
 def _smoothed_error(coefficients, width):
-    """Return smECE_sigma (...) for the width sigma (a number, or (..., 1)): the mean
-    absolute residual, smoothed by a reflected Gaussian.
+    """Return smECE_sigma (...) for sigma = `width`, a number or (..., 1): the mean
+    absolute value of residuals smoothed by a Gaussian of the standard deviation sigma
+    that is reflected at 0 and 1.
 
-    The coefficients (..., points) are those of the residuals on a grid of [0, 1].
+    The coefficients (..., points) are the `cosine_coefficients` of the residuals.
     """
+    # In a cosine series, smoothing multiplies the k-th coefficient by the Gaussian's
+    # characteristic function exp(-(pi k sigma)^2 / 2).
     wave = np.pi * width * np.arange(coefficients.shape[-1])
-    gaussian = np.exp(-(wave**2) / 2)  # its characteristic function
-    smoothed = dct(coefficients * gaussian, type=1)
+    gaussian = np.exp(-(wave**2) / 2)
+    smoothed = dct(coefficients * gaussian, type=1)  # residuals at the points again
     return trapezoid(np.abs(smoothed))
 
 
 def _fixed_point(scores, labels, sample_weight):
-    """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition
-    2), for scores (n,), labels or frequencies (n,), and weights (n,) or None.
+    """Return the smooth error, the sigma at which smECE_sigma = sigma (Blasiok and
+    Nakkiran, Definition 2), for scores (n,), labels or frequencies (n,), and weights
+    (n,) or None.
 
-    Grids become finer while the error is below the narrowest width that they can show.
-    smECE_sigma never rises in sigma, so that there is one solution. It is solved for on
-    a quarter of the grid's coefficients, since the smoothing makes the others 0, and
-    one secant step with all of them makes it exact.
+    smECE_sigma is the error of residuals smoothed by a Gaussian of width sigma. It
+    never rises in sigma, so that there is one solution. The grid is the coarsest of
+    which `_CELLS_PER_WIDTH` cells are less than the solution.
     """
     total = total_weight(sample_weight, len(scores))
 
     def residual(rows):
-        """Return the weighted residuals of some rows, divided by the total weight."""
+        """Return the weighted residuals of a slice of rows, divided by the total
+        weight, as a tuple of one array, which `ScoreGrid.rounded` takes.
+        """
         weight = 1
         if sample_weight is not None:
             weight = sample_weight[rows]
@@ -174,7 +192,9 @@ def _fixed_point(scores, labels, sample_weight):
     if not finest.any():
         return 0.0
 
-    # 2. The coarsest grid that is fine enough for the solution.
+    # 2. The coarsest grid that is fine enough: smECE at the narrowest width that it can
+    # show is still above that width, so that the solution is wider. A quarter of the
+    # coefficients is enough to tell, since the smoothing makes the others nearly 0.
     fineness = _COARSEST_GRID
     while True:
         coefficients = cosine_coefficients(_coarsened(finest, fineness))
@@ -189,7 +209,8 @@ def _fixed_point(scores, labels, sample_weight):
     def excess(sigma, coefficients=first_quarter):
         return _smoothed_error(coefficients, sigma) - sigma
 
-    # 3. The solution with a quarter of the coefficients, and a secant step with all.
+    # 3. The solution with a quarter of the coefficients, and one step of Newton's
+    # method with all of them.
     if excess(1.0) >= 0:
         return 1.0
     sigma = brentq(excess, narrowest, 1.0, xtol=1e-9)

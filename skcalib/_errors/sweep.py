@@ -33,35 +33,42 @@ class SweepPower(ErrorPower):
 
     def __init__(self, cells, *, norm=1, base=None):
         super().__init__(cells, norm=norm)
-        # Cumulative sums over the scores, (m + 1,). The weights stand for the events in
-        # the table, too, until a draw replaces them.
+        # Cumulative sums over the scores, (m + 1,): of the weights w, and of w s. The
+        # table needs numbers of events as well, which `_sweep` puts in: until then the
+        # weights hold their place.
         cumulative = _sums_before(self.weight)
-        self.table = DistinctScores(self.scores, cumulative, cumulative)
+        self.table = DistinctScores(self.scores, cumulative, positives=cumulative)
         self.weighted_scores = _sums_before(self.weight * self.scores)
-        # the rule that places the cuts; see `cuts_of`
+        # A function that returns the number of scores below each cut: see `cuts_of`.
         self.below = cuts_of(base)
 
     @property
     def observed(self):
-        """The power of the labels."""
+        """The p-th power of the error of the observed labels."""
         positives = _sums_before(self.cells.weighted_label)
-        powers = self._binned(positives[None], self._sweep(positives))
-        return float(powers[0])
+        cuts = self._sweep(positives)
+        (power,) = self._binned(positives[None], cuts)
+        return float(power)
 
     def power(self, frequency):
-        """Return the powers (draws,) for event frequencies (draws, m) of the scores."""
+        """Return the p-th powers (draws,) of the error for event frequencies (draws, m)
+        of the scores.
+
+        The bins of a draw are as many as keep its frequencies rising.
+        """
         # cumulative numbers of events, (draws, m + 1)
         positives = np.zeros((len(frequency), len(self.scores) + 1))
         np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
         if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
             np.rint(positives, out=positives)  # counts, free of rounding
         powers = np.empty(len(frequency))
-        # Draws whose frequencies rise all the way end at the finest bins.
+        # Draws whose frequencies rise from score to score have the most bins.
         is_rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
         finest = finest_cuts(self.table, self.below)
         powers[is_rising] = self._binned(positives[is_rising], finest)
-        # The others go through 2, 3, ... bins together. A draw whose frequencies fall
-        # has its error in the bins before. `draws` are those that still go on.
+        # The others go through 2, 3, ... bins together. If the frequencies of a draw
+        # fall in these bins, its error is that in the bins before. `draws` are the
+        # numbers of those that still go on.
         draws = np.flatnonzero(~is_rising)
         cuts_before = np.array([0, len(self.scores)])
         for cuts in self.partitions:
@@ -101,8 +108,8 @@ class SweepPower(ErrorPower):
         return cuts
 
     def _binned(self, positives, cuts):
-        """Return the plugin powers (draws,) in the bins between cuts (numbers of scores
-        below each), for cumulative numbers of events (draws, m + 1).
+        """Return the p-th powers (draws,) of the plugin error in the bins between cuts
+        (numbers of scores below each), for cumulative numbers of events (draws, m + 1).
         """
         cuts = np.unique(cuts)
         weight = np.diff(self.table.weight[cuts])

@@ -20,8 +20,8 @@ class TwoBinError(CalibrationError):
             )
 
     def reduction(self, data):
-        """Return the `multiclass` option by which data are reduced: more than two
-        classes are judged one by one.
+        """Return the `multiclass` option by which validated data become binary
+        problems: "marginal", each class against the rest, for more than two classes.
         """
         if data.is_binary:
             return self.multiclass
@@ -49,18 +49,17 @@ class TwoBinPower(ErrorPower):
 
     def __init__(self, cells):
         super().__init__(cells)
-        # The sums change at the scores only. Each value counts as long as q stays
-        # between two neighbouring scores, or 0 and the first, or the last and 1: (m +
-        # 1,).
+        # threshold_share[k], k = 0, ..., m, is the share of the thresholds in [0, 1]
+        # that have k scores below them: the sums change at the scores only.
         scores = self.scores.astype(np.float64)
-        self.distance = np.diff(scores, prepend=0.0, append=1.0)
+        self.threshold_share = np.diff(scores, prepend=0.0, append=1.0)
 
     def power(self, frequency):
-        """Return the power (...) for event frequencies (..., m) of the cells."""
+        """Return the error (...) for event frequencies (..., m) of the cells."""
         excess = self.share * (self.scores - frequency)
-        # below[..., k] is the sum over the first k scores
+        # The sums over the k scores below a threshold, k = 0, ..., m, and over the
+        # others: (..., m + 1).
         below = np.zeros((*frequency.shape[:-1], len(self.scores) + 1))
         np.cumsum(excess, axis=-1, out=below[..., 1:])
         above = below[..., -1:] - below
-        # distance[k] is the length of the thresholds with k scores below them.
-        return (below**2 + above**2) @ self.distance
+        return (below**2 + above**2) @ self.threshold_share
