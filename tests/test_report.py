@@ -340,7 +340,7 @@ def test_recalibrators_are_cross_validated(monkeypatch):
         row["name"]: row
         for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]
     }
-    folds = _recalibration.TrialRows.of(_table(y, scores), "p", 0).folds
+    folds = _recalibration.CrossValidation.of(_table(y, scores), "p", 0).folds
     platt, splits = rows["PlattScaling"], [(fold.train, fold.test) for fold in folds]
     for key, loss, score in (
         ("gain", "log", "log_loss"),

@@ -20,17 +20,17 @@ from benchmarks.report_advice import (
 )
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import (
-    _stepwise,
+    _significant_steps,
     advised,
     brier_difference_as_advised,
     considered,
 )
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._periods import monitor_rows
-from skcalib._report._recalibration import TrialRows
+from skcalib._report._recalibration import CrossValidation
 from skcalib._report._sections import monitor_sentence
 from skcalib._report._sentences import summary
-from skcalib._report._statistics import Rows
+from skcalib._report._statistics import MeanEstimate, Rows
 from skcalib._report._table import read_table
 from skcalib._verdicts import verdict
 from skcalib.evaluation import recalibration_gain
@@ -249,9 +249,9 @@ def test_scores_that_were_all_right_are_not_moved_to_0_and_1():
 def test_gains_are_means_over_the_divisions_into_folds():
     odds, uniform, _, _ = _rows(400)
     table = _table(uniform < expit(0.5 * odds), expit(odds))
-    rows = TrialRows.of(table, "p", 0)
+    rows = CrossValidation.of(table, "p", 0)
     assert (rows.n_divisions, len(rows.all_folds)) == (3, 15)
-    before, after = rows.unchanged(), rows.trial(PlattScaling())
+    before, after = rows.unchanged(), rows.candidate(PlattScaling())
     gains = before.losses["log"] - after.losses["log"]
     expected = [
         gains[5 * k + j][fold.test].sum()
@@ -259,22 +259,22 @@ def test_gains_are_means_over_the_divisions_into_folds():
         for j, fold in enumerate(folds)
     ]
     assert rows.gain(before, after)[0] == pytest.approx(sum(expected) / (3 * 400))
-    alone = TrialRows.of(table, "p", 0, n_divisions=1)
-    first = alone.gain(alone.unchanged(), alone.trial(PlattScaling()))[0]
+    alone = CrossValidation.of(table, "p", 0, n_divisions=1)
+    first = alone.gain(alone.unchanged(), alone.candidate(PlattScaling()))[0]
     assert first == pytest.approx(sum(expected[:5]) / 400)
 
 
-class _Trials:
-    """Trials with given losses, and p-values of their gains."""
+class _Candidates:
+    """Candidates with given losses, and p-values of their gains."""
 
     def __init__(self, losses, pvalues):
         self.losses, self.pvalues = losses, pvalues
 
-    def loss(self, trial):
-        return self.losses[trial]
+    def mean_loss(self, candidate):
+        return self.losses[candidate]
 
     def gain(self, before, after):
-        return 0.0, 0.0, 0.0, self.pvalues[before, after]
+        return MeanEstimate(0.0, 0.0, 0.0, self.pvalues[before, after])
 
 
 def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
@@ -284,11 +284,14 @@ def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
     losses = {"none": 1.0, "spline": 0.8, "isotonic": 0.85, "stack": 0.79}
     pvalues = {("none", "spline"): 0.001, ("none", "isotonic"): 0.001}
     pvalues |= {("spline", "stack"): 0.2, ("none", "stack"): 0.001}
-    path = _stepwise(_Trials(losses, pvalues), list(losses))
+    path = _significant_steps(_Candidates(losses, pvalues), list(losses))
     assert path == ["none", "spline"]
     # A step that is not measurable is skipped, and a later one compared with nothing.
     pvalues["none", "spline"] = 0.3
-    assert _stepwise(_Trials(losses, pvalues), list(losses)) == ["none", "stack"]
+    assert _significant_steps(_Candidates(losses, pvalues), list(losses)) == [
+        "none",
+        "stack",
+    ]
 
 
 # --- The paired test ------------------------------------------------------------------
@@ -297,9 +300,9 @@ def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
 def test_gains_are_those_of_the_library():
     odds, uniform, segments, _ = _rows(600)
     labels, scores = uniform < expit(0.5 * odds), expit(odds)
-    rows = TrialRows.of(_table(labels, scores, segments), "p", 0, n_divisions=1)
+    rows = CrossValidation.of(_table(labels, scores, segments), "p", 0, n_divisions=1)
     before = rows.unchanged()
-    *found, pvalue = rows.gain(before, rows.trial(PlattScaling()))
+    *found, pvalue = rows.gain(before, rows.candidate(PlattScaling()))
     assert rows.n_divisions == 1
     splits = [(fold.train, fold.test) for fold in rows.folds]
     expected = recalibration_gain(
@@ -310,7 +313,7 @@ def test_gains_are_those_of_the_library():
     error = (expected.high - expected.low) / 2 / norm.ppf(0.95)
     assert pvalue == pytest.approx(norm.sf(expected.estimate / error), rel=0.02)
     # a map by segment is that of the estimator with the same groups
-    own = rows.trial(PlattScaling(), "s", ("A", "C"))
+    own = rows.candidate(PlattScaling(), "s", ("A", "C"))
     fold, groups = (
         rows.folds[1],
         np.where((segments == "A") | (segments == "C"), segments, ""),
@@ -337,7 +340,7 @@ def test_clusters_are_summed_and_stay_in_one_fold():
     repeated = np.repeat(gains, weight.astype(int))
     expected = Rows(repeated, repeated).mean(repeated)
     assert Rows(gains, gains, weight).mean(gains) == pytest.approx(expected)
-    rows = TrialRows.of(
+    rows = CrossValidation.of(
         _table(np.arange(90) % 2 == 0, rng.random(90), clusters=clusters), "p", 0
     )
     assert all(

@@ -17,7 +17,7 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError
-from skcalib._report._recalibration import TrialRows
+from skcalib._report._recalibration import CrossValidation
 from skcalib._report._sections import (
     certificate_sentence,
     class_sentence,
@@ -116,7 +116,9 @@ def test_numbers_of_classes_are_those_of_the_library(file):
             calibration_error(codes == k, scores[:, k], **MEAN_ABSOLUTE)
         )
     gains = {row["name"]: row for row in model["recalibrators"]}
-    splits = [(fold.train, fold.test) for fold in TrialRows.of(table, "p_*", 0).folds]
+    splits = [
+        (fold.train, fold.test) for fold in CrossValidation.of(table, "p_*", 0).folds
+    ]
     gain = recalibration_gain(
         codes, scores, recalibrator=TemperatureScaling(), labels=range(3), cv=splits
     )

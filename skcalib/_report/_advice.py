@@ -14,19 +14,20 @@ from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
 from skcalib._report._judged import judged_error, judged_rows
 from skcalib._report._measures import mean_error
-from skcalib._report._recalibration import N_FOLDS, TrialRows
+from skcalib._report._recalibration import N_FOLDS, CrossValidation
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL, mean
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
 
 _MOST_SEGMENTS = 100  # most segments that get a map each
 _FEW_SEGMENTS = 20  # most segments that get a map with more than two parameters
-# The map that is tried in segments if that of all rows has a shape.
-_SHAPED = {
-    "SplineCalibration": "SplineCalibration",
-    "IsotonicCalibration": "SplineCalibration",
-    "StackedRecalibrator": "SplineCalibration",
-    "BetaCalibration": "BetaCalibration",
+# The curve to compare in segments, by the name of the map chosen for all samples if
+# that is a curve.
+_CURVE_BY_SEGMENT = {
+    "SplineCalibration": catalogue.SplineCalibration,
+    "IsotonicCalibration": catalogue.SplineCalibration,
+    "StackedRecalibrator": catalogue.SplineCalibration,
+    "BetaCalibration": catalogue.BetaCalibration,
 }
 _BEYOND_DOUBT = 0.001  # adjusted p-value of a segment that is clearly off
 # A step whose p-value lies between these is decided on more divisions into folds.
@@ -73,44 +74,54 @@ class Considered(NamedTuple):
     advice : dict
         What to do; the keys are those of `_NO_ADVICE`.
     candidates, changes : list of dict
-        Rows of tables: the recalibrators that were tried, the best first, and the
+        Rows of tables: the recalibrators that were compared, the best first, and the
         changes over time, the clearest first.
-    rows : TrialRows
-        The rows that recalibrators were tried on.
-    chosen : Trial or None
-        What is advised; None where it is about later rows only, or asks for clusters.
+    cv : CrossValidation
+        The samples, and the folds by which recalibrators were compared.
+    chosen : Candidate or None
+        The advised recalibrator. None if the advice is fitted to later samples only, or
+        if the report first asks for the clusters.
     """
 
     advice: dict
     candidates: list
     changes: list
-    rows: TrialRows
+    cv: CrossValidation
     chosen: object | None = None
 
     @property
     def brier(self):
-        """The out-of-fold Brier score of each row by what is advised, in the order of
-        the folds; None without a trial.
+        """Out-of-fold Brier score of each sample, (n,), after the advised
+        recalibration, in the order of ``cv.fold_order``; None if `chosen` is None.
         """
         if self.chosen is None:
             return None
-        return self.rows.out_of_fold(self.chosen.losses["brier"])
+        return self.cv.out_of_fold(self.chosen.losses["brier"])
 
 
-def advised(table, name, seed, step=None, tolerance=0.02):
+def advised(table, name, seed, show_progress=None, tolerance=0.02):
     """Return the advice for a model (a dict), the candidates and the changes over time
     (lists of dicts, the rows of tables), the best and the clearest first.
     """
-    found = considered(table, name, seed, step, tolerance)
+    found = considered(table, name, seed, show_progress, tolerance)
     return found.advice, found.candidates, found.changes
 
 
 def brier_difference_as_advised(first, other):
-    """Return how much larger the Brier score of a model is than that of the first, with
-    its interval, if both are used as advised (out-of-fold). Both arguments are
-    `Considered`.
+    """Return the mean difference in out-of-fold Brier score between two models, if each
+    is recalibrated as the report advises.
 
-    None if nothing is advised for either, or if the advice was not tried out-of-fold.
+    Parameters
+    ----------
+    first, other : Considered
+        The advice for the two models.
+
+    Returns
+    -------
+    difference : dict or None
+        "estimate", "low" and "high" of the score of `other` minus that of `first`. None
+        if neither is to be recalibrated, or if out-of-fold scores of one of them as
+        advised are not known.
     """
     advised_first = first.advice["recalibrator"]
     advised_other = other.advice["recalibrator"]
@@ -118,290 +129,318 @@ def brier_difference_as_advised(first, other):
         return None
     if first.brier is None or other.brier is None:
         return None
-    return first.rows.tested.interval(other.brier - first.brier)
+    return first.cv.in_fold_order.interval(other.brier - first.brier)
 
 
-def considered(table, name, seed, step=None, tolerance=0.02):
-    """Return advice, candidates and changes for a model as `Considered`.
+def considered(table, name, seed, show_progress=None, tolerance=0.02):
+    """Compare the recalibrators for a model by cross-validation, and return the advice
+    with what it rests on as `Considered`.
 
-    There are no candidates if fewer than two classes have as many rows as there are
-    folds.
+    If there are too few samples for the folds, nothing is compared or advised.
 
     Parameters
     ----------
     table : ReportTable
-        The rows.
+        Labels and scores.
     name : str
         Name of the model.
     seed : int
-        Seeds sample and folds.
-    step : callable, default=None
-        Called with the name of each recalibrator before it is tried.
+        Seed for the sample of the rows and for the folds.
+    show_progress : callable, default=None
+        Called with the name of each recalibrator before it is fitted.
     tolerance : float
         Bias that does not matter, as a probability.
     """
-    rows = TrialRows.of(table, name, seed)
-    nothing = {**_NO_ADVICE}
+    cv = CrossValidation.of(table, name, seed)
+    no_advice = {**_NO_ADVICE}
     if table.repeated_keys:
-        nothing["needs_cluster"] = table.repeated_keys[0]
-        nothing["n_of_key"] = table.n_of_key
-    if rows.folds is None:
-        return Considered(nothing, [], [], rows)
-    trials = rows.maps(step)
-    unchanged = trials[0]
-    path, by_segment = _path(rows, trials)
-    chosen = path[-1]
-    candidates = [rows.row(trial, unchanged) for trial in (*trials, *by_segment)]
-    candidates.sort(key=lambda row: row["log_loss"])
+        no_advice["needs_cluster"] = table.repeated_keys[0]
+        no_advice["n_of_key"] = table.n_of_key
+    if cv.folds is None:
+        return Considered(no_advice, [], [], cv)
+    candidates = cv.candidates(show_progress)
+    unchanged = candidates[0]
+    steps, by_segment = _steps_to_advice(cv, candidates)
+    chosen = steps[-1]
+    table_rows = []
+    for candidate in (*candidates, *by_segment):
+        table_rows.append(cv.table_row(candidate, unchanged))
+    table_rows.sort(key=lambda row: row["log_loss"])
     changes = []
     if table.periods is not None:
-        changes = _changes(rows, chosen, table.period_order, tolerance)
+        changes = _changes(cv, chosen, table.period_order, tolerance)
     if table.repeated_keys:
-        # Folds that share a key judge a map by what it has learned about that key.
-        return Considered(nothing, candidates, changes, rows)
-    advice = _since(rows, chosen, changes, table.period_order, tolerance)
+        # Samples with one key may be in different folds. If they depend on each other,
+        # out-of-fold losses are too low: no advice can rest on them.
+        return Considered(no_advice, table_rows, changes, cv)
+    advice = _advice_since_change(cv, chosen, changes, table.period_order, tolerance)
     if advice is not None:
-        return Considered(advice, candidates, changes, rows)
-    advice = _described(rows, path, tolerance)
-    return Considered(advice, candidates, changes, rows, chosen)
+        return Considered(advice, table_rows, changes, cv)
+    advice = _advice_of_steps(cv, steps, tolerance)
+    return Considered(advice, table_rows, changes, cv, chosen)
 
 
-def _since(rows, chosen, changes, order, tolerance):
-    """Return the advice that is fitted to the rows since the clearest change, if it is
-    better on these than the trial `chosen` for all rows; else None.
+def _advice_since_change(cv, chosen, changes, period_order, tolerance):
+    """Return the advice to fit a recalibrator to the samples since the clearest change
+    only, a dict; None if it is not better on these samples than `chosen`, the candidate
+    that is fitted to all samples.
 
-    `changes` are those of `_changes`, `order` the periods in the order of time.
+    Parameters
+    ----------
+    cv : CrossValidation
+        All samples.
+    chosen : Candidate
+        What is advised for all samples.
+    changes : list of dict
+        The changes over time, the clearest first.
+    period_order : list of str
+        The periods in chronological order.
+    tolerance : float
+        Bias that does not matter, as a probability.
     """
     if not changes:
         return None
     since = changes[0]["since"]
-    is_later = np.isin(rows.rows.periods, order[order.index(since) :])
-    later = rows.at(is_later)
-    if len(later.codes) < _FEWEST_SINCE or later.folds is None:
+    later_periods = period_order[period_order.index(since) :]
+    is_later = np.isin(cv.rows.periods, later_periods)
+    later_cv = cv.at(is_later)
+    n_later = np.count_nonzero(is_later)
+    if n_later < _FEWEST_SINCE or later_cv.folds is None:
         return None
-    path, _ = _path(later, later.maps())
-    best_of_later = path[-1]
-    pvalue = _pvalue_since(rows, chosen, later, best_of_later, is_later)
+    steps, _ = _steps_to_advice(later_cv, later_cv.candidates())
+    best_of_later = steps[-1]
+
+    def pvalue_of(of_all, of_later):
+        """Return the p-value of "on the later samples, the candidate fitted to all
+        samples has no larger log-loss than the one fitted to the later ones".
+        """
+        loss_of_all = cv.log_loss_by_row(of_all)[is_later]
+        gain = loss_of_all - later_cv.log_loss_by_row(of_later)
+        return later_cv.rows.mean(gain).pvalue
+
+    pvalue = pvalue_of(chosen, best_of_later)
     if _is_close(pvalue):
-        of_all = rows.with_more_divisions(chosen)
-        of_later = later.with_more_divisions(best_of_later)
-        pvalue = _pvalue_since(rows, of_all, later, of_later, is_later)
+        pvalue = pvalue_of(
+            cv.with_more_divisions(chosen), later_cv.with_more_divisions(best_of_later)
+        )
     if pvalue >= SIGNIFICANCE_LEVEL:
         return None
     kind = "map_since"
-    if len(path) == 1:
-        kind = "none"  # no map beats the unchanged scores on the later rows
-    return {**_described(later, path, tolerance), "kind": kind, "since": since}
+    if len(steps) == 1:
+        kind = "none"  # no map beats the unchanged scores on the later samples
+    advice = _advice_of_steps(later_cv, steps, tolerance)
+    return {**advice, "kind": kind, "since": since}
 
 
-def _pvalue_since(rows, chosen, later, after, is_later):
-    """Return the p-value of the gain on the `later` rows of the trial `after`, which is
-    fitted to them, over the trial `chosen` for all rows.
+def _advice_of_steps(cv, steps, tolerance):
+    """Return the advice to use the last one of several candidates, as a dict with the
+    keys of `_NO_ADVICE`: what to do, its gain over the unchanged scores, and the
+    calibration error that is left.
+
+    `steps` are those of `_steps_to_advice`: the first is the unchanged scores.
     """
-    gain = rows.by_row(chosen)[is_later] - later.by_row(after)
-    *_, pvalue = later.rows.mean(gain)
-    return pvalue
-
-
-def _described(rows, path, tolerance):
-    """Return the advice as a dict: what to do, its gain over the unchanged scores, and
-    the error that is left.
-
-    `path` is that of `_path`: a list of trials from the unchanged scores to what is
-    advised.
-    """
-    before = path[0]
-    chosen = path[-1]
-    if chosen is before:
+    unchanged = steps[0]
+    chosen = steps[-1]
+    if chosen is unchanged:
         return {**_NO_ADVICE}
-    simpler = path[-2]
-    gain, low, high, _ = rows.gain(before, chosen)
-    if chosen.groups:
+    simpler = steps[-2]
+    gain = cv.gain(unchanged, chosen)
+    if chosen.segments:
         kind = "map_by_segment"
     elif chosen.name == "PriorShift":
         kind = "shift"
     else:
         kind = "map"
-    fewest, most = _rows_needed(rows, simpler, chosen)
-    event_rows = rows.predicted(chosen)
-    left = judged_error(event_rows, mean_error(event_rows, rows.seed), tolerance)
+    fewest, most = _rows_needed(cv, simpler, chosen)
+    recalibrated = cv.event_rows(chosen)
+    error = mean_error(recalibrated, cv.seed)
     return {
         **_NO_ADVICE,
         "kind": kind,
         "recalibrator": chosen.name,
         "column": chosen.column,
-        "segments": list(chosen.groups),
+        "segments": list(chosen.segments),
         "others": chosen.others,
-        "gain": gain,
-        "gain_low": low,
-        "gain_high": high,
-        "log_loss": mean(rows.by_row(before), rows.rows.sample_weight),
-        "error_left": left,
+        "gain": gain.estimate,
+        "gain_low": gain.low,
+        "gain_high": gain.high,
+        "log_loss": mean(cv.log_loss_by_row(unchanged), cv.rows.sample_weight),
+        "error_left": judged_error(recalibrated, error, tolerance),
         "simpler": simpler.name,
         "rows_needed": most,
         "rows_needed_low": fewest,
     }
 
 
-def _rows_needed(rows, simpler, chosen):
-    """Return the range (low, high) over the folds of the number of rows with which a
-    fit keeps nine tenths of its gain over the next simpler trial; (None, None) if the
-    folds do not determine it.
+def _rows_needed(cv, simpler, chosen):
+    """Return how many samples a fit of the candidate `chosen` needs to keep nine tenths
+    of its gain in log-loss over the candidate `simpler`, as a range (low, high) over
+    the folds; (None, None) if the folds disagree too much.
 
-    The noise of a fit to n rows costs c in mean loss, and falls as 1 / n: with m rows
-    it costs n c / m. Of the gain without noise, g + c for a gain of g, a tenth may be
-    lost, so m = n c / (.1 (g + c)). On the rows of a fold, the fit without them loses
-    2 c compared with the fits that have seen them.
+    Let g be the gain on held-out samples of a fit to n samples, and c the loss that
+    estimation noise adds to it. The noise falls as 1 / n: with m samples it adds
+    n c / m. Without noise the gain would be g + c, of which a tenth may be lost:
+    n c / m = .1 (g + c), which is solved for m. A fit is by 2 c worse on samples that
+    it has not seen than on those that it was fitted to, as in Akaike's criterion.
     """
-    n_needed = []  # by fold
+    n_needed_by_fold = []
+    # (N_FOLDS, n): the loss of each sample under the fit without each fold.
     losses = chosen.losses["log"][:N_FOLDS]
-    before = simpler.losses["log"][:N_FOLDS]
-    for k, fold in enumerate(rows.folds):
+    losses_of_simpler = simpler.losses["log"][:N_FOLDS]
+    for k, fold in enumerate(cv.folds):
         loss_if_seen = np.delete(losses, k, axis=0).mean(axis=0)
         excess = losses[k] - loss_if_seen
-        cost = mean(excess[fold.test], fold.test_weight) / 2
-        gain_by_row = before[k] - losses[k]
-        gain = mean(gain_by_row[fold.test], fold.test_weight)
+        cost = mean(excess[fold.test], fold.test_weight) / 2  # c
+        gain_by_row = losses_of_simpler[k] - losses[k]
+        gain = mean(gain_by_row[fold.test], fold.test_weight)  # g
         # The formula holds for a positive cost and a positive gain without noise.
         if cost <= 0 or gain + cost <= 0:
             return None, None
-        n_needed.append(len(rows.codes) * cost / (_LOST * (gain + cost)))
-    fewest = _FEWEST_ROWS * max(len(chosen.groups), 1)
-    low = max(int(np.ceil(min(n_needed))), fewest)
-    high = max(int(np.ceil(max(n_needed))), fewest)
+        n_needed_by_fold.append(len(cv.codes) * cost / (_LOST * (gain + cost)))
+    n_maps = max(len(chosen.segments), 1)
+    fewest = _FEWEST_ROWS * n_maps
+    low = max(int(np.ceil(min(n_needed_by_fold))), fewest)
+    high = max(int(np.ceil(max(n_needed_by_fold))), fewest)
     if high > _WIDEST_RANGE * low:
         return None, None
     return low, high
 
 
-def _stepwise(rows, trials):
-    """Return a path through trials: a list that begins with the first one, the
-    simplest.
+def _significant_steps(cv, candidates):
+    """Return the candidates that a forward selection accepts, in their order.
 
-    `rows` are the `TrialRows`, `trials` a list of `Trial` in the order of simplicity. A
-    trial is appended if its loss is lower than that of every simpler trial, and lower
-    beyond chance than that of the last trial of the path.
+    `candidates` is a list that begins with the simplest one, which is accepted. A later
+    one is accepted if its out-of-fold loss is lower than that of every simpler
+    candidate, and significantly lower than that of the last accepted one.
     """
-    path = [trials[0]]
-    lowest = rows.loss(trials[0])
-    for trial in trials[1:]:
-        loss = rows.loss(trial)
+    accepted = [candidates[0]]
+    lowest = cv.mean_loss(candidates[0])
+    for candidate in candidates[1:]:
+        loss = cv.mean_loss(candidate)
         if loss >= lowest:
             continue
         lowest = loss
-        if _is_better(rows, path[-1], trial):
-            path.append(trial)
-    return path
+        if _is_better(cv, accepted[-1], candidate):
+            accepted.append(candidate)
+    return accepted
 
 
-def _is_better(rows, before, after):
-    """Return whether the loss of the trial `after` is lower than that of `before`
-    beyond chance.
+def _is_better(cv, before, after):
+    """Return whether the out-of-fold loss of the candidate `after` is significantly
+    lower than that of the candidate `before`.
+
+    If the p-value is close to the level, it depends on which samples share a fold: it
+    is then computed again with more divisions into folds.
     """
-    *_, pvalue = rows.gain(before, after)
+    pvalue = cv.gain(before, after).pvalue
     if _is_close(pvalue):
-        *_, pvalue = rows.gain(
-            rows.with_more_divisions(before), rows.with_more_divisions(after)
-        )
+        pvalue = cv.gain(
+            cv.with_more_divisions(before), cv.with_more_divisions(after)
+        ).pvalue
     return pvalue < SIGNIFICANCE_LEVEL
 
 
 def _is_close(pvalue):
-    """Return whether a p-value is so near the level that it depends on which rows share
-    a fold: it is then computed again on more divisions into folds.
+    """Return whether a p-value is so near the level that it depends on which samples
+    share a fold: it is then computed again with more divisions into folds.
     """
     return _CLOSE_FROM < pvalue < _CLOSE_TO
 
 
-def _path(rows, trials):
-    """Return the path to the advice, and the trials of maps by segment.
+def _steps_to_advice(cv, candidates):
+    """Return the steps from the unchanged scores to the advised candidate, and all
+    candidates with a map by segment that were compared: two lists of `Candidate`.
 
-    The path is a list of trials: first the unchanged scores, last what is advised, and
-    between them the simpler steps, each better than the one before it beyond chance.
+    The first step is the unchanged scores, the last one is what is advised, and each is
+    significantly better than the one before it. First one map for all samples is
+    chosen, then it is compared with maps by segment.
 
-    `rows` are the `TrialRows`, `trials` a list of `Trial` for maps of all rows, which
-    begins with the unchanged scores.
+    `candidates` are those with one map for all samples, the unchanged scores first.
     """
-    path = _stepwise(rows, trials)
-    one_map = path[-1]
-    # Other segments keep their scores or share a map. The latter is tried only if a map
-    # for all rows was chosen.
+    steps = _significant_steps(cv, candidates)
+    one_map = steps[-1]
+    # What happens to the segments without a map of their own: they keep their scores
+    # or, if a map for all samples was chosen, share a map.
     treatments = ["unchanged"]
-    if len(path) > 1:
+    if len(steps) > 1:
         treatments.append("shared")
     by_segment = []
     for others in treatments:
-        for kind, column, segments in _maps_by_segment(rows, trials[0], one_map):
-            by_segment.append(rows.trial(kind(), column, segments, others))
-    return path[:-1] + _stepwise(rows, [one_map, *by_segment]), by_segment
+        for kind, column, segments in _maps_by_segment(cv, candidates[0], one_map):
+            by_segment.append(cv.candidate(kind(), column, segments, others))
+    # `one_map` is the last step, and the first one of the second selection.
+    further_steps = _significant_steps(cv, [one_map, *by_segment])
+    return steps[:-1] + further_steps, by_segment
 
 
-def _maps_by_segment(rows, before, one_map):
-    """Return the maps by segment to try, the simplest first, as a list of triples:
-    class of the map, column, and the segments that get a map each.
+def _maps_by_segment(cv, unchanged, one_map):
+    """Return the maps by segment to compare, the simplest first, as a list of triples:
+    class of the map, column, and the segments of the column that get a map each.
 
-    `before` is the trial of the unchanged scores, `one_map` that of all rows.
+    `unchanged` is the candidate of the unchanged scores, `one_map` the best one with a
+    single map for all samples.
     """
-    if rows.columns.shape[1] == 1:
+    if cv.columns.shape[1] == 1:
         simple = catalogue.PlattScaling
     else:
         simple = catalogue.TemperatureScaling
-    # Pairs of a column and the segments of it that get a map, the fewest first.
-    candidates = []
-    for column in rows.segmentations:
-        for segments in _sets_of_segments(rows, column, before, one_map):
-            candidates.append((column, segments))
-    candidates.sort(key=lambda candidate: len(candidate[1]))
+    # Pairs of a column and the segments that get a map, the fewest segments first.
+    choices = []
+    for column in cv.segmentations:
+        for segments in _sets_of_segments(cv, column, unchanged, one_map):
+            choices.append((column, segments))
+    choices.sort(key=lambda choice: len(choice[1]))
     maps = []
     for kind in (catalogue.PriorShift, simple):
-        for column, segments in candidates:
+        for column, segments in choices:
             maps.append((kind, column, segments))
-    # A map of the shape that all rows have needs many rows in each segment.
-    if one_map.name in _SHAPED:
-        kind = getattr(catalogue, _SHAPED[one_map.name])
-        for column, segments in candidates:
+    # If all samples need a curve rather than a line in log-odds, so may the segments. A
+    # curve needs many samples in each of them.
+    if one_map.name in _CURVE_BY_SEGMENT:
+        kind = _CURVE_BY_SEGMENT[one_map.name]
+        for column, segments in choices:
             if len(segments) <= _FEW_SEGMENTS:
                 maps.append((kind, column, segments))
     return maps
 
 
-def _sets_of_segments(rows, column, before, one_map):
-    """Return the sets of segments of a column that may need a map each, as a list of
-    tuples, the smallest first.
+def _sets_of_segments(cv, column, unchanged, one_map):
+    """Return the sets of segments of a column that may need a map of their own, as a
+    list of tuples of names, the smallest set first; an empty list if one map for all
+    samples leaves no segment off.
 
-    Segments are candidates if their probabilities are off, either unchanged (by the
-    trial `before`) or by the best map for all rows (`one_map`).
+    `unchanged` is the candidate of the unchanged scores, `one_map` the best one with a
+    single map for all samples.
     """
-    after = _segments_off(rows, one_map, column)
-    if not (after.beyond_doubt or after.off or after.together):
+    off_after = _segments_off(cv, one_map, column)
+    if not (off_after.beyond_doubt or off_after.off or off_after.together):
         return []
-    unchanged = _segments_off(rows, before, column)
-    if not after.together:
-        sets = [unchanged.beyond_doubt, unchanged.off]
-        sets += [after.beyond_doubt, after.off]
+    off_before = _segments_off(cv, unchanged, column)
+    if off_after.together:
+        # All segments are off together, though not one by one: all get a map. Or only
+        # those that were off before, if one map for all has moved the others.
+        sets = [off_after.together]
+        if not off_before.together:
+            sets += [off_before.beyond_doubt, off_before.off]
     else:
-        # Small differences in many segments count together, and a comparison of losses
-        # would need more rows to show them: all segments are tried.
-        sets = [after.together]
-        if not unchanged.together:
-            # One map for all may have moved segments that were right.
-            sets += [unchanged.beyond_doubt, unchanged.off]
+        sets = [off_before.beyond_doubt, off_before.off]
+        sets += [off_after.beyond_doubt, off_after.off]
     sets = sorted(filter(None, sets), key=len)  # without empty ones
-    # If all segments but one have a map each, the shared map is that of the last one:
-    # the same as a map for each.
-    n_others = len(np.unique(rows.segmentations[column])) - 1
+    # Equal sets are compared once. So are all sets that leave out one segment at most:
+    # the map of that one, whether it is shared or its own, is fitted to it alone.
+    n_segments = len(np.unique(cv.segmentations[column]))
     distinct = {}
     for segments in sets:
         key = frozenset(segments)
-        if len(segments) >= n_others:
+        if len(segments) >= n_segments - 1:
             key = "all"
         distinct[key] = segments
     return list(distinct.values())
 
 
 class _SegmentsOff(NamedTuple):
-    """Segments of a column in which the probabilities of a trial are off by more than
-    noise, the clearest first.
+    """Segments of a column in which the probabilities of a candidate are significantly
+    off, the clearest first.
 
     Attributes
     ----------
@@ -417,87 +456,105 @@ class _SegmentsOff(NamedTuple):
     together: tuple
 
 
-def _segments_off(rows, trial, column):
-    """Return the segments of a column in which a trial's probabilities are off, as
-    `_SegmentsOff`.
+def _segments_off(cv, candidate, column):
+    """Test in which segments of a column the probabilities of a candidate are
+    miscalibrated, and return these segments as `_SegmentsOff`.
 
-    The test in each segment is a score test that the log-odds need no intercept and a
-    slope of 1, with 2 degrees of freedom; p-values are adjusted by Holm's method.
+    In each segment a score test with 2 degrees of freedom tests that the log-odds need
+    no intercept and a slope of 1; p-values are adjusted by Holm's method.
     """
-    names, segment = np.unique(rows.tested_segments(column), return_inverse=True)
-    score, information = _score(rows, trial)
-    statistics = _score_statistics(_sums(score, segment), _sums(information, segment))
+    segment_of_row = cv.segments_in_fold_order(column)
+    names, code = np.unique(segment_of_row, return_inverse=True)
+    score, information = _score_and_information(cv, candidate)
+    statistics = _score_statistics(_sums(score, code), _sums(information, code))
     adjusted = holm(chdtrc(2, statistics))
     is_off = adjusted < SIGNIFICANCE_LEVEL
-    # Small differences may count together: the sum of independent chi-square statistics
-    # has the sum of their degrees of freedom.
+    # All segments that are not off by themselves are tested together: a sum of
+    # independent chi-square statistics is chi-square, and its degrees of freedom add
+    # up.
     others = statistics[~is_off]
     are_off_together = False
     if len(others) > 0:
         pvalue = chdtrc(2 * len(others), others.sum())
         are_off_together = pvalue < SIGNIFICANCE_LEVEL
     clearest_first = np.argsort(-statistics, kind="stable")[:_MOST_SEGMENTS]
-
-    def clearest(is_chosen):
-        """Return the names of the chosen segments, at most 100, the clearest first."""
-        chosen = clearest_first[is_chosen[clearest_first]]
-        return tuple(names[chosen].tolist())
-
+    is_beyond_doubt = adjusted < _BEYOND_DOUBT
+    beyond_doubt = clearest_first[is_beyond_doubt[clearest_first]]
+    off = clearest_first[is_off[clearest_first]]
+    together = ()
+    if are_off_together:
+        together = tuple(names[clearest_first].tolist())
     return _SegmentsOff(
-        beyond_doubt=clearest(adjusted < _BEYOND_DOUBT),
-        off=clearest(is_off),
-        together=clearest(np.full(len(names), are_off_together)),
+        beyond_doubt=tuple(names[beyond_doubt].tolist()),
+        off=tuple(names[off].tolist()),
+        together=together,
     )
 
 
-def _score(rows, trial):
-    """Return each row's score (gradient of the log-likelihood) for an intercept and a
-    slope on the log-odds, (n, 2), and its information matrix, (n, 2, 2).
+def _score_and_information(cv, candidate):
+    """Return what each sample contributes to a score test of the out-of-fold
+    probabilities of a candidate, in the order of ``cv.fold_order``.
 
-    With several classes the event is that the predicted class is right. With clusters
-    the score varies more than that of independent rows: the information is multiplied
-    by the design effect, the ratio of both variances, at least 1.
+    The model that is tested has an intercept and a slope on the log-odds. With several
+    classes the event is that the predicted class is right.
+
+    Returns
+    -------
+    score : ndarray of shape (n, 2)
+        Gradient of the log-likelihood in intercept and slope.
+    information : ndarray of shape (n, 2, 2)
+        Information matrix. With clusters it is multiplied by the design effect.
     """
-    event_rows = rows.predicted(trial)
+    event_rows = cv.event_rows(candidate)
     logits = log_odds(event_rows.scores)
     # The statistic does not depend on the scale, but the matrix is better conditioned.
     standardised = (logits - logits.mean()) / (logits.std() or 1.0)
     features = np.column_stack((np.ones(len(logits)), standardised))
     weight = weights_or_ones(event_rows.sample_weight, len(logits))
-    # w (y - p) x for a label y, probability p, weight w and features x. The information
-    # is w p (1 - p) x x'.
-    score = features * (weight * (event_rows.labels - event_rows.scores))[:, None]
+    # With a label y, a probability p, a weight w and features x, the score is
+    # w (y - p) x, and the information w p (1 - p) x x'.
+    residual = weight * (event_rows.labels - event_rows.scores)
+    score = features * residual[:, None]
     effect = 1.0
     if event_rows.clusters is not None:
-        _, cluster = np.unique(event_rows.clusters, return_inverse=True)
-        # Of the intercept's score: squared sums of clusters, and squares of rows, which
-        # are kept above 0 for the division.
-        cluster_squares = np.sum(_sums(score, cluster)[:, 0] ** 2)
-        row_squares = max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny)
-        effect = max(cluster_squares / row_squares, 1.0)
+        effect = _design_effect(residual, event_rows.clusters)
     variance = effect * weight * event_rows.scores * (1 - event_rows.scores)
     products = features[:, :, None] * features[:, None, :]  # (n, 2, 2)
     return score, products * variance[:, None, None]
 
 
-def _sums(values, codes, n_codes=0):
-    """Return the sums by code, (n_codes, ...), of the rows of an array (n, ...).
-
-    `codes` (n,) are integers from 0 on; there are at least `n_codes` sums, also of
-    codes without a row.
+def _design_effect(residual, clusters):
+    """Return how many times larger the variance of the sum of residuals (n,) is than if
+    samples of one cluster were independent, at least 1.
     """
+    _, cluster = np.unique(clusters, return_inverse=True)
+    cluster_sums = np.bincount(cluster, residual)
+    # The sum of squares is kept above 0 for the division.
+    row_squares = max(np.sum(residual**2), np.finfo(float).tiny)
+    return max(np.sum(cluster_sums**2) / row_squares, 1.0)
+
+
+def _sums(values, codes, n_codes=0):
+    """Sum an array (n, ...) over the samples with each code, and return the sums,
+    (n_codes, ...).
+
+    `codes` (n,) are integers from 0 on. There are at least `n_codes` sums; that of a
+    code without samples is 0.
+    """
+    # `bincount` sums one column of numbers at a time.
     flat = values.reshape(len(values), -1)
     columns = [np.bincount(codes, column, minlength=n_codes) for column in flat.T]
     return np.stack(columns, axis=-1).reshape(-1, *values.shape[1:])
 
 
 def _sums_from(values, period, n_periods):
-    """Return the sums, (n_periods, ...), of the rows of an array (n, ...) in each
-    period and all later ones.
+    """Sum an array (n, ...) over the samples of each period and all later ones, and
+    return the sums, (n_periods, ...). `period` (n,) is the number of each sample's
+    period, 0 for the earliest.
     """
     by_period = _sums(values, period, n_periods)
-    # Reversed before and after: a cumulative sum from the last period back.
-    return by_period[::-1].cumsum(axis=0)[::-1]
+    latest_first = by_period[::-1]
+    return latest_first.cumsum(axis=0)[::-1]
 
 
 def _score_statistics(score, information):
@@ -506,78 +563,92 @@ def _score_statistics(score, information):
     """
     # A matrix is singular where all scores are equal: a little is added to its diagonal
     # so that it can be inverted.
-    size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
-    invertible = information + (_TINY + _RIDGE * size) * np.eye(2)
+    trace = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
+    invertible = information + (_TINY + _RIDGE * trace) * np.eye(2)
     solved = np.linalg.solve(invertible, score[..., None])[..., 0]
-    return np.einsum("...i,...i", score, solved)
+    return np.sum(score * solved, axis=-1)
 
 
-def _changes(rows, chosen, order, tolerance):
-    """Return since when calibration has changed, for all rows and each segment: a list
-    of dicts, the rows of a table, the clearest first.
+def _changes(cv, chosen, period_order, tolerance):
+    """Return the significant changes of calibration over time, of all samples and of
+    each segment: a list of dicts, the rows of a table, the smallest p-value first.
 
-    For each group and each period, a score test compares the miscalibration that is
-    left by the trial `chosen` before the period with that from it on. P-values are
-    adjusted for the number of groups and of periods (Bonferroni). `order` holds the
-    periods in the order of time.
+    For each group and each period, a score test compares the miscalibration that the
+    candidate `chosen` leaves before the period with that from it on. P-values are
+    adjusted for the number of groups and of periods (Bonferroni). `period_order` holds
+    the periods in chronological order.
     """
-    tested = rows.tested
-    changes = []
-    position = {name: k for k, name in enumerate(order)}
-    period = np.array([position[name] for name in tested.periods.tolist()])
-    # Pairs of a name (None for all rows) and the rows of the group, (n,).
+    in_fold_order = cv.in_fold_order
+    number_of = {name: k for k, name in enumerate(period_order)}
+    period = np.array([number_of[name] for name in in_fold_order.periods.tolist()])
+    # Pairs of a name (None for all samples) and a mask of the group's samples, (n,).
     groups = [(None, np.ones(len(period), dtype=bool))]
-    for column in rows.segmentations:
-        segments = rows.tested_segments(column)
-        groups += [(str(name), segments == name) for name in np.unique(segments)]
-    score, information = _score(rows, chosen)
-    n_tests = len(groups) * max(len(order) - 1, 1)
+    for column in cv.segmentations:
+        segments = cv.segments_in_fold_order(column)
+        for name in np.unique(segments):
+            groups.append((str(name), segments == name))
+    score, information = _score_and_information(cv, chosen)
+    n_tests = len(groups) * max(len(period_order) - 1, 1)
+    changes = []
     for name, in_group in groups:
-        at, pvalue = _clearest_change(
-            score[in_group], information[in_group], period[in_group], len(order)
+        since, pvalue = _clearest_change(
+            score[in_group],
+            information[in_group],
+            period[in_group],
+            len(period_order),
         )
         adjusted = min(pvalue * n_tests, 1.0)
         if adjusted >= SIGNIFICANCE_LEVEL:
             continue
-        row = {"group": name, "since": order[at]}
-        for side, is_side in (("before", period < at), ("after", period >= at)):
-            event_rows = tested.event_rows.at(in_group & is_side)
-            # Any group and any period might have been chosen, on two sides.
-            judged = judged_rows(event_rows, tolerance, 2 * n_tests)
-            row[f"bias_{side}"] = judged["estimate"]
-            row[f"verdict_{side}"] = judged
-        row["adjusted_pvalue"] = float(adjusted)
-        changes.append(row)
+        # The limits of a verdict hold for each group and period that might have been
+        # found, before the change and after it.
+        n_intervals = 2 * n_tests
+        event_rows = in_fold_order.event_rows
+        rows_before = event_rows.at(in_group & (period < since))
+        rows_after = event_rows.at(in_group & (period >= since))
+        before = judged_rows(rows_before, tolerance, n_intervals)
+        after = judged_rows(rows_after, tolerance, n_intervals)
+        changes.append(
+            {
+                "group": name,
+                "since": period_order[since],
+                "bias_before": before["estimate"],
+                "verdict_before": before,
+                "bias_after": after["estimate"],
+                "verdict_after": after,
+                "adjusted_pvalue": float(adjusted),
+            }
+        )
     return sorted(changes, key=lambda row: row["adjusted_pvalue"])
 
 
 def _clearest_change(score, information, period, n_periods):
-    """Return the number of the period since when calibration differs most clearly from
-    that before, and the p-value of this difference. The p-value is 1 if each period
-    leaves too few rows or events before or after it.
+    """Return the number of the period from which on calibration differs most clearly
+    from that before, and the p-value of this difference. The p-value is 1 if each
+    period leaves too few samples or events before it or after its start.
 
-    `score` (n, 2) and `information` (n, 2, 2) are those of `_score`, `period` (n,) is
-    the number of each row's period, 0 for the earliest.
+    `score` (n, 2) and `information` (n, 2, 2) are those of `_score_and_information`;
+    `period` (n,) is the number of each sample's period, 0 for the earliest.
     """
-    # Numbers of rows, and sums over the rows, from each period on, (n_periods, ...);
-    # entry 0 is about all rows.
-    n_after = _sums_from(np.ones((len(period), 1)), period, n_periods)[:, 0]
-    score_after = _sums_from(score, period, n_periods)
-    information_after = _sums_from(information, period, n_periods)
-    # If the rows before and after were off by the same amount, the later ones would
-    # have this share (n_periods, 2, 2) of the total score. What is left of their score
-    # then has expectation 0 and this covariance.
-    share = information_after @ np.linalg.pinv(information_after[0])
-    left = score_after - share @ score_after[0]
+    # Sums over the samples from each period on; entry 0 is about all samples.
+    ones = np.ones((len(period), 1))
+    n_after = _sums_from(ones, period, n_periods)[:, 0]  # (n_periods,)
+    score_after = _sums_from(score, period, n_periods)  # (n_periods, 2)
+    information_after = _sums_from(information, period, n_periods)  # + (2,)
+    # Let U and I be score and information of all samples, and U_1 and I_1 those of the
+    # later ones. Without a change, U_1 - I_1 I^-1 U has expectation 0 and covariance
+    # I_1 - I_1 I^-1 I_1.
+    share = information_after @ np.linalg.pinv(information_after[0])  # I_1 I^-1
+    difference = score_after - share @ score_after[0]
     covariance = information_after - share @ information_after
-    pvalues = chdtrc(2, _score_statistics(left, covariance))
-    smaller_side = np.minimum(n_after, n_after[0] - n_after)
-    pvalues[smaller_side < _FEWEST_SIDE] = 1.0
-    # With a few rare events on a side the statistic has no chi-square distribution.
-    # The information on the intercept is the sum of p (1 - p), the expected number of
-    # events where these are rare.
-    events = information_after[:, 0, 0]
-    smaller_events = np.minimum(events, events[0] - events)
-    pvalues[smaller_events < _FEWEST_EVENTS_OF_SIDE] = 1.0
-    at = int(pvalues.argmin())
-    return at, pvalues[at]
+    pvalues = chdtrc(2, _score_statistics(difference, covariance))
+    n_smaller_side = np.minimum(n_after, n_after[0] - n_after)
+    pvalues[n_smaller_side < _FEWEST_SIDE] = 1.0
+    # With a few rare events before or after, the statistic has no chi-square
+    # distribution. The information on the intercept is the sum of p (1 - p), the
+    # expected number of events where these are rare.
+    n_events = information_after[:, 0, 0]
+    n_events_smaller_side = np.minimum(n_events, n_events[0] - n_events)
+    pvalues[n_events_smaller_side < _FEWEST_EVENTS_OF_SIDE] = 1.0
+    clearest = int(pvalues.argmin())
+    return clearest, pvalues[clearest]

@@ -2,23 +2,25 @@
 there.
 """
 
-from skcalib._report._recalibration import TrialRows
+from skcalib._report._recalibration import CrossValidation
 from skcalib._report._statistics import CONFIDENCE_LEVEL, records
 from skcalib.decisions import net_benefit
 from skcalib.recalibrators import SplineCalibration
 
 
 def decision_rows(table, name, thresholds, seed):
-    """Return a list with a dict for each threshold, at or above which rows are treated.
+    """Return a list with a dict of numbers for each decision threshold; samples are
+    treated if their score is at or above it.
 
-    The cost of miscalibration is how much higher the net benefit is after recalibration
-    with a spline (out-of-fold). It is None if a class has fewer rows than there are
-    folds.
+    `table` is the `ReportTable`, `name` the name of the model. The numbers are shares
+    of the samples and differences in net benefit, each a dict of "estimate", "low" and
+    "high". The cost of miscalibration is how much higher the net benefit is after
+    recalibration; it is None if there are too few samples to cross-validate.
     """
     event_rows = table.event_rows(name)
     against_none = _benefits(event_rows, thresholds, "none")
     against_all = _benefits(event_rows, thresholds, "all")
-    costs = _costs(TrialRows.of(table, name, seed), thresholds)
+    costs = _costs(CrossValidation.of(table, name, seed), thresholds)
     rows = []
     for number, threshold in enumerate(thresholds):
         is_treated = event_rows.scores >= threshold
@@ -37,21 +39,28 @@ def decision_rows(table, name, thresholds, seed):
     return rows
 
 
-def _costs(rows, thresholds):
-    """Return the cost of miscalibration at each threshold, a list of dicts with an
-    estimate and its limits, or of None; `rows` are the `TrialRows`.
+def _costs(cv, thresholds):
+    """Return the cost of miscalibration at each threshold: how much higher the net
+    benefit of out-of-fold scores recalibrated with a spline is than that of the
+    original scores. `cv` is the `CrossValidation` of the model.
+
+    It is a list of dicts with "estimate", "low" and "high", or of None if there are too
+    few samples for the folds.
     """
-    if rows.folds is None:
+    if cv.folds is None:
         return [None] * len(thresholds)
-    recalibrated = rows.predicted(rows.trial(SplineCalibration()))
-    return _benefits(recalibrated, thresholds, rows.tested.scores)
+    recalibrated = cv.event_rows(cv.candidate(SplineCalibration()))
+    original_scores = cv.in_fold_order.scores
+    return _benefits(recalibrated, thresholds, reference=original_scores)
 
 
 def _benefits(event_rows, thresholds, reference):
-    """Return the difference in net benefit from a reference at each threshold, a list
-    of dicts with an estimate and its limits.
+    """Return how much higher the net benefit of treating samples by their scores is
+    than that of a reference, at each threshold: a list of dicts with "estimate", "low"
+    and "high".
 
-    The reference is "none", "all", or the scores (n,) of another model.
+    The reference is "none" (nobody is treated), "all" (everybody is), or the scores
+    (n,) of another model for the same samples.
     """
     result = net_benefit(
         event_rows.labels,

@@ -49,8 +49,8 @@ OF_MORE_CLASSES = (
     "DirichletCalibration",
     "StackedRecalibrator",
 )
-_N_CURVES = 2  # the last recalibrators before the stack are curves
-# The stack is not tried if the curves beat the simpler maps with a larger p-value.
+_CURVES = ("SplineCalibration", "IsotonicCalibration")
+# The stack is not fitted if the curves beat the simpler maps with a larger p-value.
 _NO_CURVE = 0.2
 
 
@@ -66,20 +66,21 @@ def most_rows(classes):
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """A recalibrator that was fitted without each fold in turn.
+class Candidate:
+    """A recalibrator that was fitted without each fold in turn, and its losses.
 
     Attributes
     ----------
     name : str
         Its name.
     losses : dict of ndarray of shape (n_divisions * N_FOLDS, n_rows)
-        By the name of the loss: losses of all rows under the fit without each fold.
+        By the name of the loss ("log", "brier"): the loss of every sample under the fit
+        without each fold, also of the samples that it was fitted to.
     probabilities : ndarray of shape (n_rows,) or (n_rows, n_classes)
         Out-of-fold probabilities in the first division, in the order of its folds.
     column : str or None
         Column of segments, if it maps by segment.
-    groups : tuple of str
+    segments : tuple of str
         The segments that have a map of their own.
     others : {"unchanged", "shared"} or None
         What the other segments have: their scores, or one map.
@@ -91,7 +92,7 @@ class Trial:
     losses: dict
     probabilities: np.ndarray
     column: str | None = None
-    groups: tuple = ()
+    segments: tuple = ()
     others: str | None = None
     recalibrator: object | None = None
 
@@ -102,19 +103,19 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class TrialRows:
-    """A sample of the rows of a report, on which recalibrators are tried.
+class CrossValidation:
+    """Samples of a report and their folds, by which recalibrators are compared.
 
     Attributes
     ----------
     rows : Rows
-        The rows.
+        The samples.
     segmentations : dict of ndarray of shape (n_rows,)
-        Segment of each row, by the name of the column.
+        Segment of each sample, by the name of the column.
     seed : int
-        Seeds the folds.
+        Seed for the folds.
     n_divisions : int
-        How often the rows are divided into folds.
+        How often the samples are divided into folds.
     """
 
     rows: Rows
@@ -124,11 +125,13 @@ class TrialRows:
 
     @classmethod
     def of(cls, table, name, seed, n_divisions=None):
-        """Return a sample of the rows of a model, with scores in double precision.
+        """Return the cross-validation of a model on the rows of a `ReportTable`, or on
+        a random sample of them if there are many.
 
-        By default few rows are divided into folds up to three times, many once. Rows
-        of several classes are divided once, and so are weighted rows: their copies may
-        lie in several folds, so that divisions could not be averaged by row.
+        `name` is the name of the model, `n_divisions` how often the rows are divided
+        into folds. None means up to three times for small tables, and once for large
+        ones, for several classes and for weighted rows (copies of a weighted row may
+        lie in several folds, so that losses cannot be averaged over divisions by row).
         """
         sample = table.sample(most_rows(table.classes), seed)
         rows = table.forecasts(name)._replace(periods=table.periods)
@@ -145,31 +148,36 @@ class TrialRows:
                 n_divisions = min(max(n_divisions, 1), _MOST_DIVISIONS)
         return cls(rows, segmentations, seed, n_divisions)
 
-    def at(self, rows):
-        """Return some of the rows: those of a mask or of an array of positions."""
+    def at(self, selected):
+        """Return the cross-validation of some of the samples: those of a mask (n_rows,)
+        or of an array of positions.
+        """
         segmentations = {}
         for column, names in self.segmentations.items():
-            segmentations[column] = names[rows]
-        return TrialRows(self.rows.at(rows), segmentations, self.seed, self.n_divisions)
+            segmentations[column] = names[selected]
+        return CrossValidation(
+            self.rows.at(selected), segmentations, self.seed, self.n_divisions
+        )
 
     @cached_property
     def units(self):
-        """Code of each row's independent unit, (n_rows,): its cluster, or the row
-        itself with importance weights.
+        """Integer code of the independent unit that each sample belongs to, (n_rows,):
+        its cluster or, with importance weights, the sample itself.
 
-        None for rows that are independent and count as often as their frequency weight
-        says.
+        None without clusters and importance weights: each sample then stands for as
+        many independent ones as its frequency weight says.
         """
         if self.rows.clusters is not None:
-            return np.unique(self.rows.clusters, return_inverse=True)[1]
+            _, codes = np.unique(self.rows.clusters, return_inverse=True)
+            return codes
         if self.rows.weight_type == "importance":
             return np.arange(len(self.codes))
         return None
 
     @property
     def folds(self):
-        """The folds of the first random division of the rows, a list of `Fold`; None if
-        there are too few rows.
+        """The folds of the first random division of the samples, a list of `Fold`; None
+        if there are too few samples.
         """
         if self.divisions is None:
             return None
@@ -177,11 +185,11 @@ class TrialRows:
 
     @cached_property
     def divisions(self):
-        """Different random divisions of the rows into folds: `n_divisions` lists of
-        `Fold`.
+        """Different random divisions of the samples into folds: a list of `n_divisions`
+        lists of `Fold`.
 
-        None if fewer than two classes have as many rows as there are folds, or if there
-        are fewer clusters than folds.
+        None if fewer than two classes have as many samples as there are folds, or if
+        there are fewer clusters than folds.
         """
         class_counts = np.sort(np.bincount(self.codes, minlength=2))
         second_largest = class_counts[-2]
@@ -202,34 +210,28 @@ class TrialRows:
         return {}
 
     def _division(self, k):
-        """Return the k-th random division of the rows into folds, a list of `Fold`; it
-        is kept for later calls.
+        """Return the k-th random division of the samples into folds, a list of `Fold`;
+        it is kept for later calls.
         """
         if k not in self._known_divisions:
             self._known_divisions[k] = self._new_division(k)
         return self._known_divisions[k]
 
     def _new_division(self, k):
-        """Divide the rows into folds at random, and return the list of `Fold`.
+        """Divide the samples into folds at random, and return the list of `Fold`.
 
-        All rows of a cluster lie in one fold. Each division has a seed of its own:
-        division 0 that of the report, the others one that is drawn from it and k.
+        `k` is the number of the division, and decides its seed: that of the report for
+        0, else one that is drawn from it and k. All samples of a cluster lie in one
+        fold.
         """
         seed = self.seed
         if k > 0:
             seed = int(np.random.default_rng([self.seed, k]).integers(2**31))
         cv = N_FOLDS
         if self.rows.clusters is not None:
-            n_clusters = self.units.max() + 1
-            # Clusters in random order are dealt to the folds in turn.
-            place_of_cluster = np.random.default_rng(seed).permutation(n_clusters)
-            fold_of_row = place_of_cluster[self.units] % N_FOLDS
-            cv = []
-            for fold in range(N_FOLDS):
-                is_test = fold_of_row == fold
-                cv.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
-        # Folds with the class frequencies of the other rows would reward a fit to the
-        # noise of these frequencies.
+            cv = self._folds_of_clusters(seed)
+        # Not stratified: with equal class frequencies in all folds, a recalibrator that
+        # fits the noise in these frequencies would look better than it is.
         return cross_validation_folds(
             cv,
             self.columns,
@@ -238,6 +240,20 @@ class TrialRows:
             stratified=False,
             seed=seed,
         )
+
+    def _folds_of_clusters(self, seed):
+        """Return pairs of positions (training, test), one for each fold, such that each
+        cluster lies in one fold: clusters in random order are dealt to the folds in
+        turn.
+        """
+        n_clusters = self.units.max() + 1
+        random_rank = np.random.default_rng(seed).permutation(n_clusters)
+        fold_of_row = random_rank[self.units] % N_FOLDS
+        folds = []
+        for fold in range(N_FOLDS):
+            is_test = fold_of_row == fold
+            folds.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
+        return folds
 
     @property
     def all_folds(self):
@@ -255,40 +271,47 @@ class TrialRows:
         return self.rows.scores.reshape(len(self.codes), -1)
 
     @cached_property
-    def tested_rows(self):
-        """The positions of the rows in the order of out-of-fold predictions: those of
-        the first fold (of the first division), then those of the second, and so on.
+    def fold_order(self):
+        """The positions of the samples in the order of out-of-fold predictions: those
+        of the first fold (of the first division), then those of the second, and so on.
         """
         return np.concatenate([fold.test for fold in self.folds])
 
     @cached_property
-    def tested(self):
-        """The rows in the order of `tested_rows`.
+    def in_fold_order(self):
+        """The samples in the order of `fold_order`, as `Rows`.
 
-        A weighted row may be in several folds, in each with a part of its weight: these
-        parts are the weights here.
+        A sample with a frequency weight may be in several folds, in each with a part of
+        its weight: these parts are the weights here.
         """
-        rows = self.rows.at(self.tested_rows)
+        rows = self.rows.at(self.fold_order)
         if rows.sample_weight is None:
             return rows
         weight = np.concatenate([fold.test_weight for fold in self.folds])
         return rows._replace(sample_weight=weight)
 
-    def tested_segments(self, column):
-        """Return the segment of each row by a column, in the order of `tested_rows`."""
-        return self.segmentations[column][self.tested_rows]
+    def segments_in_fold_order(self, column):
+        """Return each sample's segment by a column, in the order of `fold_order`."""
+        return self.segmentations[column][self.fold_order]
 
     def unchanged(self):
-        """Return the `Trial` of the unchanged scores."""
-        return self._trial("as it is", [self.rows.scores] * len(self.all_folds))
+        """Return the `Candidate` of the unchanged scores."""
+        same_for_each_fold = [self.rows.scores] * len(self.all_folds)
+        return self._with_losses("as it is", same_for_each_fold)
 
-    def trial(self, recalibrator, column=None, segments=(), others="shared"):
-        """Return the `Trial` of a recalibrator.
+    def candidate(self, recalibrator, column=None, segments=(), others="shared"):
+        """Fit a recalibrator without each fold, and return it as `Candidate`.
 
-        Without a `column` one map is fitted to all rows. With one, each of these
-        `segments` of the column has a map of its own, and `others` says what is done in
-        all other segments: "shared" fits one map to them, "unchanged" keeps their
-        scores.
+        Parameters
+        ----------
+        recalibrator : recalibrator
+            Unfitted.
+        column : str, default=None
+            Column of segments; None means one map for all samples.
+        segments : iterable of str, default=()
+            The segments of the column that get a map of their own.
+        others : {"shared", "unchanged"}, default="shared"
+            What all other segments get: one map together, or their scores as they are.
         """
         name = type(recalibrator).__name__
         segments = tuple(segments)
@@ -297,34 +320,42 @@ class TrialRows:
         else:
             name = f"GroupwiseRecalibrator({name}())"
             recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
-        predicted = self._predictions(
+        predictions = self._predictions(
             recalibrator, self.all_folds, column, segments, others
         )
-        trial = self._trial(name, predicted, column, segments, others)
-        return replace(trial, recalibrator=recalibrator)
+        candidate = self._with_losses(name, predictions, column, segments, others)
+        return replace(candidate, recalibrator=recalibrator)
 
-    def with_more_divisions(self, trial):
-        """Return a trial that is fitted on 12 divisions of the rows into folds, for a
-        decision that is close. It is returned unchanged if it has them already, or if
-        the rows are divided only once.
+    def with_more_divisions(self, candidate):
+        """Return a candidate with losses from 12 divisions of the samples into folds,
+        for a decision that is close. It is returned unchanged if it has them already,
+        or if the samples are divided only once.
         """
-        if self.n_divisions == 1 or trial.n_divisions >= _CLOSE_DIVISIONS:
-            return trial
-        divisions = range(trial.n_divisions, _CLOSE_DIVISIONS)
-        folds = list(chain.from_iterable(self._division(k) for k in divisions))
-        predicted = [self.rows.scores] * len(folds)  # those of the unchanged scores
-        if trial.recalibrator is not None:
-            predicted = self._predictions(
-                trial.recalibrator, folds, trial.column, trial.groups, trial.others
+        if self.n_divisions == 1 or candidate.n_divisions >= _CLOSE_DIVISIONS:
+            return candidate
+        folds = []
+        for k in range(candidate.n_divisions, _CLOSE_DIVISIONS):
+            folds += self._division(k)
+        if candidate.recalibrator is None:  # the unchanged scores
+            predictions = [self.rows.scores] * len(folds)
+        else:
+            predictions = self._predictions(
+                candidate.recalibrator,
+                folds,
+                candidate.column,
+                candidate.segments,
+                candidate.others,
             )
         losses = {}
-        for name, further in self._losses(predicted).items():
-            losses[name] = np.concatenate((trial.losses[name], further))
-        return replace(trial, losses=losses)
+        for name, further in self._losses(predictions).items():
+            losses[name] = np.concatenate((candidate.losses[name], further))
+        return replace(candidate, losses=losses)
 
     def _predictions(self, recalibrator, folds, column, segments, others):
-        """Return a list of the probabilities of all rows by the fit without each fold;
-        see `trial` for `column`, `segments` and `others`.
+        """Return a list of the probabilities of all samples, one array for each fold:
+        by the recalibrator that is fitted without the fold.
+
+        For `column`, `segments` and `others` see `candidate`.
         """
         if column is None:
             return [self._predicted(recalibrator, fold) for fold in folds]
@@ -334,22 +365,23 @@ class TrialRows:
         groups = np.where(is_mapped, segment_of_row, "")
         if others == "shared":
             return [self._predicted(recalibrator, fold, groups) for fold in folds]
-        return self._predicted_for(is_mapped, recalibrator, groups, folds)
+        return self._predictions_of_some(is_mapped, recalibrator, groups, folds)
 
-    def _predicted_for(self, is_mapped, recalibrator, groups, folds):
-        """Return a list with the probabilities of all rows for each fold, where only
-        the rows with True in `is_mapped` (n_rows,) are recalibrated: by a fit to those
-        among them that are outside the fold. All other rows keep their scores.
+    def _predictions_of_some(self, is_mapped, recalibrator, groups, folds):
+        """Return a list of the probabilities of all samples, one array for each fold,
+        where only the samples with True in `is_mapped` (n_rows,) are used to fit the
+        recalibrator and are recalibrated. All others keep their scores.
 
-        `groups` (n_rows,) is the segment of each row.
+        `groups` (n_rows,) is the segment of each sample.
         """
         columns = self.columns[is_mapped]
         codes = self.codes[is_mapped]
-        # The position of a mapped row among the mapped rows.
-        position = np.cumsum(is_mapped) - 1
-        predicted = []
+        # From positions among all samples to positions among the mapped ones.
+        position = np.full(len(is_mapped), -1)
+        position[is_mapped] = np.arange(len(codes))
+        predictions = []
         for fold in folds:
-            is_trained = is_mapped[fold.train]  # of the rows outside the fold
+            is_trained = is_mapped[fold.train]  # of the samples outside the fold
             fold_of_mapped = fold._replace(
                 train=position[fold.train[is_trained]],
                 train_weight=taken(fold.train_weight, is_trained),
@@ -359,105 +391,121 @@ class TrialRows:
                 scores[is_mapped] = recalibrated_by_fold(
                     recalibrator, fold_of_mapped, columns, codes, groups[is_mapped]
                 )
-            predicted.append(scores)
-        return predicted
+            predictions.append(scores)
+        return predictions
 
     def _predicted(self, recalibrator, fold, groups=None):
-        """Return the probabilities of all rows by the fit without a fold."""
+        """Return the probabilities of all samples by the recalibrator that is fitted
+        without a fold.
+        """
         return recalibrated_by_fold(
             recalibrator, fold, self.columns, self.codes, groups
         )
 
-    def _trial(self, name, predicted, column=None, groups=(), others=None):
-        """Return a `Trial` from a list of the probabilities of all rows by the fit
-        without each fold, of all divisions.
+    def _with_losses(self, name, predictions, column=None, segments=(), others=None):
+        """Return a `Candidate` from its predictions, those of `_predictions` for the
+        folds of all divisions; for the other arguments see `candidate`.
         """
-        losses = self._losses(predicted)
-        # Only the folds of the first division: the list is longer.
-        held_out = []
-        for scores, fold in zip(predicted, self.folds, strict=False):
-            held_out.append(scores[fold.test])
-        probabilities = np.concatenate(held_out)
-        return Trial(name, losses, probabilities, column, groups, others)
+        losses = self._losses(predictions)
+        # Out-of-fold probabilities are those of the first division alone.
+        out_of_fold = []
+        for k, fold in enumerate(self.folds):
+            out_of_fold.append(predictions[k][fold.test])
+        return Candidate(
+            name, losses, np.concatenate(out_of_fold), column, segments, others
+        )
 
-    def _losses(self, predicted):
-        """Return the losses of all rows under the predictions of each fold's fit,
-        (n_folds, n_rows), by the name of the loss.
+    def _losses(self, predictions):
+        """Return the loss of each sample by the fit without each fold, a dict from the
+        name of the loss to an array (n_folds, n_rows).
+
+        `predictions` is a list of the probabilities of all samples, one for each fold.
         """
         losses = {}
         for loss, function in LOSSES.items():
-            by_fold = [function(scores, self.rows.labels) for scores in predicted]
+            by_fold = [function(scores, self.rows.labels) for scores in predictions]
             losses[loss] = np.array(by_fold)
         return losses
 
     def out_of_fold(self, losses):
-        """Return the out-of-fold losses of the rows, averaged over the divisions, in
-        the order of `tested_rows`.
+        """Return the out-of-fold loss of each sample, averaged over the divisions, in
+        the order of `fold_order`.
 
-        `losses` (n_divisions * N_FOLDS, n_rows) are those of all rows under each fit.
+        `losses` (n_divisions * N_FOLDS, n_rows) are those of all samples under the fit
+        without each fold; of these, each sample's loss by the fit without its own fold
+        is taken.
         """
         by_division = []
         for k in range(len(losses) // N_FOLDS):
             folds = self._division(k)
             division_losses = losses[k * N_FOLDS : (k + 1) * N_FOLDS]
-            tested = []
+            held_out = []
             for fold_losses, fold in zip(division_losses, folds, strict=True):
-                tested.append(fold_losses[fold.test])
-            tested = np.concatenate(tested)
+                held_out.append(fold_losses[fold.test])
+            held_out = np.concatenate(held_out)
             if k > 0:
-                # From the order of these folds to that of the first division. Each row
-                # is tested once: weighted rows, whose copies may be tested in several
-                # folds, have a single division.
+                # From the order of these folds to that of the first division. Each
+                # sample is in one fold only: weighted samples, whose copies may be in
+                # several, are divided once.
                 by_row = np.empty(len(self.codes))
-                by_row[np.concatenate([fold.test for fold in folds])] = tested
-                tested = by_row[self.tested_rows]
-            by_division.append(tested)
+                by_row[np.concatenate([fold.test for fold in folds])] = held_out
+                held_out = by_row[self.fold_order]
+            by_division.append(held_out)
         return np.mean(by_division, axis=0)
 
     def gain(self, before, after, loss="log"):
-        """Return (gain, low, high, p-value) of the trial `after` over `before`: how
-        much lower its mean out-of-fold loss is, with an interval, and the p-value of
+        """Return how much lower the mean out-of-fold loss of the candidate `after` is
+        than that of the candidate `before`, as `MeanEstimate`; its p-value is that of
         "there is no gain".
 
-        The variance of the gain is that of the mean over the rows, plus that of the
-        fits, which depend on the rows they had.
+        The variance of the gain is that of a mean over the samples, plus that of the
+        fits, which depend on the samples they had.
         """
-        # A trial on more divisions than the other is compared on those of both.
+        # If one has been fitted on more divisions, those of both are compared.
         n_folds = N_FOLDS * min(before.n_divisions, after.n_divisions)
         gains = before.losses[loss][:n_folds] - after.losses[loss][:n_folds]
-        weight = self.rows.sample_weight
-        total = total_weight(weight, len(self.codes))
-        # The gain of each fold's fit on each independent unit (a row or a cluster), a
-        # sum over its rows: (n_folds, n_units).
-        by_unit = gains
-        if weight is not None and self.units is None:
-            # A row of weight w is w rows, whose variances add up: w times its square.
-            by_unit = gains * np.sqrt(weight)
-        elif weight is not None:
-            by_unit = gains * weight
-        if self.units is not None:
-            by_unit = np.array([np.bincount(self.units, fold) for fold in by_unit])
-        # The variance due to the fits, by the jackknife over K fits without one fold
-        # each: K - 1 times the variance of a unit's gain over the fits, summed over the
-        # units.
-        fit_variance = (N_FOLDS - 1) * by_unit.var(axis=0).sum() / total**2
         expected_variance = 0.0
         if loss == "log":
             expected_variance = self._expected_variance(before, after)
-        return self.tested.mean(
+        return self.in_fold_order.mean(
             self.out_of_fold(gains),
-            more_variance=fit_variance,
+            more_variance=self._fit_variance(gains),
             expected_variance=expected_variance,
         )
 
+    def _fit_variance(self, gains):
+        """Return the variance of a mean gain that is due to the fits, by the jackknife.
+
+        `gains` (n_folds, n_rows) is the gain of every sample under the fit without each
+        fold. With K folds, the jackknife variance is K - 1 times the variance over the
+        fits; it is summed over independent units, which are clusters or samples.
+        """
+        weight = self.rows.sample_weight
+        total = total_weight(weight, len(self.codes))
+        if weight is None:
+            weighted = gains
+        elif self.units is None:
+            # A frequency weight w is w independent samples, whose variances add up to
+            # w v: the variance of the gain times the square root of w.
+            weighted = gains * np.sqrt(weight)
+        else:
+            weighted = gains * weight
+        if self.units is None:
+            unit_sums = weighted
+        else:
+            # (n_folds, n_units)
+            unit_sums = np.array([np.bincount(self.units, fold) for fold in weighted])
+        return (N_FOLDS - 1) * unit_sums.var(axis=0).sum() / total**2
+
     def _expected_variance(self, before, after):
-        """Return the variance that the mean gain in log-loss of the trial `after` over
-        `before` would have if labels were drawn with the probabilities of `before`.
+        """Return the variance that the mean gain in log-loss of the candidate `after`
+        over `before` would have if labels were drawn with the probabilities of
+        `before`.
 
         It takes account of rare labels that the sample happens not to have: scores of
         .999 that were all right so far do not prove that 1 is better.
         """
-        labels = self.tested.labels
+        labels = self.in_fold_order.labels
         frequency = before.probabilities
         log_loss = LOSSES["log"]
         if frequency.ndim == 1:
@@ -477,40 +525,42 @@ class TrialRows:
             mean_gain = np.sum(frequency * gain_by_class, axis=1)
             mean_square = np.sum(frequency * gain_by_class**2, axis=1)
             variance = mean_square - mean_gain**2
-        weight = self.tested.sample_weight
+        weight = self.in_fold_order.sample_weight
         if weight is None:
             return variance.sum() / len(variance) ** 2
-        # A frequency weight w is w independent rows, whose variances add up. An
-        # importance weight w multiplies one row, and its variance by the square.
+        # A frequency weight w is w independent samples, whose variances add up. An
+        # importance weight w multiplies one sample, and its variance by the square.
         factor = weight
         if self.rows.weight_type == "importance":
             factor = weight**2
         return factor @ variance / weight.sum() ** 2
 
-    def by_row(self, trial):
-        """Return the out-of-fold log-loss of each row, in the order of the rows.
+    def log_loss_by_row(self, candidate):
+        """Return the out-of-fold log-loss of each sample, (n_rows,), in the order of
+        `rows`.
 
-        Where the copies of a weighted row are tested in several folds, it is the
-        weighted mean over these.
+        Where the copies of a weighted sample are in several folds, it is the weighted
+        mean over these.
         """
-        weight = self.tested.sample_weight
+        weight = self.in_fold_order.sample_weight
         if weight is None:
-            weight = np.ones(len(self.tested_rows))
-        losses = self.out_of_fold(trial.losses["log"])
-        total = np.bincount(self.tested_rows, weight)
-        return np.bincount(self.tested_rows, weight * losses) / total
+            weight = np.ones(len(self.fold_order))
+        losses = self.out_of_fold(candidate.losses["log"])
+        weighted_sum = np.bincount(self.fold_order, weight * losses)
+        return weighted_sum / np.bincount(self.fold_order, weight)
 
-    def loss(self, trial, loss="log"):
-        """Return the mean out-of-fold loss of a trial."""
-        return mean(self.out_of_fold(trial.losses[loss]), self.tested.sample_weight)
+    def mean_loss(self, candidate, loss="log"):
+        """Return the mean out-of-fold loss of a candidate."""
+        losses = self.out_of_fold(candidate.losses[loss])
+        return mean(losses, self.in_fold_order.sample_weight)
 
-    def row(self, trial, before):
-        """Return the results of a trial as a dict, a row of the table of candidates;
-        `before` is the trial of the unchanged scores.
+    def table_row(self, candidate, unchanged):
+        """Return the losses and gains of a candidate as a dict, a row of the page's
+        table of recalibrators; gains are over the candidate `unchanged`.
         """
-        gain, gain_low, gain_high, _ = self.gain(before, trial)
-        brier_gain, brier_low, brier_high, _ = self.gain(before, trial, "brier")
-        event_rows = self.predicted(trial)
+        gain = self.gain(unchanged, candidate)
+        brier_gain = self.gain(unchanged, candidate, "brier")
+        event_rows = self.event_rows(candidate)
         error = calibration_error(
             event_rows.labels,
             event_rows.scores,
@@ -518,59 +568,68 @@ class TrialRows:
             **event_rows.metric_options,
         )
         return {
-            "name": trial.name,
-            "segments": list(trial.groups),
-            "others": trial.others,
-            "log_loss": self.loss(trial),
-            "gain": gain,
-            "gain_low": gain_low,
-            "gain_high": gain_high,
-            "brier": self.loss(trial, "brier"),
-            "brier_gain": brier_gain,
-            "brier_gain_low": brier_low,
-            "brier_gain_high": brier_high,
+            "name": candidate.name,
+            "segments": list(candidate.segments),
+            "others": candidate.others,
+            "log_loss": self.mean_loss(candidate),
+            "gain": gain.estimate,
+            "gain_low": gain.low,
+            "gain_high": gain.high,
+            "brier": self.mean_loss(candidate, "brier"),
+            "brier_gain": brier_gain.estimate,
+            "brier_gain_low": brier_gain.low,
+            "brier_gain_high": brier_gain.high,
             "calibration_error": error,
         }
 
-    def predicted(self, trial):
-        """Return the out-of-fold probabilities of a trial as `Rows` of one event, in
-        the order of `tested_rows`.
+    def event_rows(self, candidate):
+        """Return the samples with the out-of-fold probabilities of a candidate, as
+        `Rows` of one event, in the order of `fold_order`. With several classes the
+        event is that the predicted class is right.
         """
-        return self.tested._replace(scores=trial.probabilities).event_rows
+        return self.in_fold_order._replace(scores=candidate.probabilities).event_rows
 
-    def maps(self, step=None):
-        """Return the trials of the unchanged scores and of the library's recalibrators,
-        the simplest first. `step` is called with the name of each before it is tried.
+    def candidates(self, show_progress=None):
+        """Return a list of `Candidate`, the simplest first: the unchanged scores, then
+        the library's recalibrators, each with one map for all samples.
 
         Recalibrators that take long with many classes are left out, and so is the stack
-        if no curve beats the maps with one to three parameters by more than noise.
+        (the average of several recalibrators) where it is unlikely to be better.
+        `show_progress` is called with the name of each recalibrator before it is
+        fitted.
         """
         n_columns = self.columns.shape[1]
-        kinds = OF_TWO_CLASSES if n_columns == 1 else OF_MORE_CLASSES
-        trials = [self.unchanged()]
-        for kind in kinds:
-            if kind == "DirichletCalibration" and n_columns > _MOST_CLASSES_OF_MATRIX:
+        names = OF_TWO_CLASSES if n_columns == 1 else OF_MORE_CLASSES
+        found = [self.unchanged()]
+        for name in names:
+            if name == "DirichletCalibration" and n_columns > _MOST_CLASSES_OF_MATRIX:
                 continue
-            if kind == "StackedRecalibrator" and not self._is_worth_a_stack(trials):
+            if name == "StackedRecalibrator" and not self._is_worth_a_stack(found):
                 continue
-            if step is not None:
-                step(kind)
-            trials.append(self.trial(getattr(catalogue, kind)()))
-        return trials
+            if show_progress is not None:
+                show_progress(name)
+            recalibrator = getattr(catalogue, name)()
+            found.append(self.candidate(recalibrator))
+        return found
 
-    def _is_worth_a_stack(self, trials):
-        """Return whether a stack is tried after these trials, the curves the last two.
+    def _is_worth_a_stack(self, candidates):
+        """Return whether to fit a stack, given the simpler candidates.
 
-        With several classes it is if the scores are few enough to be fitted in time;
-        with one event, if the better curve may beat the best simpler map.
+        With several classes: if there are few enough scores to fit it in time. With one
+        event: if the better one of two curves (spline and isotonic) shows signs of a
+        gain over the best map with fewer parameters.
         """
         if self.columns.shape[1] > 1:
             return self.columns.size <= _MOST_SCORES_OF_STACK
-        simple = trials[:-_N_CURVES]
-        curves = trials[-_N_CURVES:]
-        *_, pvalue = self.gain(self.best(simple), self.best(curves))
-        return pvalue <= _NO_CURVE
+        simple = []
+        curves = []
+        for candidate in candidates:
+            if candidate.name in _CURVES:
+                curves.append(candidate)
+            else:
+                simple.append(candidate)
+        return self.gain(self.best(simple), self.best(curves)).pvalue <= _NO_CURVE
 
-    def best(self, trials):
-        """Return the trial with the lowest log-loss."""
-        return min(trials, key=self.loss)
+    def best(self, candidates):
+        """Return the candidate with the lowest log-loss."""
+        return min(candidates, key=self.mean_loss)

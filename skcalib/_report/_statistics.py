@@ -24,6 +24,23 @@ REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
 MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
+class MeanEstimate(NamedTuple):
+    """A weighted mean with the limits of its interval.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        The mean, and its limits at `CONFIDENCE_LEVEL`.
+    pvalue : float
+        One-sided: the p-value of "the mean is at most 0".
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+
+
 class Rows(NamedTuple):
     """Forecasts with their labels, weights, clusters and periods.
 
@@ -48,8 +65,10 @@ class Rows(NamedTuple):
 
     @property
     def event_rows(self):
-        """The rows of the event itself; with many classes those of the event "the
-        predicted class is right".
+        """These samples as forecasts of one event, as `Rows`.
+
+        With several classes the event is that the predicted class is right, and the
+        score is the probability of that class.
         """
         if self.scores.ndim == 1:
             return self
@@ -76,51 +95,64 @@ class Rows(NamedTuple):
 
     def at(self, rows):
         """Return some of the rows: those of a mask, slice or array of positions."""
-        *columns, weight_type = self  # all fields but the last one are arrays or None
-        return Rows(*(taken(column, rows) for column in columns), weight_type)
+        return self._replace(
+            scores=self.scores[rows],
+            labels=self.labels[rows],
+            sample_weight=taken(self.sample_weight, rows),
+            clusters=taken(self.clusters, rows),
+            periods=taken(self.periods, rows),
+        )
 
     def interval(self, values):
         """Return the weighted mean of values (n,) with its interval, as a dict of
         "estimate", "low" and "high".
         """
-        estimate, low, high, _ = self.mean(values)
-        return {"estimate": estimate, "low": low, "high": high}
+        found = self.mean(values)
+        return {"estimate": found.estimate, "low": found.low, "high": found.high}
 
     def mean(self, values, more_variance=0.0, expected_variance=0.0):
-        """Return (mean, low, high, p-value) for the weighted mean of values (n,); the
-        p-value is that of "the mean is at most 0".
+        """Return the weighted mean of values (n,) with its interval and p-value, as
+        `MeanEstimate`.
 
-        The standard error is computed from the sums of clusters, if there are any.
-        Importance weights make each row a cluster, since a row of a large weight is one
-        row nevertheless. `more_variance` is added to the variance of the mean.
-        `expected_variance` replaces that variance if it is more than 4 times as large:
-        rare values that are to be expected are then missing among the rows.
+        Parameters
+        ----------
+        values : ndarray of shape (n,)
+            One value for each sample.
+        more_variance : float
+            Added to the variance of the mean.
+        expected_variance : float
+            A variance of the mean that is known from elsewhere. It replaces the one
+            estimated from the values if it is more than 4 times as large: these values
+            then lack rare ones that are to be expected.
         """
         n_rows = len(values)
         centre = mean(values, self.sample_weight)
         weight = weights_or_ones(self.sample_weight, n_rows)
         residual = values - centre
         total = weight.sum()
-        degrees = np.inf
         if self.clusters is None and self.weight_type == "frequency":
             variance = weight @ residual**2 / total**2
+            degrees = np.inf  # a normal distribution
         else:
-            cluster = np.arange(n_rows)
+            # The unit is a cluster or, with importance weights, a row: whatever its
+            # weight, it is one observation.
+            unit = np.arange(n_rows)
             if self.clusters is not None:
-                cluster = np.unique(self.clusters, return_inverse=True)[1]
-            sums = np.bincount(cluster, weight * residual)
-            degrees = max(len(sums) - 1, 1)
-            # With m clusters, m / (m - 1) corrects for the estimated mean.
-            variance = sums @ sums / total**2 * len(sums) / degrees
+                _, unit = np.unique(self.clusters, return_inverse=True)
+            sums = np.bincount(unit, weight * residual)
+            n_units = len(sums)
+            degrees = max(n_units - 1, 1)
+            # With m units, m / (m - 1) corrects for the estimated mean.
+            variance = sums @ sums / total**2 * n_units / degrees
         if expected_variance > _UNSEEN * variance:
             variance = expected_variance
         error = np.sqrt(variance + more_variance)
-        # Student's t with one degree of freedom less than clusters; normal without.
+        # Student's t, which is normal for infinite degrees of freedom.
         half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
         pvalue = 1.0
         if error > 0:
             pvalue = float(stdtr(degrees, -centre / error))
-        return centre, centre - half, centre + half, pvalue
+        return MeanEstimate(centre, centre - half, centre + half, pvalue)
 
 
 def records(columns):
