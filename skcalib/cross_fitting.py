@@ -142,7 +142,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     fitted to the other folds (as `sklearn.preprocessing.TargetEncoder` does), and the
     next step of the pipeline is fitted to out-of-fold scores. `transform` uses one
     model fitted to all samples. ``fit_transform(X, y)`` and ``fit(X, y).transform(X)``
-    differ on purpose.
+    differ by design.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         the samples, nothing is split or refitted.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=5
-        How the samples are split. An int means that many stratified folds. Each sample
+        How the samples are split. An int is the number of stratified folds. Each sample
         must be in exactly one test fold, so repeated and shuffled-split strategies are
         rejected.
 
@@ -198,7 +198,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     See Also
     --------
-    RecalibratedClassifierCV : Combines classifier and recalibrator in one estimator.
+    RecalibratedClassifierCV : Combines a classifier and a recalibrator in one
+        estimator.
 
     Notes
     -----
@@ -221,14 +222,14 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     classifier's `fit`, and `groups` to the splitter. With metadata routing enabled,
     metadata are routed according to the requests instead, as in the rest of
     scikit-learn. In a pipeline without routing, write ``pipe.fit(X, y,
-    crossfittedclassifier__groups=groups)``, which also works through a search; a list
-    of splits passed as `cv` does not, because it applies to one particular `X`.
+    crossfittedclassifier__groups=groups)``, which also works in a search; a list of
+    splits passed as `cv` does not, because it applies to one particular `X`.
 
     Put a resampler inside this step, together with the classifier:
     ``CrossFittedClassifier(imblearn.pipeline.make_pipeline(RandomUnderSampler(),
-    classifier))``. A resampler before this step changes the labels that the
-    recalibrator is fitted to, and its probabilities are those of the resampled rows.
-    This step cannot detect the resampling.
+    classifier))``. A resampler before this step changes the labels to which the
+    recalibrator is fitted, so its probabilities are those for the resampled data. This
+    step cannot detect the resampling.
 
     ``Pipeline(memory=...)`` caches the scores: a search over later steps then requires
     cv + 1 fits of the classifier per outer split, regardless of the number of
@@ -380,8 +381,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Returns
         -------
         names : ndarray of str objects
-            ``crossfittedclassifier_<label>`` for each class; only the positive class
-            for a decision function for two classes.
+            ``crossfittedclassifier_<label>`` for each class, or for the positive class
+            only if a decision function has two classes.
         """
         check_is_fitted(self)
         names_in = check_feature_names_in(

@@ -1,4 +1,4 @@
-"""Choices: which candidate of a search to refit."""
+"""Rules that choose which candidate of a hyperparameter search to refit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def sharpest_within(
     n_standard_errors: float = 1.0,
     binning: BaseBinning | int | None = None,
 ) -> "SharpestWithin":
-    """Rule that selects the best of the candidates that are sufficiently calibrated.
+    """Return a rule that selects the best of the sufficiently calibrated candidates.
 
     Do not select by a calibration error alone, because a constant prediction minimises
     it. The rule requires an error of at most `max_error`, allowing for its standard

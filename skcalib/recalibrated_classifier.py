@@ -122,7 +122,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     gain_ : IntervalEstimate
         Reduction in out-of-fold log-loss, in nats per sample, from recalibrating one
-        classifier: the estimate and its approximate 90 % limits, low and high. Pooling
+        classifier: the estimate and its approximate 90% limits, low and high. Pooling
         reduces the loss further. Available if all pairs share a recalibrator that
         measures its gain, such as `CautiousRecalibrator` (the default) or
         `StackedRecalibrator`.

@@ -36,7 +36,7 @@ class ClassBinStatistics(Mapping):
     See Also
     --------
     BinStatistics : The sums of one binary problem.
-    calibration_by_group : Bias and error of each class, with intervals.
+    calibration_by_group : Bias and error for each class, with intervals.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class ClassBinStatistics(Mapping):
         Returns
         -------
         merged : ClassBinStatistics
-            Sums of both.
+            Sums over both sets of samples.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class ClassBinStatistics(Mapping):
         Returns
         -------
         frame : pandas.DataFrame
-            The column `class`, and those of ``BinStatistics.to_frame()``.
+            The column `class`, followed by the columns of ``BinStatistics.to_frame()``.
         """
         import pandas as pd
 

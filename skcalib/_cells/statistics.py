@@ -38,8 +38,8 @@ class BinStatistics(CellSums):
     """Sums per bin, which are all that binned errors and curves need.
 
     A metric that can be computed from these sums accepts them instead of ``(y_true,
-    y_proba)``. Sums of chunks of data are combined with ``+``, so the data never have
-    to be in memory all at once.
+    y_proba)``. Sums of chunks of data are combined with ``+``, so the data need not fit
+    in memory.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class BinStatistics(CellSums):
     weight : array-like of shape (n_bins,)
         Sums of the weights w; equal to `count` without weights.
     weighted_score, weighted_label : array-like of shape (n_bins,)
-        Sums of w s and of w y: s is the score, y the label, 0 or 1.
+        Sums of w s and of w y, where s is the score and y is the label (0 or 1).
     weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
         Sums of w s^2 and of w s y.
     weight_squared : array-like of shape (n_bins,), default=None
@@ -62,7 +62,7 @@ class BinStatistics(CellSums):
     ----------
     mean_score, event_frequency : ndarray of shape (n_bins,)
         Means of s and of y. For an empty bin, whose `weight` is 0, both are the
-        midpoint.
+        midpoint of the bin.
     share : ndarray of shape (n_bins,)
         Share of the total weight.
 
@@ -73,7 +73,7 @@ class BinStatistics(CellSums):
 
     See Also
     --------
-    skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
+    skcalib.metrics.reliability_curve : The data of a reliability diagram.
     skcalib.engines.PredictionTable : Errors and fits computed where the table is
         stored.
 
@@ -132,8 +132,8 @@ class BinStatistics(CellSums):
         Parameters
         ----------
         y_true : array-like of shape (n,)
-            Whether the event happened: 0 and 1, or booleans. If there are several
-            columns, or if `labels` is given, the labels themselves.
+            Whether the event happened: 0 and 1, or booleans. If `y_proba` has several
+            columns, or if `labels` is given, the class labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
             Probabilities in [0, 1]; tensors are also accepted.
         edges : array-like of shape (n_bins + 1,)
@@ -143,7 +143,7 @@ class BinStatistics(CellSums):
         sample_weight : array-like of shape (n,), default=None
             Frequency weights: a weight of 2 counts a sample twice.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            What to sum if there are several columns: "top_label" is the predicted
+            What to sum if `y_proba` has several columns: "top_label" is the predicted
             class, "marginal" is each class against the rest, and "auto" is the positive
             class for two columns and the predicted class for more.
         labels : array-like of shape (K,), default=None
@@ -153,8 +153,8 @@ class BinStatistics(CellSums):
             Scale of `y_proba`. "logit" means log-odds, or K logits, to which the
             softmax is applied.
         ignore_label : int or str, default=None
-            Samples with this label are ignored, such as unlabelled pixels in
-            segmentation (often 255).
+            Label of the samples to ignore, such as unlabelled pixels in segmentation
+            (often 255).
 
         Returns
         -------
@@ -169,9 +169,9 @@ class BinStatistics(CellSums):
 
         Examples
         --------
-        Batches of a loader, as logits of 3 classes: the sums take the memory of one
-        batch. Maps of pixels (N, C, H, W) become rows by
-        ``logits.transpose(0, 2, 3, 1).reshape(-1, C)``, in PyTorch by
+        The batches of a data loader contain the logits of 3 classes; only one batch has
+        to be in memory at a time. Arrays of pixels of shape (N, C, H, W) are converted
+        to rows by ``logits.transpose(0, 2, 3, 1).reshape(-1, C)``, in PyTorch by
         ``logits.movedim(1, -1).flatten(0, -2)``, and labels by ``y.reshape(-1)``.
 
         >>> import numpy as np
@@ -213,7 +213,7 @@ class BinStatistics(CellSums):
         Returns
         -------
         merged : BinStatistics
-            Sums of both.
+            Sums over both sets of samples.
 
         Raises
         ------
@@ -318,8 +318,8 @@ class BinStatistics(CellSums):
         Returns
         -------
         low, high : ndarray of shape (n_bins,)
-            Limits; 0 and 1 for an empty bin. NaN for a bin whose clusters are worth
-            fewer than three of equal size.
+            Limits; 0 and 1 for an empty bin. NaN for a bin whose effective number of
+            clusters is below three.
 
         Raises
         ------

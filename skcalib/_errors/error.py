@@ -84,9 +84,7 @@ class ErrorPower:
 
     @cached_property
     def share(self):
-        """Share of the weight in each cell (m,); rows without weights have equal
-        shares.
-        """
+        """Share of the total weight in each cell (m,)."""
         if self.weight is None:
             n_rows = len(self.scores)
             return np.full(n_rows, 1 / n_rows)
@@ -130,7 +128,7 @@ class ErrorPower:
         return float(self.power(frequency))
 
     def at(self, frequency: np.ndarray) -> "ErrorPower":
-        """Return a faster power that orders draws in the same way.
+        """Return a power that is faster to compute and ranks draws in the same order.
 
         Parameters
         ----------
@@ -140,7 +138,7 @@ class ErrorPower:
         Returns
         -------
         power : ErrorPower
-            By default the power itself.
+            By default, this object itself.
         """
         return self
 
@@ -164,7 +162,7 @@ class ErrorPower:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CalibrationError:
-    """Calibration error with its parameters, shared by its value, interval and test.
+    """Definition of a calibration error, shared by its value, interval and test.
 
     A subclass is a frozen dataclass that adds its parameters as fields and defines
     `of_task`. The fields have the same names and defaults as the parameters of its
@@ -186,7 +184,7 @@ class CalibrationError:
 
     Examples
     --------
-    The mean distance of scores and frequencies in bins, where scores are too high:
+    The mean distance between scores and frequencies in bins whose scores are too high:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
@@ -238,8 +236,8 @@ class CalibrationError:
             The problem: ``task.cells(most)`` are its distinct scores,
             ``task.bin_cells(binning)`` its bins.
         most : int, default=None
-            For label draws: the number of cells beyond which neighbours may be pooled.
-            None requests the exact value.
+            For label draws, the number of cells above which neighbouring cells may be
+            pooled. None requests the exact value.
 
         Returns
         -------
@@ -255,7 +253,7 @@ class CalibrationError:
         """Whether the bins depend on the labels and are not recomputed for drawn
         labels.
 
-        A test then draws labels row by row, and calls the metric.
+        If True, a test draws labels row by row and calls the metric.
         """
         return getattr(getattr(self, "binning", None), "needs_labels", False)
 
@@ -270,7 +268,7 @@ class CalibrationError:
         Returns
         -------
         multiclass : str
-            By default the field `multiclass`.
+            By default, the value of the field `multiclass`.
         """
         return self.multiclass
 
@@ -285,7 +283,8 @@ class CalibrationError:
         Returns
         -------
         weights : ndarray of shape (K,)
-            By default the field `class_weight`, with 1 / K for None.
+            By default, the value of the field `class_weight`, or 1 / K for each class
+            if it is None.
         """
         return check_class_weight(self.class_weight, classes)
 
@@ -304,7 +303,7 @@ class CalibrationError:
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, L), or BinStatistics
-            Labels, or sums of bins, as for the metrics.
+            Labels, or sums per bin, as accepted by the metrics.
         y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), default=None
             Probabilities in [0, 1].
         binning : BaseBinning, int or None, default=None
@@ -335,7 +334,7 @@ class CalibrationError:
         return self.from_power(self.observed(data))
 
     def observed(self, data: ScoredLabels | BinnedTask) -> float:
-        """Return the power of validated data, over all its binary problems.
+        """Return the power for validated data, over all binary problems.
 
         Parameters
         ----------
@@ -357,7 +356,7 @@ class CalibrationError:
         Parameters
         ----------
         power : float
-            The power; a negative one counts as 0.
+            The power; a negative power is treated as 0.
 
         Returns
         -------

@@ -323,30 +323,32 @@ def expand_soft_labels(
     scores : ndarray of shape (m,) or (m, K)
         The scores, repeated for each label of positive probability.
     y : ndarray of int, shape (m,)
-        Labels: column numbers of `soft_labels`; for events, 0 and 1.
+        Labels: the column indices of `soft_labels`, or 0 and 1 if it contains only
+        probabilities of the event.
     sample_weight : ndarray of float64, shape (m,)
         The weight of each sample times the probability of its label.
 
     Raises
     ------
     ValueError
-        If distributions do not sum to 1, or have a shape different from that of the
-        scores.
+        If the distributions do not sum to 1, or if their shape does not match that of
+        the scores.
 
     See Also
     --------
-    skcalib.TemperatureScaling : A fit to such samples.
-    skcalib.metrics.calibration_error : A metric of such samples.
+    skcalib.TemperatureScaling : Can be fitted to such samples.
+    skcalib.metrics.calibration_error : A metric for such samples.
 
     Notes
     -----
-    Estimates and fits are those of the distributions. The samples from one distribution
-    are not independent, so intervals and tests of the expanded rows need ``clusters``:
-    ``np.arange(n)``, repeated as often as each sample is.
+    Estimates and fits are the same as those based on the distributions themselves. The
+    samples from one distribution are not independent, so intervals and tests for the
+    expanded samples need ``clusters``: ``np.arange(n)``, with each number repeated as
+    often as its sample.
 
     Examples
     --------
-    Three rows, the second with annotators who disagree:
+    Three samples, for the second of which the annotators disagree:
 
     >>> from skcalib import PlattScaling, expand_soft_labels
     >>> scores, y, weight = expand_soft_labels([0.2, 0.6, 0.9], [0.0, 0.75, 1.0])

@@ -1,6 +1,4 @@
-"""Binning strategies: where to cut the scores, and the one rule that assigns a score to
-a bin.
-"""
+"""Binning strategies and the rule that assigns scores to bins."""
 
 from skcalib.binning._base import BaseBinning, assign_bins
 from skcalib.binning._equal_mass import EqualMass, check_binning

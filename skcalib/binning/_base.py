@@ -135,7 +135,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
 
 def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
-    """Return the index of each score's bin, by the rule shared by all strategies.
+    """Return the index of each score's bin, using the rule shared by all strategies.
 
     Bins are right-closed; the first bin is closed on both sides.
 

@@ -127,9 +127,9 @@ def check_binning(
     binning : BaseBinning, int or None
         A strategy, a number of bins, or None for the default.
     default : BaseBinning, optional
-        The strategy that None means; ``EqualMass()`` if not given. A number of bins
-        means equal-width bins if the default is `EqualWidth`, otherwise equal-mass
-        bins.
+        The strategy used if `binning` is None; ``EqualMass()`` if not given. A number
+        of bins means equal-width bins if the default is `EqualWidth`, otherwise
+        equal-mass bins.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from skcalib.binning._base import BaseBinning
 
 
 class FixedEdges(BaseBinning):
-    """Bins with edges given by the user, which are the same for every data set.
+    """Bins with user-defined edges, which are the same for every data set.
 
     Parameters
     ----------

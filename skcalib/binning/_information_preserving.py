@@ -19,14 +19,14 @@ class InformationPreserving(BaseBinning):
     If the scores are calibrated, replacing each by its bin mean increases the expected
     log-loss by the divergence of the score from that mean. The edges of these bins
     minimise the total increase. The edges are closer together near 0 and 1, and where
-    there are many scores. Labels are not used. Scaling-binning with these bins is
-    hardly worse than the smooth map.
+    there are many scores. Labels are not used. With these bins, scaling-binning is only
+    slightly worse than the smooth map.
 
     Parameters
     ----------
     n_bins : int, {"sqrt", "cube_root"} or callable, default=None
         Number of bins, or a rule for it: see `EqualWidth`. None means ``4 n^(1/3)`` or,
-        if `max_loss` is given, as many as it requires.
+        if `max_loss` is given, the number that it requires.
     max_loss : float, default=None
         Largest acceptable loss as a share of the mean entropy of the scores, such as
         1e-3. The smallest sufficient number of bins is used.
@@ -39,7 +39,7 @@ class InformationPreserving(BaseBinning):
     Notes
     -----
     For up to 1000 distinct scores, the exact solution is found by dynamic programming.
-    With more distinct scores, neighbouring scores are joined first.
+    With more distinct scores, neighbouring scores are merged first.
 
     References
     ----------

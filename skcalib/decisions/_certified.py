@@ -156,7 +156,7 @@ class CertifiedThreshold(ResultTable):
         P-value of the hypothesis that the threshold violates the guarantee; 1 if no
         threshold was found.
     assumptions : tuple of str
-        Conditions for the guarantee to hold, and statements on which part of it is
+        Conditions for the guarantee to hold, and statements about which part of it is
         exact, one sentence each.
     n_needed : int, default=None
         If no threshold was found: approximate number of calibration samples required at
@@ -165,11 +165,12 @@ class CertifiedThreshold(ResultTable):
         For guarantees about an event, the column of the event if probabilities have two
         columns.
     reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
-        The reason if no threshold was found. "few_rows": too few samples even without
-        errors. "margin": rates within the target, but not by a sufficient margin.
-        "start" and "sequence": a search that starts where overconfident scores predict
-        success, or that ends at a stricter threshold. "rates": rates beyond the target.
-        "together": several guarantees that hold only at different thresholds.
+        The reason why no threshold was found. "few_rows": there are too few samples,
+        even if none were errors. "margin": the rates are within the target, but not by
+        a sufficient margin. "start" and "sequence": the search starts where
+        overconfident scores predict success, or ends at a stricter threshold. "rates":
+        the rates are beyond the target. "together": the guarantees hold only at
+        different thresholds.
     n_clusters : int, default=None
         Number of clusters, if `clusters` were given.
 
@@ -263,7 +264,7 @@ class CertifiedThreshold(ResultTable):
         Returns
         -------
         columns : dict
-            Dict from each name to a list that contains its value.
+            Maps each name to a list that contains its value.
         """
         names = [name for name in vars(self) if name != "assumptions"]
         return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}

@@ -65,10 +65,10 @@ def certified_threshold(
     pos_label: object = None,
     labels: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    r"""Threshold that meets a guarantee at a given confidence level.
+    r"""Find a threshold that meets a guarantee at a given confidence level.
 
     A threshold tuned on the data often violates the limit for which it was tuned: in
-    simulations of precision, it did so in 4 to 99 % of data sets. The certified
+    simulations of precision, it did so in 4% to 99% of the data sets. The certified
     threshold is found by exact tests, so that the guarantee holds for at least a
     fraction `confidence_level` of all calibration sets.
 
@@ -171,10 +171,11 @@ def certified_threshold(
     to pass if it contains no errors. The more lenient of the two results is used. For
     accuracy alone, the search starts at 1/2.
 
-    For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the
-    events, where k is the largest number with :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k -
-    1) \le \delta`. The threshold for the false positive rate is found in the same way
-    from the largest scores of the non-events [2]_.
+    For a recall of at least r, with :math:`n_1` events, the threshold is the k-th
+    smallest score of the events, where k is the largest number with
+    :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k - 1) \le \delta`. The threshold for the
+    false positive rate is found in the same way from the largest scores of the
+    non-events [2]_.
 
     Several guarantees share one sequence of thresholds; the p-value of a threshold is
     the largest of their p-values. Recall, for which lenient thresholds are better, has
@@ -336,7 +337,7 @@ def certified_abstention(
     start: float | ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    """Confidence threshold for answering, with a guaranteed limit on errors.
+    """Find a confidence threshold for answering, with a guaranteed limit on errors.
 
     Parameters
     ----------

@@ -44,8 +44,9 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         Probability with which the guarantee holds, in (0, 1).
 
     abstain_label : object, default=None
-        Label that `predict` returns for unanswered samples. None means "abstain" for
-        strings and -1 for non-negative integers; otherwise it raises an error.
+        Label that `predict` returns for unanswered samples. None means "abstain" if
+        labels are strings and -1 if they are non-negative integers; for other labels,
+        it raises an error.
 
     test_size : float or int, default=0.5
         Share or number of samples reserved for finding the threshold.

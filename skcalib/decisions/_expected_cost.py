@@ -82,8 +82,8 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     cost_matrix : array-like of shape (n_classes, n_actions), or callable
         Cost of each action (column) for each true class (row, in the order of
-        `classes_`), in any unit; gains are negative. A callable takes X and returns the
-        costs of each sample, of shape (n, n_classes, n_actions).
+        `classes_`), in any unit; gains are negative costs. A callable takes X and
+        returns the costs of each sample, of shape (n, n_classes, n_actions).
 
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None
@@ -123,7 +123,7 @@ class ExpectedCostClassifier(WrappedClassifier):
     -----
     The chosen action is the first action a with the smallest
     ``sum over k of p_k C[k, a]``. With two classes and errors of equal cost, an action
-    "ask a person" is never taken if it costs half as much as an error or more.
+    "ask a person" is never taken if it costs at least half as much as an error.
 
     References
     ----------
@@ -293,7 +293,7 @@ def mean_cost(
     ------
     ValueError
         If the costs do not match the classes and actions, a label or an action is
-        unknown, or lengths differ.
+        unknown, or the lengths differ.
 
     See Also
     --------

@@ -223,21 +223,21 @@ def net_benefit(
     skcalib.displays.DecisionCurveDisplay : Draws the result.
     skcalib.decisions.ExpectedCostClassifier : Decisions for more than two classes or
         actions.
-    skcalib.displays.MurphyDisplay : Shows the same losses on another scale.
+    skcalib.displays.MurphyDisplay : Shows the same losses on a different scale.
 
     Notes
     -----
-    Let w = t / (1 - t) be the cost of a false alarm. A treated event counts 1, a
-    treated non-event -w, and any other row 0; the net benefit is the mean [1]_. The
-    interval contains the values that a score test does not reject; the variance in the
-    test of a value is that of the most likely distribution with that net benefit [2]_.
+    Let w = t / (1 - t) be the cost of a false alarm. A treated event counts as 1, a
+    treated non-event as -w, and any other row as 0; the net benefit is the mean [1]_.
+    The interval contains the values that a score test does not reject; the test of a
+    value uses the variance of the most likely distribution with that net benefit [2]_.
     The interval is therefore not symmetric, and it is valid even if there are few
     treated non-events, or none: 25 treated events among 500 rows at a threshold of .95
     do not rule out that treatment is harmful. Importance weights are taken into
     account, approximately, by the effective number of samples in each cell of label and
-    decision. Samples carry no information on rows with large weights if they do not
-    contain any: with ten rows from a population in which one row in 50 carries more
-    than half of the weight, the coverage of a 90 % interval was .57.
+    decision. If no row with a large weight was sampled, the data contain no information
+    about such rows: with ten rows from a population in which one row in 50 carries more
+    than half of the weight, the coverage of a 90% interval was .57.
 
     With `clusters`, the numbers of samples are divided by a design effect: the ratio of
     the jackknife variance of the clusters' sums (CR3) to the variance of independent
@@ -246,8 +246,8 @@ def net_benefit(
     in small clusters. The quantiles are those of Student's t distribution with
     Satterthwaite degrees of freedom. If the effective number of clusters is below
     three, the limits are NaN. For the worst clusters found by a search, the coverage of
-    a 90 % interval was .89. The limits of the difference between two models are NaN if
-    one of them performs better on fewer than 10 rows. With a given `prevalence`, the
+    a 90% interval was .89. The limits of the difference between two models are NaN if
+    either of them performs better on fewer than 10 rows. With a given `prevalence`, the
     limits of both labels are combined by the "square and add" method.
 
     For a band, the residuals of each row or cluster are multiplied by a random normal
@@ -297,8 +297,8 @@ def net_benefit(
     ... )
     0.084
 
-    Treating everybody has a lower net benefit. The difference corresponds to finding 78
-    fewer relapses, or to 312 unnecessary treatments, per 1,000 patients:
+    Treating everybody has a lower net benefit. The difference corresponds to detecting
+    78 fewer relapses, or to 312 unnecessary treatments, per 1,000 patients:
 
     >>> net_benefit(relapse, risk, thresholds=[0.2], reference="all").net_benefit.round(
     ...     3

@@ -1,4 +1,4 @@
-"""Plots in the form of scikit-learn displays; they require matplotlib (extra plot)."""
+"""Plots as scikit-learn display objects; they require matplotlib (extra plot)."""
 
 from skcalib.displays._bin_count import BinCountDisplay
 from skcalib.displays._change import ChangeDisplay

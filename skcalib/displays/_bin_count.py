@@ -98,13 +98,15 @@ class BinCountDisplay(FromEstimator):
     Attributes
     ----------
     ax_ : Axes or ndarray of Axes
-        The axes; one each for error and sharpness.
+        The axes, or the two axes for error and sharpness.
     figure_ : Figure
         The figure.
     lines_ : list of Line2D
-        The curves: tolerances, or errors and then sharpness of each recalibrator.
+        The curves: tolerances, or the error and then the sharpness of each
+        recalibrator.
     bands_ : list of PolyCollection
-        Mean over folds plus and minus one standard error, in the order of `lines_`.
+        Bands of one standard error on either side of the mean over folds, in the order
+        of `lines_`.
     chosen_ : list of Line2D
         The markers of the chosen numbers of bins.
     limit_line_ : Line2D or None
@@ -175,7 +177,8 @@ class BinCountDisplay(FromEstimator):
         confidence_level : float, default=0.9
             Probability with which the guarantee holds, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
-            Guarantee for all bins simultaneously, or for the bin of a random sample.
+            Whether the guarantee is for all bins simultaneously ("conditional") or for
+            the bin of a random sample ("marginal").
         n_bins : array-like of int, default=None
             Numbers of bins; None means 1 to 100, or up to twice the marked number.
         ax : Axes, default=None

@@ -87,11 +87,11 @@ class ChangeDisplay:
     Notes
     -----
     The change in a bin is the difference between the means of y - s, after minus
-    before: at equal scores, that is the difference between the event frequencies. Its
-    interval combines the Wilson limits of the two frequencies by the "square and add"
-    method [1]_. Each interval is valid separately; the intervals are not valid
-    simultaneously. The p-value in the title is for the whole curve and does not use
-    bins.
+    before: if the scores are equal, this is the difference between the event
+    frequencies. Its interval combines the Wilson limits of the two frequencies by the
+    "square and add" method [1]_. Each interval is valid separately; the intervals are
+    not valid simultaneously. The p-value in the title is for the whole curve and does
+    not use bins.
 
     References
     ----------

@@ -142,7 +142,7 @@ class ComparisonDisplay:
         Raises
         ------
         ValueError
-            If the models were not compared by this metric.
+            If this metric was not used to compare the models.
         """
         table = self.comparison
         names = tuple(dict.fromkeys(table.metric.tolist()))

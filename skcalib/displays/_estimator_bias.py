@@ -236,8 +236,8 @@ class EstimatorBiasDisplay(FromEstimator):
     ) -> Self:
         """Simulate and draw the bias for a model fitted to scores and labels.
 
-        A beta distribution is fitted to the scores, and the best-fitting curve of those
-        of Roelofs et al. to the labels.
+        A beta distribution is fitted to the scores. The calibration curve is the one
+        that fits the labels best among those proposed by Roelofs et al.
 
         Parameters
         ----------

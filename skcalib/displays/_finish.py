@@ -57,9 +57,10 @@ def finish(
     """Label axes and panels, add caption and legend, and return the display.
 
     If the display has created the figure, the legend is placed below the axes, where
-    the layout makes room. In given axes, it is placed inside, where it covers no curve;
-    entries that do not fit are omitted, starting with the explanations. If the second
-    line of a title would overlap the axes above, it is moved inside the axes.
+    the layout makes room. In axes passed by the user, it is placed inside, where it
+    covers no curve; entries that do not fit are omitted, starting with the
+    explanations. If the second line of a title would overlap the axes above, it is
+    moved inside the axes.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def frame_of_panels(
 def pair_frame(
     ax: Axes | np.ndarray | Sequence[Axes] | None, n_panels: int = 1
 ) -> Frame:
-    """Return the frame of one or two panels that are wider than high.
+    """Return the frame of one or two panels that are wider than they are high.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ class MurphyDisplay(FromEstimator):
         ------
         ValueError
             If labels and probabilities are inconsistent, or if `multiclass` is
-            "marginal", or "top_label" with several models, whose events differ.
+            "marginal", or "top_label" for several models, because their events differ.
         """
         refusal = (
             "A Murphy diagram needs the same event for all scores: draw one class at a"

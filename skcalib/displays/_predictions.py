@@ -21,7 +21,7 @@ class FromEstimator:
     """Mixin for displays, with a `from_estimator` that calls `from_predictions`.
 
     The error for an unknown option of `plot` names the display and, if another
-    constructor accepts the option, this constructor.
+    constructor accepts the option, that constructor.
     """
 
     def __init_subclass__(cls):
@@ -56,7 +56,7 @@ class FromEstimator:
             Fitted classifiers with `predict_proba`. A dict is accepted only by displays
             whose `from_predictions` accepts a dict.
         X : array-like of shape (n, n_features)
-            Samples that the classifier was not fitted to.
+            Samples that were not used to fit the classifier.
         y : array-like of shape (n,)
             Labels.
         name : str, default=None

@@ -187,8 +187,8 @@ class ReliabilityDisplay(FromEstimator):
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, L)
-            Labels, or an indicator matrix for several labels per row. Each label gets a
-            panel.
+            Labels, or an indicator matrix for several labels per row. There is one
+            panel per label.
         y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), or dict of arrays, default=None
             Probabilities in [0, 1], or a dict of these, by model name, to draw several
             models in the same axes. For bin statistics, use `from_statistics`.
@@ -202,7 +202,7 @@ class ReliabilityDisplay(FromEstimator):
             "auto" means the positive class for one or two columns, and "top_label" for
             more. "marginal" draws one panel per class.
         groups : array-like of shape (n,), default=None
-            Group of each sample. Each group gets a panel.
+            Group of each sample. There is one panel per group.
         order : {"sorted", "given", "error"}, default="sorted"
             Order of the panels: by the name of the class or group (by column for
             several labels per row), by first occurrence in the data, or by decreasing
@@ -217,9 +217,9 @@ class ReliabilityDisplay(FromEstimator):
         n_resamples : int, default=1000
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
-            The error in the title, by which panels are ordered if ``order="error"``.
-            "auto" means `calibration_error`, with the bins given as `binning` unless
-            they depend on the labels. With None, no error is shown.
+            The error shown in the title, which also orders the panels if
+            ``order="error"``. "auto" means `calibration_error`, with the bins given as
+            `binning` unless they depend on the labels. With None, no error is shown.
         max_panels : int, default=12
             Maximum number of classes or groups to show: those with the largest errors.
         curve : {"bins", "smooth", "both"}, default="bins"
@@ -277,21 +277,21 @@ class ReliabilityDisplay(FromEstimator):
         its clusters (CR3), compared with independent samples, and for the quantile of
         Student's t distribution with Satterthwaite degrees of freedom, compared with
         the normal quantile. The bar and the consistency band are those for the
-        effective number of samples. In a bin whose labels all agree, the rows of one
-        cluster are treated as identical. If the effective number of clusters is below
-        three, a bin has no bar, and the diagram shows no error. In simulations with 25
-        unequal hospitals, with a correlation of .1 within hospitals on the scale of a
-        latent normal variable, the coverage of the 90 % bars was .93 with `clusters`
-        and .52 without.
+        effective number of samples. In a bin whose labels are all equal, the rows of
+        one cluster are treated as identical. If the effective number of clusters is
+        below three, a bin has no bar, and the diagram shows no error. In simulations
+        with 25 hospitals of unequal size, with a correlation of .1 within hospitals on
+        the scale of a latent normal variable, the coverage of the 90% bars was .93
+        with `clusters` and .52 without.
 
-        A smooth curve has a design effect at each score, computed with the weights that
-        the curve gives to the samples. The bootstrap draws whole clusters; its
+        For a smooth curve, a design effect is computed at each score, with the weights
+        that the curve gives to the samples. The bootstrap draws whole clusters; its
         deviations are widened by the factor by which jackknifed sums and the t quantile
         widen the interval of the mean. For the consistency band of label-dependent
-        bins, labels are drawn that depend on each other within clusters. In 60 data
-        sets with 24 such hospitals, the coverage of 90 % bands was .95 for the smooth
-        curve (.73 without `clusters`), .93 for a bootstrap of five bins (.74) and .93
-        for the isotonic fit (.83).
+        bins, labels are drawn with dependence within clusters. In 60 data sets with 24
+        such hospitals, the coverage of 90% bands was .95 for the smooth curve (.73
+        without `clusters`), .93 for a bootstrap of five bins (.74) and .93 for the
+        isotonic fit (.83).
 
         References
         ----------
@@ -473,7 +473,7 @@ class ReliabilityDisplay(FromEstimator):
         ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw the reliability diagram from bin sums, such as those of a table.
+        """Draw the reliability diagram from bin sums, such as those from an engine.
 
         Parameters
         ----------

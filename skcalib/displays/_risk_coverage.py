@@ -177,8 +177,8 @@ class RiskCoverageDisplay(FromEstimator):
             Largest share of errors among the answers. The line of the target and the
             certified point are drawn.
         confidence_level : float, default=0.9
-            Coverage of each interval, in (0, 1), and the confidence of the certified
-            point.
+            Coverage of each interval, in (0, 1), and the confidence level of the
+            certified point.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None

@@ -165,7 +165,7 @@ class SegmentDisplay:
         estimator : classifier or dict of classifiers by name
             Fitted classifiers with `predict_proba`.
         X : array-like or DataFrame of shape (n, n_features)
-            Samples that the classifier was not fitted to.
+            Samples that were not used to fit the classifier.
         y : array-like of shape (n,)
             Labels.
         columns : array-like or DataFrame of shape (n, n_columns), default=None

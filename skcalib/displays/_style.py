@@ -55,7 +55,7 @@ def require_matplotlib():
 
 
 def colors(n_colors: int) -> list[str]:
-    """Return `n_colors` colours of the user's cycle, or else of the Okabe-Ito palette.
+    """Return `n_colors` colours from the user's cycle or the Okabe-Ito palette.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def canonical_keywords(users):
 
 
 def styled(users: Mapping[str, Any] | None, **ours: Any) -> dict[str, Any]:
-    """Return the user's keyword arguments of an artist, completed by defaults.
+    """Return the user's keyword arguments for an artist, completed by defaults.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def styled(users: Mapping[str, Any] | None, **ours: Any) -> dict[str, Any]:
 def reference_style(
     users: Mapping[str, Any] | None = None, **ours: Any
 ) -> dict[str, Any]:
-    """Return the keyword arguments of a reference line: thin, grey and dotted.
+    """Return the keyword arguments for a reference line: thin, grey and dotted.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def reference_style(
 
 
 def curve_styles(n_curves: int, *, marked: bool = False) -> list[dict[str, Any]]:
-    """Return keyword arguments of curves with distinct colours, lines and markers.
+    """Return keyword arguments for curves with distinct colours, lines and markers.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def draw_band(
     x, low, high : ndarray of shape (n,)
         Positions, lower and upper limits.
     color : str
-        Colour of the curve that the band belongs to.
+        Colour of the curve to which the band belongs.
     band_kw : mapping or None
         Keyword arguments given by the user.
 

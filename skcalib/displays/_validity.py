@@ -94,7 +94,7 @@ class ValidityDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves, in the order of `curves`.
     bands_ : list of PolyCollection
-        Mean plus and minus one standard error, for means over repeats.
+        Bands of one standard error on either side of the mean, for means over repeats.
     guarantee_lines_ : list of Line2D
         The theoretical curves, one per panel.
     epsilon_lines_ : list of Line2D
@@ -165,8 +165,8 @@ class ValidityDisplay(FromEstimator):
             Probabilities in [0, 1], or a dict of these, by model name, to draw several
             models.
         kind : {"marginal", "conditional", "both"}, default="marginal"
-            Share of the samples within the tolerance, whether every bin is within it,
-            or a panel for each.
+            "marginal" is the share of the samples within the tolerance, "conditional"
+            shows whether every bin is within it, and "both" draws one panel for each.
         name : str, default=None
             Name of the model in the legend.
         **options : dict
@@ -215,8 +215,9 @@ class ValidityDisplay(FromEstimator):
             Labels and probabilities of each repeat, or a dict of such lists, by model
             name, to draw several models.
         kind : {"marginal", "conditional", "both"}, default="marginal"
-            Mean share of the samples within the tolerance, share of the repeats in
-            which every bin is within it, or one panel for each of these.
+            "marginal" is the mean share of the samples within the tolerance,
+            "conditional" is the share of the repeats in which every bin is within it,
+            and "both" draws one panel for each.
         epsilons : array-like, default=None
             Tolerances in increasing order; None means a grid from 0 to 0.2, or the
             exact steps of the curve for a single repeat.

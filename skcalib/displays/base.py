@@ -1,7 +1,7 @@
 """Building blocks for your own displays: models, axes, curves and text.
 
-The how-to page shows a complete display. These names are public and as stable as the
-base classes of recalibrators.
+The how-to guide contains a complete example. These names are public and as stable as
+the base classes of recalibrators.
 """
 
 from skcalib.displays._finish import finish

@@ -15,9 +15,9 @@ _PARQUET = (".parquet", ".pq")
 def scan(path: str | Path | Sequence[str | Path]) -> Any:
     r"""Open one or more Parquet or CSV files as a lazy DuckDB table.
 
-    The metadata of many Parquet files state that there is no NaN even if there is.
-    DuckDB relies on them, so its filters then keep NaN. This function disables the use
-    of these metadata.
+    The metadata of many Parquet files state that a column contains no NaN even if it
+    does. DuckDB relies on these metadata, so its filters keep NaN. This function
+    disables their use.
 
     Parameters
     ----------

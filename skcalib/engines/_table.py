@@ -146,8 +146,7 @@ class PredictionTable:
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ) -> "PredictionTable":
-        """Return a table of the event that the predicted class is right, from one score
-        column per class.
+        """Return a table for the event that the predicted class is correct.
 
         Parameters
         ----------
@@ -219,8 +218,7 @@ class PredictionTable:
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ) -> "dict[Any, PredictionTable]":
-        """Return one table per class (against the rest), from one score column per
-        class.
+        """Return one table for each class against the rest.
 
         Parameters
         ----------
@@ -294,8 +292,9 @@ class PredictionTable:
         Returns
         -------
         counts : dict of int
-            `missing`: NULL or NaN in score, label or weight. `score`: outside [0, 1].
-            `label`: neither event nor non-event. `weight`: negative or infinite.
+            Number of rows for each reason: `missing` (NULL or NaN in score, label or
+            weight), `score` (outside [0, 1]), `label` (neither event nor non-event) and
+            `weight` (negative or infinite).
         """
         return self._columns.invalid_rows()
 

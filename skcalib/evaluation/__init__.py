@@ -1,6 +1,4 @@
-"""Evaluation: what recalibrating would gain, models side by side, and the numbers that
-reports on a model contain.
-"""
+"""Evaluation: gain from recalibration, comparison of models, statistics to report."""
 
 from skcalib.evaluation._by_cluster import calibration_by_cluster
 from skcalib.evaluation._compare import compare

@@ -171,23 +171,23 @@ def calibration_by_cluster(
     See Also
     --------
     skcalib.metrics.calibration_by_group : Tests for a few groups that are fixed
-        beforehand, not a sample of groups.
+        beforehand rather than sampled.
     skcalib.evaluation.calibration_summary : Statistics of all samples together; accepts
         `clusters`.
 
     Notes
     -----
     The ratio of observed to expected events is pooled on the log scale, with the
-    variance sum q (1 - q) / (sum y)^2, where q are the scores shifted in log-odds to
-    the observed number of events. Clusters without events are excluded, because the
-    logarithm of their ratio does not exist. Slopes of clusters with one class or
-    separable scores are also excluded. The result names the excluded clusters. The
-    standard deviation tau between clusters is the restricted maximum likelihood
-    estimate, the interval of the mean is the Hartung-Knapp interval, and the prediction
-    interval is based on the confidence distribution of tau [1]_. The usual t interval
-    treats tau as known; with a small tau and 5 to 50 simulated clusters, its coverage
-    was .81 to .88 instead of .90. Results are pooled only if there are three or more
-    clusters.
+    variance sum q (1 - q) / (sum y)^2, where q are the scores after the shift in
+    log-odds that makes their sum equal to the observed number of events. Clusters
+    without events are excluded, because the logarithm of their ratio does not exist.
+    Slopes of clusters with one class or separable scores are also excluded. The result
+    names the excluded clusters. The standard deviation tau between clusters is the
+    restricted maximum likelihood estimate, the interval of the mean is the
+    Hartung-Knapp interval, and the prediction interval is based on the confidence
+    distribution of tau [1]_. The usual t interval treats tau as known; with a small tau
+    and 5 to 50 simulated clusters, its coverage was .81 to .88 instead of .90. Results
+    are pooled only if there are three or more clusters.
 
     References
     ----------

@@ -238,13 +238,13 @@ def compare(
     y_true : array-like of shape (n,)
         Labels.
     models : dict or DataFrame
-        Two or more models: a dict from name to probabilities for these samples, of
-        shape (n,), (n, 2) or (n, K). Each column of a data frame is a model. For a
+        Two or more models: a dict that maps names to probabilities for these samples,
+        of shape (n,), (n, 2) or (n, K). Each column of a data frame is a model. For a
         recalibrated model, use samples to which the recalibrator was not fitted.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
         Names (those of `get_scorer_names` without ``neg_``), metrics of this library,
         and functions ``metric(y_true, y_proba, sample_weight=...)``; a
-        `functools.partial` sets options. Smaller is better.
+        `functools.partial` sets options. Smaller values are better.
     reference : str, default=None
         The model with which the others are compared; None means the first.
     confidence_level : float, default=0.9
@@ -259,8 +259,8 @@ def compare(
         "importance": each sample was observed once and represents more or less than one
         (a sampling correction).
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (from one patient or match) share a
-        value.
+        Cluster of each sample: dependent samples (from the same patient or match) share
+        a value.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -303,8 +303,8 @@ def compare(
     of the samples' differences. With `clusters`, the variance is the jackknife variance
     of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
     within-cluster correlation of the differences. If the effective number of clusters
-    is below three, the limits are NaN, and `reason` says so. The interval of the Brier
-    score itself is the gamma interval of `calibration_summary`.
+    is below three, the limits are NaN, and `reason` states this. The interval of the
+    Brier score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The

@@ -98,9 +98,9 @@ def recalibration_gain(
     The interval is the normal interval for the mean of the samples' gains, widened to
     account for the noise of the fits. For the log-loss, a single event with a
     probability of 0 makes the interval wide. If the training samples of a fold have
-    only one class, the gain in this fold is 0. If only 1 % of the samples are events,
-    the gains of the samples are skewed; with 1,000 simulated rows, the coverage of a 90
-    % interval was .94.
+    only one class, the gain in this fold is 0. If only 1% of the samples are events,
+    the gains of the samples are skewed; with 1,000 simulated rows, the coverage of a
+    90% interval was .94.
 
     References
     ----------

@@ -91,7 +91,7 @@ def validation_sample_size(
     net_benefit_width: float = 0.2,
     confidence_level: float = 0.95,
 ) -> ValidationSampleSize:
-    """Sample size for a validation study with sufficiently narrow intervals.
+    """Return the sample size for a validation study with sufficiently narrow intervals.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def validation_sample_size(
     Raises
     ------
     ValueError
-        If risks are outside [0, 1] or all 0 or all 1, or widths are not
+        If risks are outside [0, 1], are all 0 or are all 1, or if widths are not
         positive.
 
     See Also
@@ -141,9 +141,11 @@ def validation_sample_size(
     be the prevalence, z the normal quantile, and LP the log-odds of the risks p:
 
     * O/E: ``(1 - f) / (f se^2)``, with se = asinh(width / 2) / z.
-    * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, I_jk the mean of LP^(j + k) p (1 - p).
-    * Area C: the smallest n whose standard error is small enough; its square is ``C (1
-      - C) (1 + (n/2 - 1) ((1 - C) / (2 - C) + C / (1 + C))) / (n^2 f (1 - f))``.
+    * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, where I_jk is the mean of LP^(j + k) p
+      (1 - p).
+    * AUC C: the smallest n for which the standard error is small enough; the squared
+      standard error is
+      ``C (1 - C) (1 + (n/2 - 1) ((1 - C) / (2 - C) + C / (1 + C))) / (n^2 f (1 - f))``.
     * Net benefit: sensitivity and specificity are those of a calibrated model with
       these risks.
 
@@ -164,7 +166,7 @@ def validation_sample_size(
     >>> size.n_oe, size.n_slope, size.n_auc, size.n
     (390.0, 6693.0, 708.0, 6693)
 
-    By hand, with asinh(.2) = .1986901:
+    Computed by hand, with asinh(.2) = .1986901:
 
     >>> 389 < (1 - 0.2) / 0.2 * (1.959964 / 0.1986901) ** 2 < 390
     True

@@ -79,7 +79,7 @@ class CalibrationSummary(ResultTable):
     intercept, slope : IntervalEstimate
         See `calibration_slope_intercept`.
     ici, e50, e90, emax : IntervalEstimate
-        Mean, median, 90 % quantile and maximum over rows of the distance between the
+        Mean, median, 90% quantile and maximum over rows of the distance between the
         smooth calibration curve and the score.
     brier_score, scaled_brier_score : IntervalEstimate
         Mean of (s - y)^2, and its relative reduction compared with predicting the event
@@ -273,7 +273,7 @@ def calibration_summary(
     Notes
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: local parabolas fitted to the
-    nearest 75 % of the samples. Scores are first pooled to at most 128 values, at which
+    nearest 75% of the samples. Scores are first pooled to at most 128 values, at which
     the curve is computed. The curve agrees with R to all digits at the points at which
     R also computes its curve. R interpolates between these points and extends the curve
     to the outermost rows, so the ICI differs by about .0005, and Emax by more. If a
@@ -290,7 +290,7 @@ def calibration_summary(
     without a loss. The interval of the AUC is computed by Newcombe's method 5 [4]_, and
     is wider if DeLong's variance is larger. If one of few events occasionally has a low
     score, the upper limit is too low: with 15 events and an AUC of .99, the coverage of
-    a 95 % interval was .92 in a simulation. The intervals of slope and intercept are
+    a 95% interval was .92 in a simulation. The intervals of slope and intercept are
     those of `calibration_slope_intercept`. With clusters or importance weights, numbers
     of samples are divided by the design effect, and the interval of the AUC uses
     DeLong's variance on the log-odds scale. With fewer than 10 events or non-events,
@@ -305,8 +305,8 @@ def calibration_summary(
     test is a Wald test with the sandwich estimator. Scores of exactly 0 and 1 are
     excluded from `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as in R.
 
-    A statistic that is undefined is NaN, and `reasons` says why: for example, the slope
-    for a single distinct score, or the AUC for one class.
+    A statistic that is undefined is NaN, and `reasons` gives the reason: for example,
+    the slope for a single distinct score, or the AUC for one class.
 
     References
     ----------
@@ -320,8 +320,8 @@ def calibration_summary(
 
     Examples
     --------
-    Twice as many events occur as expected, at a single score: log 3 is the distance
-    between 1/2 and 1/4 in log-odds.
+    All scores are equal, and twice as many events occur as expected: log 3 is the
+    distance between 1/4 and 1/2 in log-odds.
 
     >>> from skcalib.evaluation import calibration_summary
     >>> summary = calibration_summary([1, 0] * 20, [0.25] * 40, random_state=0)

@@ -1,6 +1,4 @@
-"""Fitted recalibrators elsewhere: as JSON, SQL, ONNX, JavaScript and functions of
-Python's standard library.
-"""
+"""Export of fitted recalibrators to JSON, SQL, ONNX, JavaScript and plain Python."""
 
 from skcalib.export._javascript import to_javascript
 from skcalib.export._json import from_dict, to_dict

@@ -113,9 +113,9 @@ def to_javascript(
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. It can also be a `CertifiedThresholdClassifier` that wraps such a
-        recalibrator in a `FrozenEstimator`, or a dict from segment to recalibrator, as
-        returned by `PredictionTable(by=...).fit`. For a dict, the segment is the second
-        argument of the function, and unknown segments give NaN.
+        recalibrator in a `FrozenEstimator`, or a dict that maps segments to
+        recalibrators, as returned by `PredictionTable(by=...).fit`. For a dict, the
+        segment is the second argument of the function, and unknown segments give NaN.
     name : str, default="calibrate"
         Name of the function.
 
@@ -197,8 +197,8 @@ def to_javascript(
 
 
 def _by_segment(maps, name):
-    """Return the text of a function of a score and a segment, for a dict from segment
-    to recalibrator.
+    """Return the text of a function of a score and a segment, for a dict of
+    recalibrators by segment.
     """
     _check_name(name)
     pairs = segment_items(maps)

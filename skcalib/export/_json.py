@@ -90,8 +90,8 @@ def to_dict(
         a `RecalibratedClassifierCV`, only the recalibrators are written, not the
         classifiers. A certified threshold is written with its guarantee, and monitors
         with their evidence, so that a restarted service can continue. Dates in monitors
-        are converted to strings. A dict from segment to recalibrator, as returned by
-        `PredictionTable(by=...).fit`, is also accepted.
+        are converted to strings. A dict that maps segments to recalibrators, as
+        returned by `PredictionTable(by=...).fit`, is also accepted.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
 
 
 def _segments(written, schema):
-    """Return a dict from segment to recalibrator, from the list that `to_dict` wrote;
+    """Return a dict of recalibrators by segment, from the list that `to_dict` wrote;
     raise a ValueError if it is not valid.
     """
     if not isinstance(written, list) or not written:

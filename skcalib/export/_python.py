@@ -167,7 +167,7 @@ def to_python(
     recalibrator : recalibrator
         Any object that `to_javascript` accepts: a fitted recalibrator that has a map, a
         `CertifiedThresholdClassifier` that wraps one in a `FrozenEstimator`, or a dict
-        from segment to recalibrator.
+        that maps segments to recalibrators.
     name : str, default="calibrate"
         Name of the function.
 
@@ -266,7 +266,7 @@ def _of_one(recalibrator):
 
 def _by_segment(maps):
     """Return the text of the body of a function that defines a function of a score and
-    a segment, and returns it, for a dict from segment to recalibrator.
+    a segment, and returns it, for a dict that maps segments to recalibrators.
     """
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)

@@ -38,7 +38,7 @@ def register_skl2onnx_converters() -> None:
     Notes
     -----
     The classifier inside a `CrossFittedClassifier` is converted by its own converter,
-    which computes in float32 for float32 rows. The classifier must have
+    which computes in float32 for float32 input. The classifier must have
     `predict_proba`. Columns that are passed through are not converted.
 
     Examples

@@ -67,7 +67,7 @@ def to_sql(
         integers. The result is that of ``predict_proba(scores, ids=...)``. Only DuckDB,
         Spark and PostgreSQL are supported.
     group : str, default=None
-        For a dict from segment to recalibrator, as returned by
+        For a dict that maps segments to recalibrators, as returned by
         `PredictionTable(by=...).fit`, the column of the segments. Segments that are not
         in the dict give NULL.
 
@@ -191,7 +191,7 @@ def _refuse_ids(ids, dialect):
 
 
 def _by_segment(maps, group, *, score, dialect, ids):
-    """Return the expression of a dict from segment to recalibrator, or a list of one
+    """Return the expression for a dict of recalibrators by segment, or a list of one
     per class: a CASE of the column `group`. The options are those of `to_sql`.
     """
     if not isinstance(group, str) or not group:

@@ -1,6 +1,4 @@
-"""What can be guaranteed about a recalibrated model, for finite samples and any
-distribution of scores and labels.
-"""
+"""Guarantees for recalibrated models, for finite samples and any distribution."""
 
 from skcalib.guarantees._certificate import (
     CalibrationCertificate,

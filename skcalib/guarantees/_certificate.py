@@ -55,8 +55,8 @@ class CalibrationCertificate:
     interval : str
         Name of the bound or interval, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
-        Number of binary problems that the guarantee covers jointly (classes,
-        one-vs-rest).
+        Number of binary problems that the guarantee covers jointly, such as the
+        one-vs-rest problems of the classes.
     n_candidates : int, default=1
         Number of candidates from which the recalibrator was selected on the same
         samples.
@@ -129,8 +129,8 @@ class CalibrationCertificate:
         Returns
         -------
         frame : pandas.DataFrame
-            One row per bin: the number of its problem (0 if there is only one), its own
-            number, and the limits of its event frequency.
+            One row per bin: the index of its binary problem (0 if there is only one),
+            the index of the bin, and the limits of its event frequency.
 
         Raises
         ------
@@ -204,7 +204,7 @@ def uniform_mass_certificate(
     n_candidates: int = 1,
     interval: Literal["clopper_pearson", "theorem"] = "clopper_pearson",
 ) -> CalibrationCertificate:
-    r"""Certificate for uniform-mass binning without sample splitting.
+    r"""Return a certificate for uniform-mass binning without sample splitting.
 
     Parameters
     ----------
@@ -222,8 +222,8 @@ def uniform_mass_certificate(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Guarantee for all bins simultaneously, or for the bin of one random future
-        sample.
+        Whether the guarantee is for all bins simultaneously ("conditional") or for the
+        bin of one random future sample ("marginal").
     keep_boundary : bool, default=False
         Whether `predictions` include the samples at the boundaries.
     n_candidates : int, default=1
@@ -337,7 +337,7 @@ def independent_bins_certificate(
     n_candidates: int = 1,
     interval: Literal["clopper_pearson", "hoeffding"] = "clopper_pearson",
 ) -> CalibrationCertificate:
-    """Certificate for bins that do not depend on the samples inside them.
+    """Return a certificate for bins that do not depend on the samples inside them.
 
     Parameters
     ----------
@@ -350,12 +350,12 @@ def independent_bins_certificate(
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin.
     edges : {"split", "fixed"}
-        Source of the edges: other samples (a sample split), or no data at all.
+        Source of the edges: other samples ("split") or no data at all ("fixed").
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Guarantee for all bins simultaneously, or for the bin of one random future
-        sample.
+        Whether the guarantee is for all bins simultaneously ("conditional") or for the
+        bin of one random future sample ("marginal").
     n_candidates : int, default=1
         Number of candidates, fixed beforehand, from which this recalibrator was
         selected on the same samples.

@@ -58,11 +58,12 @@ def sample_split_epsilon(
     .. math:: B \; E[\min(1, 2 \exp(-2 N \epsilon^2))] = 1 - \text{confidence level}.
 
     This bound replaces Appendix B of [1]_, which gives 17,500 rows for a tolerance of
-    0.1 at 90 % with 10 bins; its constants are not reproduced. The usual derivation
-    (2-well-balanced bins, then Hoeffding's inequality for the counts and for the
-    labels, with half of the error probability each) gives 18,194. With the exact
-    distribution of the counts, which this function uses, 5,420 rows in two halves are
-    sufficient; without a split (Theorem 3), 2,660 rows are.
+    0.1 with 10 bins at a confidence level of 90%; the constants in that appendix are
+    not reproduced. The usual derivation (2-well-balanced bins, then Hoeffding's
+    inequality for the counts and for the labels, with half of the error probability
+    each) gives 18,194. With the exact distribution of the counts, which this function
+    uses, 5,420 rows in two halves are sufficient; without a split (Theorem 3), 2,660
+    rows are sufficient.
 
     References
     ----------

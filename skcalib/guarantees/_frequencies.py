@@ -58,7 +58,7 @@ def event_frequency_interval(
     -----
     The labels of a bin must be independent of its edges. This holds if the edges are
     fixed beforehand, if they are formed on other samples, or if they are order
-    statistics of the scores and only rows strictly inside the bins count.
+    statistics of the scores and only rows strictly inside the bins are counted.
 
     References
     ----------
@@ -69,7 +69,7 @@ def event_frequency_interval(
 
     Examples
     --------
-    The bins contain no event in 40 rows, 30 events in 50 rows, and no rows:
+    The bins contain no events in 40 rows, 30 events in 50 rows, and no rows:
 
     >>> from skcalib.guarantees import event_frequency_interval
     >>> low, high = event_frequency_interval([0, 30, 0], [40, 50, 0])
@@ -122,7 +122,8 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
 
     Examples
     --------
-    The smallest bin contains 20 % of the samples instead of 25 %, and the largest 30 %.
+    The smallest bin contains 20% of the samples instead of 25%, and the largest
+    contains 30%.
 
     >>> from skcalib.guarantees import well_balanced_alpha
     >>> well_balanced_alpha([20, 25, 30, 25])

@@ -1,7 +1,7 @@
-"""Calibration maps as small expressions.
+"""Calibration maps as expressions built from nodes.
 
-Each recalibrator's `_map` builds one. `predict_proba`, SQL, ONNX, JavaScript and the
-engines interpret it.
+Each recalibrator's `_map` builds such an expression. `predict_proba`, the engines, and
+the exports to SQL, ONNX and JavaScript interpret it.
 """
 
 from skcalib.maps import checks as checks

@@ -9,7 +9,7 @@ from skcalib.maps._node import Node, NodeOf, Rows, require
 
 
 class Largest(NodeOf):
-    """Key of a `Choice`: the column of the largest value, or the first one if tied.
+    """Key of a `Choice`: the column of the largest value, the first in case of ties.
 
     Parameters
     ----------

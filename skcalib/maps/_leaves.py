@@ -38,7 +38,7 @@ class Scores(Node):
 
 @dataclass(frozen=True, eq=False)
 class RowKey(Node):
-    """A number in [0, 1) from the row's id, or a random one if the rows have no ids.
+    """A number in [0, 1) derived from the row's id, or random if the rows have no ids.
 
     Parameters
     ----------

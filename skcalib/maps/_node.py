@@ -27,7 +27,7 @@ from skcalib._rows.links import impossible
 
 
 class Rows:
-    """Rows on which nodes are evaluated, each node once.
+    """Rows on which nodes are evaluated; each node is evaluated once.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Checks of fitted attributes, for states that are read.
+"""Checks of fitted attributes when a stored recalibrator is read.
 
-A recalibrator names them in `_attributes` or `_part_attributes`:
-``_part_attributes = {"slope_": checks.number}``. A check takes a value and returns it
-in its canonical form, or raises a ValueError that says what the value must be.
+A recalibrator refers to them in `_attributes` or `_part_attributes`: ``_part_attributes
+= {"slope_": checks.number}``. A check takes a value and returns it in its canonical
+form, or raises a ValueError that says what the value must be.
 """
 
 import numpy as np
@@ -37,8 +37,8 @@ _ROUNDING = 1e-6  # of weights that sum to 1
 
 
 def must_be(words, test):
-    """Return the check of values for which ``test(value)`` is true; `words` complete
-    the message "must be ...".
+    """Return a check that accepts values for which ``test(value)`` is true; `words`
+    complete the message "must be ...".
     """
 
     def check(value):
@@ -51,8 +51,8 @@ def must_be(words, test):
 
 
 def within(low, high, *, infinite=False):
-    """Return the check of a number in [low, high); with `infinite`, infinity passes as
-    well.
+    """Return a check that accepts a number in [low, high) and, with `infinite`,
+    infinity.
     """
 
     def check(value):
@@ -67,8 +67,8 @@ def within(low, high, *, infinite=False):
 
 
 def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
-    """Return the check of an array of finite numbers in [low, high]; `kinds` are the
-    letters of NumPy's ``dtype.kind`` that pass.
+    """Return a check that accepts an array of finite numbers in [low, high]; `kinds`
+    are the accepted letters of NumPy's ``dtype.kind``.
     """
     words = (
         f"an array with {ndim} axes, of the kind {kinds!r}, of finite numbers in"
@@ -85,8 +85,8 @@ def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
 
 
 def several(kind):
-    """Return the check of a list or a dict (`kind`) of fitted recalibrators, not
-    empty.
+    """Return a check that accepts a non-empty list or dict (`kind`) of fitted
+    recalibrators.
     """
 
     def are_fitted(value):

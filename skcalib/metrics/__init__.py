@@ -1,4 +1,4 @@
-"""Calibration metrics with honest statistics, and their scikit-learn scorers."""
+"""Calibration metrics with intervals and tests, and their scikit-learn scorers."""
 
 from skcalib._cells.class_statistics import ClassBinStatistics
 from skcalib._cells.statistics import BinStatistics

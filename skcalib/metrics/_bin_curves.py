@@ -69,7 +69,7 @@ def reliability_curve(
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, None means
+        Binning strategy; an int is the number of equal-mass bins, and None means
         ``EqualMass(15)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
@@ -207,7 +207,7 @@ def validity_curve(
         Tolerances in increasing order. None means 0 and the points at which the curve
         has steps, which give the exact step function.
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, None means
+        Binning strategy; an int is the number of equal-mass bins, and None means
         ``UniqueScores()``, which suits binned models.
     conditional : bool, default=False
         Whether to require the tolerance in all bins simultaneously. The curve is then 0

@@ -28,9 +28,9 @@ def kolmogorov_smirnov_calibration_error(
 ) -> float:
     """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
-    ``max_t |sum of (y - s) over samples with s <= t| / n``; the residuals of tied
-    scores are added together. Errors of opposite sign cancel in the sum, so this error
-    is a lower bound on the l1 error.
+    The error is ``max_t |sum of (y - s) over samples with s <= t| / n``; the residuals
+    of tied scores are added together. Errors of opposite sign cancel in the sum, so
+    this error is a lower bound on the l1 error.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error(y_true, y_proba), 3)
     0.057
 
-    By hand: the cumulative sums of y - s over these four rows are -.2, -.6, -.2 and 0,
-    and .6 / 4 = .15.
+    Computed by hand: the cumulative sums of y - s over these four rows are -.2, -.6,
+    -.2 and 0, and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
     >>> round(
@@ -118,10 +118,10 @@ def kuiper_calibration_error(
 ) -> float:
     """Kuiper calibration error: the largest difference over any interval of scores.
 
-    ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the
-    cumulative differences. The error is at least as large as their maximum absolute
-    value (`kolmogorov_smirnov_calibration_error`) and at most twice as large. It is a
-    lower bound on the l1 error. It is also known as ECCE-R and as the cutoff
+    The error is ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``, the
+    range of the cumulative differences. The error is at least as large as their maximum
+    absolute value (`kolmogorov_smirnov_calibration_error`) and at most twice as large.
+    It is a lower bound on the l1 error. It is also known as ECCE-R and as the cutoff
     calibration error.
 
     Parameters
@@ -225,7 +225,7 @@ def neighborhood_calibration_error(
         Minimum number of neighbours (total weight), between 1 and n; None means the
         square root of n, rounded up.
     norm : float or {"l1", "l2", "max"}, default=1
-        p >= 1, or ``np.inf`` for the maximum over samples.
+        The norm p >= 1, or ``np.inf`` for the maximum over samples.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
@@ -326,7 +326,7 @@ def kde_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1
-        p >= 1, finite.
+        The norm p >= 1, which must be finite.
     bandwidth : float, default=None
         Standard deviation of the kernel, whose half-width is three times as large. None
         means the normal reference rule ``1.06 std(scores) n^(-1/5)``.
@@ -422,10 +422,10 @@ def smooth_calibration_error(
 
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
     Gaussian of standard deviation sigma that is reflected at 0 and at 1. It decreases
-    as sigma grows; the error is the sigma that equals it. The error has no parameters
-    to choose, and small changes in the scores have little effect on it. The error never
-    exceeds the error of the unsmoothed frequencies, and is within a constant factor of
-    the distance to the nearest calibrated predictor.
+    as sigma grows; the error is the value of sigma at which the two are equal. The
+    error has no parameters to choose, and small changes in the scores have little
+    effect on it. The error never exceeds the error of the unsmoothed frequencies, and
+    is within a constant factor of the distance to the nearest calibrated predictor.
 
     Parameters
     ----------

@@ -48,11 +48,11 @@ def calibration_error(
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted
         order of the labels.
     norm : float or {"l1", "l2", "max"}, default=2
-        p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or "plugin"). "l1",
-        "l2" and "max" mean 1, 2 and ``np.inf``. An unbiased estimate exists for norm 2,
-        the default.
+        The norm p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or
+        "plugin"). "l1", "l2" and "max" mean 1, 2 and ``np.inf``. An unbiased estimate
+        exists for norm 2, the default.
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, None means
+        Binning strategy; an int is the number of equal-mass bins, and None means
         ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for
@@ -96,7 +96,7 @@ def calibration_error(
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
         is missing or outside [0, 1], or weights are negative or all zero. Also raised,
-        for a debiased or unbiased error, if more than 5 % of the weight lies in bins
+        for a debiased or unbiased error, if more than 5% of the weight lies in bins
         with fewer than two rows.
 
     See Also
@@ -135,8 +135,8 @@ def calibration_error(
     Examples
     --------
     Naive Bayes is overconfident: it assigns extreme probabilities to samples that it
-    misclassifies. Its error on 285 held-out samples, as a root mean square and as a
-    mean:
+    misclassifies. The error on 285 held-out samples, as a root mean square and as a
+    mean, is:
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import train_test_split
@@ -210,9 +210,9 @@ def expected_calibration_error(
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1
-        p >= 1 or ``np.inf``.
+        The norm p >= 1, or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-width bins, None means
+        Binning strategy; an int is the number of equal-width bins, and None means
         ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
@@ -312,7 +312,7 @@ def maximum_calibration_error(
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-width bins, None means
+        Binning strategy; an int is the number of equal-width bins, and None means
         ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
@@ -399,7 +399,7 @@ def sweep_calibration_error(
     """Plugin calibration error with the largest number of monotonic bins (ECE_SWEEP).
 
     The number of bins is chosen from the data: bins are added as long as the event
-    frequency increases from bin to bin. Of the plugin errors, this error has the
+    frequency increases from bin to bin. Among the plugin errors, this error has the
     smallest bias with few samples.
 
     Parameters
@@ -409,7 +409,7 @@ def sweep_calibration_error(
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1
-        p >= 1 or ``np.inf``.
+        The norm p >= 1, or ``np.inf``.
     binning : EqualMass or EqualWidth, default=None
         Strategy that forms the bins; None means ``EqualMass()``, which is recommended.
         The `n_bins` of the strategy is not used.
@@ -466,7 +466,7 @@ def sweep_calibration_error(
     0.094
 
     The event frequencies of two bins, 0 and 1/3, increase; those of three bins (0, 1/2,
-    0) do not: ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
+    0) do not. The error is therefore ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
 
     >>> from skcalib.metrics import sweep_calibration_error
     >>> round(

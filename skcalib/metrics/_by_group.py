@@ -255,7 +255,7 @@ def calibration_by_group(
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
 ) -> Any:
-    """Bias, calibration error, intervals and p-values of each group.
+    """Bias, calibration error, intervals and p-values for each group.
 
     The bias (mean score minus event frequency) of each group has an interval and a
     p-value that are valid even for small samples and rare events; the p-values are
@@ -265,11 +265,11 @@ def calibration_by_group(
     Parameters
     ----------
     y_true : array-like of shape (n,), or dict
-        Labels. A dict from group to `BinStatistics` replaces labels, probabilities and
-        groups.
+        Labels. A dict that maps groups to `BinStatistics` replaces labels,
+        probabilities and groups.
     y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict, default=None
-        Probabilities in [0, 1]. A dict from model name to probabilities gives one table
-        per model.
+        Probabilities in [0, 1]. A dict that maps model names to probabilities gives one
+        table per model.
     groups : array-like of shape (n,) or (n, n_columns), or "predicted_class", \
             default="predicted_class"
         The group of each sample: subject, site, month, or its predicted class. With
@@ -281,8 +281,8 @@ def calibration_by_group(
         Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf`` (`method`
         "plugin" only).
     binning : BaseBinning, int or None, default=None
-        Bins for the error, formed separately for each group. An int means that many
-        equal-mass bins, None means ``EqualMass("cube_root")``.
+        Bins for the error, formed separately for each group. An int is the number of
+        equal-mass bins, and None means ``EqualMass("cube_root")``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.
     order : {"sorted", "given", "error"}, default="sorted"
@@ -297,9 +297,9 @@ def calibration_by_group(
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
         Alternative hypothesis for the p-values and for the limits of the bias.
         "greater" means more events than predicted (a default rate above the grade's
-        probability), "less" means fewer. For a one-sided alternative, the other limit
-        (`bias_low` or `bias_high`) is the smallest or largest possible value of the
-        bias.
+        probability), and "less" means fewer. For a one-sided alternative, the other
+        limit (`bias_low` or `bias_high`) is the smallest or largest possible value of
+        the bias.
     adjustment : {"holm", "exact"}, default="holm"
         Method by which p-values are adjusted for the number of groups. Holm's method is
         valid for any p-values. "exact" uses the independence of the groups and the
@@ -310,7 +310,7 @@ def calibration_by_group(
         Number of draws for the interval of each error. The default is small because
         there may be many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
-        "auto" is the positive class for one or two columns, "top_label" for more.
+        "auto" is the positive class for one or two columns, and "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -359,8 +359,8 @@ def calibration_by_group(
     See Also
     --------
     groupwise_calibration_error : The largest or mean error of the groups, as a single
-        number. segment_calibration_test : Finds miscalibrated segments if no groups are
-        given.
+        number.
+    segment_calibration_test : Finds miscalibrated segments if no groups are given.
 
     Notes
     -----
@@ -388,8 +388,9 @@ def calibration_by_group(
     the variance of independent rows, with Satterthwaite degrees of freedom. Both
     p-values and the interval take it into account, and dependent labels are drawn for
     the interval of the error. If the effective number of clusters is below three, the
-    limits are NaN and the p-values are 1, and `reason` says so. In groups with fewer
-    than 40 expected events or non-events, the type I error rate is not controlled.
+    limits are NaN and the p-values are 1, and `reason` states this. In groups with
+    fewer than 40 expected events or non-events, the type I error rate is not
+    controlled.
 
     References
     ----------

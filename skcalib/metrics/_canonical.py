@@ -20,13 +20,13 @@ def kernel_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Squared kernel calibration error (SKCE) of whole vectors of probabilities.
+    """Squared kernel calibration error (SKCE) of whole probability vectors.
 
     It is the mean, over pairs of distinct samples i and j, of
-    ``exp(-TV(p_i, p_j) / bandwidth) <e_yi - p_i, e_yj - p_j>``. e_y is the indicator
-    vector of the label, and TV is half the l1 distance between two probability vectors.
-    The error is signed. Its expectation is 0 if and only if the whole vector of
-    probabilities is calibrated (canonical calibration).
+    ``exp(-TV(p_i, p_j) / bandwidth) <e_yi - p_i, e_yj - p_j>``, where e_y is the
+    indicator vector of the label, and TV is half the l1 distance between two
+    probability vectors. The error is signed. Its expectation is 0 if and only if the
+    whole vector of probabilities is calibrated (canonical calibration).
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def kernel_calibration_error(
     Raises
     ------
     ValueError
-        If input is invalid, the bandwidth is not positive, or there are fewer than two
-        samples.
+        If the input is invalid, the bandwidth is not positive, or there are fewer than
+        two samples.
 
     See Also
     --------

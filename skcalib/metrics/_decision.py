@@ -65,9 +65,9 @@ def decision_calibration_error(
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Bins that define q: the event frequency of the bin of s. None means
-        ``PoolAdjacentViolators()``, the isotonic fit; an int means that many equal-mass
-        bins. With coarse bins, a calibrated model has an error above 0: a single bin
-        with calibrated uniform scores has an error of .0625.
+        ``PoolAdjacentViolators()``, the isotonic fit; an int is the number of
+        equal-mass bins. With coarse bins, a calibrated model has an error above 0: a
+        single bin with calibrated uniform scores has an error of .0625.
     return_threshold : bool, default=False
         Whether to also return the threshold at which the error is attained.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -86,9 +86,10 @@ def decision_calibration_error(
     -------
     error : float or WorstThreshold
         Error in [0, 1], in units of the cost of a false alarm plus that of a miss. This
-        is a plugin error, which noise inflates. With `return_threshold`, the result is
-        the `error` and the `threshold`, in this order when unpacked. The threshold is
-        the first of the worst thresholds; it is a score or the next larger float.
+        is a plugin error, which is inflated by noise. With `return_threshold`, the
+        result is the `error` and the `threshold`, in this order when unpacked. The
+        threshold is the first of the worst thresholds; it is a score or the next larger
+        float.
 
     Raises
     ------

@@ -58,7 +58,7 @@ def brier_decomposition(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> ScoreDecomposition:
-    """Brier score as miscalibration - discrimination + uncertainty.
+    """Decompose the Brier score as miscalibration - discrimination + uncertainty.
 
     With isotonic blocks (CORP, the default) and with `UniqueScores`, the parts add up
     to the Brier score of the predictions themselves. With other bins, they add up to
@@ -72,7 +72,7 @@ def brier_decomposition(
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, None means
+        Binning strategy; an int is the number of equal-mass bins, and None means
         ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. "marginal" is the mean over classes, each against the
@@ -139,7 +139,7 @@ def log_loss_decomposition(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> ScoreDecomposition:
-    """Log-loss as miscalibration - discrimination + uncertainty.
+    """Decompose the log-loss as miscalibration - discrimination + uncertainty.
 
     Miscalibration is the mean Kullback-Leibler divergence of the predictions from the
     event frequencies. The parts add up as in `brier_decomposition`.
@@ -152,7 +152,7 @@ def log_loss_decomposition(
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, None means
+        Binning strategy; an int is the number of equal-mass bins, and None means
         ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. "marginal" is the mean over classes, each against the

@@ -73,10 +73,10 @@ def groupwise_calibration_error(
         "weighted" weights groups by their number of samples, and None returns the error
         of each group. Groups without samples are ignored.
     norm : float or {"l1", "l2", "max"}, default=1
-        p >= 1 or ``np.inf``.
+        The norm p >= 1, or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Binning strategy, applied to each group separately; an int means that many
-        equal-width bins, None means ``EqualWidth(15)``.
+        Binning strategy, applied to each group separately; an int is the number of
+        equal-width bins, and None means ``EqualWidth(15)``.
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`; "plugin" is the published definition of Max-ECE. The
         plugin error of a small group is mostly noise: to compare groups of unequal
@@ -94,8 +94,8 @@ def groupwise_calibration_error(
     Returns
     -------
     error : float or GroupErrors
-        Error in [0, 1]; with ``reduce=None``, a dict from group to error, in sorted
-        order, with a `to_frame` method.
+        Error in [0, 1]; with ``reduce=None``, a dict that maps groups to errors, in
+        sorted order, with a `to_frame` method.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def groupwise_calibration_error(
 
     See Also
     --------
-    skcalib.metrics.calibration_by_group : Bias, error and intervals of each group.
+    skcalib.metrics.calibration_by_group : Bias, error and intervals for each group.
     skcalib.GroupwiseRecalibrator : One map per group.
 
     References

@@ -46,9 +46,9 @@ def calibration_error_interval(
     verbose: bool = False,
     **metric_params: Any,
 ) -> IntervalEstimate:
-    """Confidence interval of a calibration error.
+    """Confidence interval for a calibration error.
 
-    The interval excludes 0 exactly if `calibration_test` with the same metric rejects
+    The interval excludes 0 exactly when `calibration_test` with the same metric rejects
     calibration at level ``(1 - confidence_level) / 2``. Its coverage is correct even
     for calibrated models, few bins and rare events.
 
@@ -69,17 +69,17 @@ def calibration_error_interval(
         values about the estimate. The bootstrap works for any other metric, and issues
         a warning. "auto" is "inverted" if available.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (from one patient or match) share a
-        value. Their labels are drawn with the dependence estimated from the residuals;
-        in a bootstrap, clusters are resampled as a whole.
+        Cluster of each sample: dependent samples (from the same patient or match) share
+        a value. Their labels are drawn with the dependence estimated from the
+        residuals; in a bootstrap, clusters are resampled as a whole.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=1000
         Number of draws or bootstrap resamples. With few draws, an inverted interval is
         wider, but its coverage is still correct.
     stratify : bool, default=False
-        For "basic": resample within each class of `y_true`, so that class frequencies
-        are fixed.
+        Whether a "basic" bootstrap resamples within each class of `y_true`, so that
+        class frequencies are fixed.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -109,7 +109,7 @@ def calibration_error_interval(
         Named tuple (estimate, low, high). The estimate is the value of the metric. The
         interval is for the error without label noise. A plugin error includes this
         noise, and may lie above its interval; the printed form and the attribute
-        `reason` then say so.
+        `reason` then state this.
 
     Raises
     ------
@@ -133,34 +133,34 @@ def calibration_error_interval(
     skcalib.metrics.calibration_error : The debiased binned error.
     skcalib.metrics.calibration_test : Tests whether the error is larger than expected
         by chance.
-    skcalib.metrics.calibration_by_group : Bias, error and intervals of each group.
+    skcalib.metrics.calibration_by_group : Bias, error and intervals for each group.
 
     Notes
     -----
     The interval inverts a test: for a number c >= 0, the event frequency at a score s
     is assumed to be s + c d(s), where d is the deviation estimated from the labels.
     Except for the unbiased errors of norm 2, two further versions of d are used as
-    well: a smoothed d, and a d that is shrunk where it is within the noise. Labels are
-    drawn with this frequency, and the metric is computed from them, with the scores and
-    bins unchanged. The lower limit is the smallest error, and the upper limit the
-    largest, at which a share of ``(1 - confidence_level) / 2`` of the draws is at least
-    as extreme as the observed value. Bins that depend on the labels are treated as
-    fixed, except for those of `sweep_calibration_error`, which are recomputed for each
-    draw.
+    well: a smoothed d, and a d that is shrunk where it cannot be distinguished from
+    noise. Labels are drawn with this frequency, and the metric is computed from them,
+    with the scores and bins unchanged. The lower limit is the smallest error, and the
+    upper limit the largest, at which a share of ``(1 - confidence_level) / 2`` of the
+    draws is at least as extreme as the observed value. Bins that depend on the labels
+    are treated as fixed, except for those of `sweep_calibration_error`, which are
+    recomputed for each draw.
 
     Several labels per row are drawn with the dependence estimated from the data. Shifts
     of each label, and a common shift of all labels, are then also used as d. With ten
     labels of event frequency s^1.5 and pairwise correlation .6 (on the scale of a
-    normal variable), and with 100 samples and ten bins per label, 90 % intervals
+    normal variable), and with 100 samples and ten bins per label, 90% intervals
     covered .89 (norm 2) and .93 (norm 1) in 150 data sets; with a correlation of .9,
     they covered .83 and .90.
 
     In simulations with 1 to 50 bins and 60 to 1,500 rows, intervals at level .9 covered
-    the error in 88 to 98 % of data sets. For a plugin error of norm 1, they covered it
-    in 82 % if one of 15 bins contained the whole deviation.
+    the error in 88% to 98% of the data sets. For a plugin error of norm 1, they covered
+    it in 82% if one of 15 bins contained the whole deviation.
 
     A "basic" interval of a plugin error excludes 0, the true error of a calibrated
-    model, in 30 to 86 % of data sets.
+    model, in 30% to 86% of the data sets.
 
     References
     ----------

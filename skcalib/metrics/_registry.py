@@ -57,7 +57,7 @@ class Metric:
     Parameters
     ----------
     function : callable
-        The metric, ``function(y_true, y_proba, ...)``; smaller is better.
+        The metric, ``function(y_true, y_proba, ...)``; smaller values are better.
     error : callable
         Creates the `CalibrationError` from the parameters of the function, with the
         same names and defaults: a subclass of `CalibrationError`, or a function that
@@ -263,7 +263,7 @@ def get_scorer_names() -> list[str]:
 def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     """Return a scikit-learn scorer for a calibration error or a proper score.
 
-    Larger is better.
+    Larger values are better.
 
     Unlike ``make_scorer(metric, response_method="predict_proba")``, this scorer takes
     the classes from the estimator. It therefore works with labels of any type, on folds

@@ -171,7 +171,7 @@ def segment_calibration_test(
         Number of label vectors drawn. The smallest possible p-value is
         ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
-        "auto" is the positive class for one or two columns, "top_label" for more.
+        "auto" is the positive class for one or two columns, and "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -206,7 +206,7 @@ def segment_calibration_test(
 
     See Also
     --------
-    calibration_by_group : Bias and error of given groups.
+    calibration_by_group : Bias and error for given groups.
     skcalib.MulticalibratedRecalibrator : Recalibrates the segments found by this test.
 
     Notes

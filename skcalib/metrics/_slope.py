@@ -120,11 +120,11 @@ def calibration_slope_intercept(
     ``glm``. If the residuals vary more than the fitted probabilities imply, the
     variance is estimated from the residuals (the sandwich estimator): the event
     frequencies may then not follow the fitted line in log-odds, and the intervals of
-    ``glm`` are too short. With clusters or importance weights, the sandwich estimator
+    ``glm`` are too narrow. With clusters or importance weights, the sandwich estimator
     uses the sums of the score function over the clusters or rows, with a quantile of
     Student's t distribution; see `skcalib.decisions.net_benefit` for its form. If the
-    effective number of clusters is below three, the limits are NaN, and `reason` says
-    so.
+    effective number of clusters is below three, the limits are NaN, and `reason` states
+    this.
 
     References
     ----------

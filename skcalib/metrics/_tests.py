@@ -111,8 +111,8 @@ def calibration_test(
         ``labels`` and ``multiclass`` only if needed. None means
         `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (from one patient or match) share a
-        value. Labels are drawn from the scores with the within-cluster dependence (a
+        Cluster of each sample: dependent samples (from the same patient or match) share
+        a value. Labels are drawn from the scores with the within-cluster dependence (a
         normal copula with one correlation) estimated from the residuals ``y - s``.
         Supported by "resampling", "kuiper" and "kolmogorov_smirnov", all of which then
         resample.
@@ -158,7 +158,7 @@ def calibration_test(
     Raises
     ------
     ValueError
-        If input is invalid, or parameters do not apply to `method`.
+        If the input is invalid, or if parameters do not apply to `method`.
 
     Warns
     -----
@@ -183,25 +183,25 @@ def calibration_test(
     with n, because they are computed from sums over cells: bins, distinct scores, or
     4,096 cells of nearly equal scores if there are more than 8,192 distinct ones. The
     number of events in a cell has the same mean and variance as with labels drawn row
-    by row. Only higher moments are approximated, where scores differ within a cell.
-    With the same `random_state`, the test draws the same labels as
+    by row. Only higher moments are approximate, and only if scores differ within a
+    cell. With the same `random_state`, the test draws the same labels as
     `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
     nonzero variance). This number is correct for scores from a model fitted to other
     samples. The usual "bins - 2" applies to the samples used in the fit; on held-out
-    data, it would reject 11 % of calibrated models at level .05, with 10 bins of many
-    samples each. The chi-squared approximation is poor if few events are expected per
-    bin. At level .05, the test rejects 14.7 % of calibrated models with scores from
-    Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With a constant
-    score of .01 and n = 100, it rejects 7.5 %, and with 20 uniform scores, 8.0 %.
-    Spiegelhalter's test rejects 8.2 % with a constant score of .01 and n = 100. Both
-    tests issue a warning if so few events or non-events are expected. Prefer the
-    resampling test.
+    data, the test with this number would reject 11% of calibrated models at level .05,
+    with 10 bins of many samples each. The chi-squared approximation is poor if few
+    events are expected per bin. At level .05, the test rejects 14.7% of calibrated
+    models with scores from Beta(1, 999) and n = 1000, and 11.3% with Beta(1, 19) and n
+    = 200. With a constant score of .01 and n = 100, it rejects 7.5%, and with 20
+    uniform scores, 8.0%. Spiegelhalter's test rejects 8.2% with a constant score of
+    .01 and n = 100. Both tests issue a warning if so few events or non-events are
+    expected. Prefer the resampling test.
 
     With importance weights w, the closed forms use the variance under calibration, the
     sum of w^2 s (1 - s), with the additional factor (1 - 2 s)^2 for Spiegelhalter's
-    test. If a single row contributes more than 5 % of this variance, "kuiper" and
+    test. If a single row contributes more than 5% of this variance, "kuiper" and
     "kolmogorov_smirnov" draw labels instead.
 
     If all scores are 0, 1 or (for Spiegelhalter) 1/2, the statistic has no variance:

@@ -102,9 +102,9 @@ def two_bin_calibration_error(
     >>> np.reshape(two_bin, (500, 2)).mean(axis=0).round(1).tolist()
     [6.6, 8.0]
 
-    Thresholds up to .2, .6, .9 and 1, with the sums of s - y below the threshold and at
-    or above it: ``.2 * .3^2 + .4 * (.2^2 + .5^2) + .3 * (.2^2 + .1^2) + .1 * .3^2``,
-    over 3^2.
+    Computed by hand for thresholds up to .2, .6, .9 and 1, from the sums of s - y below
+    the threshold and at or above it: ``.2 * .3^2 + .4 * (.2^2 + .5^2) + .3 * (.2^2 +
+    .1^2) + .1 * .3^2``, divided by 3^2.
 
     >>> round(two_bin_calibration_error([0, 1, 1], [0.2, 0.6, 0.9]), 7)
     0.0175556

@@ -1,6 +1,4 @@
-"""Calibration over time: whether it differs between two data sets or has a trend, an
-alarm that may be looked at after every sample, and performance before labels are known.
-"""
+"""Calibration over time: changes, alarms, and performance before labels are known."""
 
 from skcalib.monitoring._change import calibration_change
 from skcalib.monitoring._estimated_performance import estimated_performance

@@ -121,8 +121,8 @@ def calibration_change(
     norm : float, default=2
         Norm of the error; see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
-        Bins for the error, computed separately for each data set. An int means that
-        many equal-mass bins, None means ``EqualMass(15)``.
+        Bins for the error, computed separately for each data set. An int is the number
+        of equal-mass bins, and None means ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method for estimating the error; see `skcalib.metrics.calibration_error`.
     confidence_level : float, default=0.9
@@ -131,7 +131,7 @@ def calibration_change(
         Number of draws for the p-value and the intervals of the errors. The smallest
         possible p-value is ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
-        "auto" is the positive class for one or two columns, "top_label" for more.
+        "auto" is the positive class for one or two columns, and "top_label" for more.
     sample_weight : pair of array-likes, default=None
         Weights of the samples before and after; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -203,7 +203,7 @@ def calibration_change(
 
     The intervals of differences combine those of both data sets by the "square and add"
     method [1]_. The interval of the shift is a normal interval. In the worst case found
-    by a search, with 27 samples in each data set, the coverage of a 90 % interval was
+    by a search, with 27 samples in each data set, the coverage of a 90% interval was
     .87.
 
     References

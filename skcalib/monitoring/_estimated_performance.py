@@ -154,8 +154,9 @@ def estimated_performance(
     y_true : array-like of shape (n,)
         Labels of the labelled samples.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Their probabilities in [0, 1]. For K > 2 classes, the score is the probability
-        of the predicted class, and the event is that this class is correct.
+        Probabilities of the labelled samples, in [0, 1]. For K > 2 classes, the score
+        is the probability of the predicted class, and the event is that this class is
+        correct.
     y_proba_new : array-like of shape (m,), (m, 2) or (m, K)
         Probabilities of the new samples.
     metrics : sequence of str and callable, default=("accuracy", "event_frequency", \
@@ -234,7 +235,7 @@ def estimated_performance(
     of similar score. With fewer than 30 known labels, or fewer than 10 of the rarer
     class, both estimates are shown side by side.
 
-    If more than 5 % of the new scores lie outside the range of the labelled scores,
+    If more than 5% of the new scores lie outside the range of the labelled scores,
     `low` and `high` are NaN.
 
     References

@@ -94,13 +94,13 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     Notes
     -----
-    A group that appears late needs more evidence: the tenth group has .6 % of the error
+    A group that appears late needs more evidence: the tenth group has .6% of the error
     probability. If the groups are known before the first row, pass the important groups
     first, for example in a sorted first batch.
 
     Examples
     --------
-    From June, the scores of one country are too low:
+    From June onwards, the scores of one country are too low:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import GroupMonitors
@@ -167,8 +167,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or dict
-            Probabilities; or a dict from group to `BinStatistics`, which also contains
-            labels and groups.
+            Probabilities; or a dict that maps groups to `BinStatistics`, which also
+            contains labels and groups.
         y : array-like of shape (n,), default=None
             Labels.
         groups : array-like of shape (n,), default=None

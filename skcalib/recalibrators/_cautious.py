@@ -65,7 +65,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         The recalibrator fitted to all samples, whether or not it is used.
     gain_ : IntervalEstimate
         Named tuple (estimate, low, high): the reduction in out-of-fold log-loss, in
-        nats per sample, with an approximate 90 % interval. It estimates the mean gain
+        nats per sample, with an approximate 90% interval. It estimates the mean gain
         over calibration sets, not the gain of this particular fit.
     chosen_ : recalibrator
         The recalibrator used for prediction: `recalibrator_`, or ``Uncalibrated()``,

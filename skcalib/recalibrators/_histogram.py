@@ -193,7 +193,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     Parameters
     ----------
     binning : BaseBinning, int or None, default=None
-        Binning strategy; an int means that many equal-mass bins, and None means
+        Binning strategy; an int is the number of equal-mass bins, and None means
         ``EqualMass(10)``.
     sample_split : float, default=None
         Share of the samples used to place the bins; the others are used to estimate the

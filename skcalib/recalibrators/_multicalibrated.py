@@ -128,7 +128,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     have not increased the mean gain.
 
     In 76 fits on 11 data sets, two standard errors were the best rule: with one, the
-    log-loss on new samples increases by up to 1 %; with three, a quarter of the useful
+    log-loss on new samples increases by up to 1%; with three, a quarter of the useful
     corrections is lost. Requiring that the error of the worst held-out segment also
     falls made no difference.
 

@@ -59,8 +59,8 @@ class ScalingBinning(BinnedRecalibrator):
         the experiments in [1]_. ``PlattScaling(loss="squared")`` is step 1 as published
         in [1]_.
     binning : BaseBinning, int or None, default=None
-        Strategy for the scaled scores; an int means that many equal-mass bins, and None
-        means ``EqualMass(10)``.
+        Strategy for the scaled scores; an int is the number of equal-mass bins, and
+        None means ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
         Shares of the samples for the three steps. None uses all samples for each, which
         works better in practice (Appendix E of [1]_).
@@ -236,9 +236,9 @@ class ScalingBinning(BinnedRecalibrator):
         -----
         The bound is the upper limit of `calibration_error_interval` with
         ``interval="inverted"``. In simulations with 800 rows at level .9 and an error
-        exactly at the limit, 9 to 11 % of models with 2, 3 and 10 bins are verified. If
+        exactly at the limit, 9% to 11% of models with 2, 3 and 10 bins are verified. If
         the event frequency is the score to the power 1.6, the bound for a model with
-        ten bins holds in 87 to 88 % of data sets.
+        ten bins holds in 87% to 88% of the data sets.
 
         References
         ----------

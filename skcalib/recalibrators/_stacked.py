@@ -133,10 +133,10 @@ class StackedRecalibrator(BaseRecalibrator):
         member that is dropped after the first fold, it is estimated from this fold.
     gain_ : IntervalEstimate
         Reduction in out-of-fold log-loss achieved by the mixture, in nats per sample,
-        with an approximate 90 % interval. Each fold is predicted with weights from the
+        with an approximate 90% interval. Each fold is predicted with weights from the
         other folds. `gain_` estimates the mean gain over calibration sets of four
         fifths of this size, not the gain of this particular fit. With 5 to 50 samples
-        for each of 10 to 20 classes, the interval covered that mean in 87 % of
+        for each of 10 to 20 classes, the interval covered that mean in 87% of
         simulated data sets, and in two thirds of those drawn from CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
