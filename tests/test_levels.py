@@ -280,13 +280,19 @@ def _every_promise():
     )
 
 
+def _docstring(described):
+    """Return a docstring in one line, with percentages written as on the pages."""
+    text = " ".join(described.__doc__.split())
+    return re.sub(r"(\d)%", r"\1 %", text)
+
+
 def _share(promise, shape):
     # as on the page
     return f"{100 * float(f'{ROWS[promise, shape].measured:.3f}'):.1f} %"
 
 
 def test_figures_of_the_guide_are_those_of_the_rows():
-    text = " ".join(calibration_test.__doc__.split())
+    text = _docstring(calibration_test)
     hosmer = "Beta(1, 999), calibrated, n = 1000", "Beta(1, 19), calibrated, n = 200"
     assert (
         f"the test rejects {_share('Hosmer-Lemeshow', hosmer[0])} of calibrated models"
@@ -308,24 +314,23 @@ def test_figures_of_the_guide_are_those_of_the_rows():
     basic = [
         100 * (1 - row.measured) for (name, _), row in ROWS.items() if "basic" in name
     ]
-    span = f"{min(basic):.0f} to {max(basic):.0f} %"
-    assert f"in {span} of simulations" in " ".join(
+    low, high = f"{min(basic):.0f}", f"{max(basic):.0f}"
+    assert f"in {low} to {high} % of simulations" in " ".join(
         (ROOT / "doc/which_error.md").read_text().split()
     )
-    assert f"in {span} of data sets" in " ".join(
-        calibration_error_interval.__doc__.split()
-    )
+    described = _docstring(calibration_error_interval)
+    assert f"in {low} % to {high} % of the data sets" in described
 
 
 def test_figures_of_certificates_are_those_of_the_rows():
     guide = " ".join((ROOT / "doc/which_threshold.md").read_text().split())
-    text = " ".join(certified_threshold.__doc__.split())
+    text = _docstring(certified_threshold)
     naive = [
         row.measured for (name, _), row in ROWS.items() if name.startswith("naive")
     ]
-    span = f"in {100 * min(naive):.0f} to {100 * max(naive):.0f} % of"
-    assert f"{span} data sets" in text
-    assert f"{span} the data sets" in guide
+    low, high = f"{100 * min(naive):.0f}", f"{100 * max(naive):.0f}"
+    assert f"in {low} % to {high} % of the data sets" in text
+    assert f"in {low} to {high} % of the data sets" in guide
     n_broken = sum(share > 0.1 for share in naive)
     assert f"for {n_broken} of {len(naive)} kinds of data" in guide
     rng = np.random.default_rng(0)
@@ -358,7 +363,7 @@ def test_figures_of_certificates_are_those_of_the_rows():
 
 
 def test_figures_of_intervals_are_those_of_the_rows():
-    text = " ".join(calibration_error_interval.__doc__.split())
+    text = _docstring(calibration_error_interval)
     names = re.compile(
         "l1, d|l2|ECE, 15 bins$|maximum|worst class|sweep|smooth|KDE|neigh|Kolm|Kuiper"
     )
@@ -368,7 +373,7 @@ def test_figures_of_intervals_are_those_of_the_rows():
         if row.kind == "coverage" and names.match(name)
     ]
     low, high = (f"{100 * end(shares):.0f}" for end in (min, max))
-    assert f"covered the error in {low} to {high} % of data sets" in text
+    assert f"covered the error in {low} % to {high} % of the data sets" in text
     one_bin = ROWS["l1, plugin, 15 bins", "one of 15 bins off by .3, 600 rows"]
     assert f"they covered it in {100 * one_bin.measured:.0f} % if one of" in text
 
@@ -403,7 +408,7 @@ def test_figures_without_labels_are_those_of_the_rows():
 
 
 def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
-    text = " ".join(net_benefit.__doc__.split())
+    text = _docstring(net_benefit)
     name = "net benefit in clusters at a threshold"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
     assert f"the coverage of a 90 % interval was .{100 * worst:.0f}. The" in text
@@ -421,7 +426,7 @@ def test_figures_of_clusters_are_those_of_the_rows():
     shape = "25 hospitals alike within"
     of_clusters = _short("bars by cluster", shape)
     without = _short("bars without clusters", shape)
-    diagram = " ".join(ReliabilityDisplay.from_predictions.__doc__.split())
+    diagram = _docstring(ReliabilityDisplay.from_predictions)
     assert (
         f"the coverage of the 90 % bars was {of_clusters} with `clusters` and {without}"
         " without" in diagram
@@ -436,7 +441,7 @@ def test_figures_of_clusters_are_those_of_the_rows():
         for promise, shape in ROWS
         if promise.startswith("usual t interval")
     ]
-    text = " ".join(calibration_by_cluster.__doc__.split())
+    text = _docstring(calibration_by_cluster)
     assert len(usual) == 4
     assert (
         "with a small tau and 5 to 50 simulated clusters, its coverage was"
@@ -448,18 +453,18 @@ def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():
     covered = _short(
         "recalibration gain, Platt scaling", "1 % events, calibrated, n = 1000"
     )
-    text = " ".join(recalibration_gain.__doc__.split())
+    text = _docstring(recalibration_gain)
     assert f"rows, the coverage of a 90 % interval was {covered}." in text
     name = "summary of a world: auc"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
-    text = " ".join(calibration_summary.__doc__.split())
+    text = _docstring(calibration_summary)
     assert f"coverage of a 95 % interval was .{100 * worst:.0f} in a" in text
 
 
 def test_figures_of_a_shift_are_those_of_the_rows():
     name = "shift between two calibrated samples"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
-    text = " ".join(calibration_change.__doc__.split())
+    text = _docstring(calibration_change)
     assert "with 27 samples in each data set" in text
     assert f"the coverage of a 90 % interval was .{100 * worst:.0f}." in text
     (world,) = (shape for promise, shape in ROWS if promise == name)
@@ -480,13 +485,13 @@ def test_figures_of_several_labels_are_those_of_the_rows():
 
 def test_figures_of_other_pages_are_those_of_tables_and_laws():
     too_few = chi2.sf(chi2.isf(0.05, 8), 10)
-    text = " ".join(calibration_test.__doc__.split())
+    text = _docstring(calibration_test)
     assert f"would reject {100 * too_few:.0f} % of calibrated models" in text
     arena = (ROOT / "doc/arena.md").read_text()
     table = arena.split("with stratified folds | true gain | `gain_` | covered |")[1]
     lines = re.findall(r"^\| (?:10|15|20) \|.*\| ([.\d]+) \|$", table, re.M)[:12]
     covered = 100 * np.mean([float(one) for one in lines])
-    text = " ".join(StackedRecalibrator.__doc__.split())
+    text = _docstring(StackedRecalibrator)
     assert f"covered that mean in {covered:.0f} % of simulated data sets" in text
     assert "two thirds of those drawn from CIFAR-100" in text
     assert "covers the mean in only two thirds of these draws" in arena
@@ -520,13 +525,13 @@ def _span(rows):
 
 
 def test_figures_of_a_verified_model_are_those_of_the_rows():
-    text = " ".join(ScalingBinning.verify.__doc__.split())
+    text = _docstring(ScalingBinning.verify)
     shares = [
         100 * ROWS["verify, 10 bins", f"s^1.6, n = {n}"].measured for n in (200, 1500)
     ]
     low, high = f"{min(shares):.0f}", f"{max(shares):.0f}"
-    span = low if low == high else f"{low} to {high}"
-    assert f"holds in {span} % of data sets" in text
+    span = low if low == high else f"{low} % to {high}"
+    assert f"holds in {span} % of the data sets" in text
 
 
 def test_figures_of_hospitals_are_those_of_the_page():
@@ -540,7 +545,7 @@ def test_figures_of_hospitals_are_those_of_the_page():
 
 
 def test_figures_of_monitors_are_those_of_the_page():
-    text = " ".join(CalibrationMonitor.__doc__.split())
+    text = _docstring(CalibrationMonitor)
     page = (ROOT / "doc/levels.md").read_text()
 
     def delays(monitor):
