@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from benchmarks.new_hospital import coverage
 from skcalib._solvers.random_effects import (
-    _tau2_of,
+    _tau2_at,
     pooled,
     prediction_limits,
     reml_variance,
@@ -75,7 +75,7 @@ def test_prediction_solves_for_tau_by_plain_steps():
     estimates, errors, _ = METAFOR["B"]
     x, v = np.array(estimates), np.array(errors) ** 2
     for c in (0.5, 5.0, 20.0, 60.0):
-        (tau2,) = _tau2_of(np.array([c]), x, v)
+        (tau2,) = _tau2_at(np.array([c]), x, v)
         w = 1 / (v + tau2)
         q = (w * (x - (w * x).sum() / w.sum()) ** 2).sum()
         assert q == pytest.approx(c) if tau2 > 0 else q <= c

@@ -42,7 +42,7 @@ def test_bounds_and_a_full_penalty_against_slsqp(start):
             features,
             targets,
             weight,
-            start=start,
+            centre=start,
             penalty=penalty,
             lower=np.array([0, 0, -np.inf]),
         )
@@ -122,7 +122,7 @@ def test_a_bound_that_holds_takes_no_more_steps():
     coef = fit_logistic(
         counted,
         labels,
-        start=np.array([-36.0, 72, 72]),
+        centre=np.array([-36.0, 72, 72]),
         lower=np.array([-np.inf, 0, 0]),
     )
     assert coef[2] == 0

@@ -417,7 +417,9 @@ def test_loss_and_derivatives_by_loops_and_differences(
         preconditioner.solve(kept @ direction), direction, atol=1e-6
     )
     moved = affine_map.apply(direction, features)
-    assert loss.reach(direction) == pytest.approx(np.abs(moved).max(), rel=1e-12)
+    assert loss.largest_logit_change(direction) == pytest.approx(
+        np.abs(moved).max(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])

@@ -114,8 +114,8 @@ class ClassProblems(NamedTuple):
                 features,
                 targets,
                 self._weight_of(k),
-                near=start,
-                start=pooled.coef,
+                start=start,
+                centre=pooled.coef,
                 penalty=penalty,
                 lower=pooled.lower,
             )

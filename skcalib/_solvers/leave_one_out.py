@@ -12,19 +12,22 @@ _LARGEST_LEVERAGE = 0.95  # of a row: beyond it, one Newton step says too little
 
 
 def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, penalty):
-    """Return the log-loss, summed over the rows, of fits to the other rows.
+    """Return the log-loss, summed over the rows, of each row under a softmax regression
+    fitted to the other rows.
 
-    X_i is the linear map from the parameters to the logits of row i, g_i its gradient
-    and H the Hessian of the penalised loss. ``d_i = X_i H^-1 g_i`` is how far Newton's
-    first step without row i moves its logits. But the Hessian without row i is smaller,
-    too: ``h_i = d_i' W_i d_i / ((p_i - y_i)' d_i)``, with
-    ``W_i = diag(p_i) - p_i p_i'``, is the leverage of the row in this direction, and
-    the logits move by ``d_i / (1 - h_i)``.
+    These fits are approximated by one Newton step from the fit to all rows. X_i is the
+    linear map from the parameters to the logits of row i, g_i the gradient of its loss
+    and H the Hessian of the penalised loss of all rows. Without row i the logits of
+    that row would move by ``d_i = X_i H^-1 g_i`` if the Hessian stayed the same. It
+    loses the part of row i, which makes the step larger: with
+    ``W_i = diag(p_i) - p_i p_i'`` and the leverage
+    ``h_i = d_i' W_i d_i / ((p_i - y_i)' d_i)``, the logits move by
+    ``d_i / (1 - h_i)``.
 
     Parameters
     ----------
     affine_map : type
-        `DiagonalMap` or `MatrixMap`: what the parameters stand for.
+        `DiagonalMap` or `MatrixMap`: how parameters and features give the logits.
     features : callable
         ``features(rows)`` returns the features of a slice of the rows, (K + 1, n_rows);
         the last one is 1.
@@ -41,7 +44,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     Returns
     -------
     loss : float
-        In nats.
+        Weighted sum, in nats.
     """
     weight = weights_or_ones(sample_weight, len(codes))
     _, intercept = affine_map.unpacked(parameters)
@@ -58,35 +61,42 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         block = features(rows)
         logits = affine_map.apply(parameters, block)
         probability = softmax(logits, axis=0)
-        # the index of each row's true class
-        label = (codes[rows], np.arange(logits.shape[1]))
+        # selects the entry of each row's true class from an array (K, n_rows)
+        true_class = (codes[rows], np.arange(logits.shape[1]))
         residual = probability.copy()  # p_i - y_i
-        residual[label] -= 1
+        residual[true_class] -= 1
         move = affine_map.moves(inverse, residual, block)  # d_i
         # d' W d = E[d^2] - E[d]^2 under the row's probabilities
-        weighted = probability * move
-        curvature = np.einsum("kn,kn->n", weighted, move) - weighted.sum(axis=0) ** 2
-        gain = np.einsum("kn,kn->n", residual, move)
-        left_out_weight = np.minimum(weight[rows], 1)
-        leverage = left_out_weight * np.divide(
-            curvature, gain, out=np.zeros_like(gain), where=gain > 0
+        p_times_move = probability * move
+        mean = p_times_move.sum(axis=0)
+        variance = np.einsum("kn,kn->n", p_times_move, move) - mean**2
+        residual_times_move = np.einsum("kn,kn->n", residual, move)  # (p - y)' d
+        leverage = np.divide(
+            variance,
+            residual_times_move,
+            out=np.zeros_like(residual_times_move),
+            where=residual_times_move > 0,
         )
-        leverage = np.clip(leverage, 0, _LARGEST_LEVERAGE)
+        # What is left out of a row with a weight above 1 is one of the rows it stands
+        # for.
+        left_out_weight = np.minimum(weight[rows], 1)
+        leverage = np.clip(left_out_weight * leverage, 0, _LARGEST_LEVERAGE)
         logits += move * (left_out_weight / (1 - leverage))
-        loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
+        loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[true_class])
     return float(loss)
 
 
 def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
-    """Return the Hessian of the summed log-loss at the parameters of an affine map.
+    """Return the Hessian of the summed log-loss by the parameters of an affine map,
+    without that of a ridge.
 
     Parameters
     ----------
     affine_map : type
-        `DiagonalMap` or `MatrixMap`: what the parameters stand for.
+        `DiagonalMap` or `MatrixMap`: how parameters and features give the logits.
     features : callable
-        ``features(rows)`` returns those of a slice of the rows, (K + 1, n_rows), the
-        last of them 1.
+        ``features(rows)`` returns the features of a slice of the rows, (K + 1, n_rows);
+        the last one is 1.
     n_rows : int
         Number of rows.
     sample_weight : ndarray of shape (n,) or None
@@ -97,7 +107,6 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
     Returns
     -------
     hessian : ndarray of shape (n_parameters, n_parameters)
-        Without the ridge's part.
     """
     hessian = 0.0
     _, intercept = affine_map.unpacked(parameters)
@@ -108,7 +117,8 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
         weight = 1.0
         if sample_weight is not None:
             weight = sample_weight[rows]
-        # The Hessian of a row's loss by its logits is w (diag(p) - p p').
+        # The Hessian of a row's loss by its logits is w (diag(p) - p p'): w p (1 - p)
+        # on the diagonal, and minus the products of sqrt(w) p elsewhere.
         probability = softmax(affine_map.apply(parameters, block), axis=0)
         variance = weight * probability * (1 - probability)
         root = probability * np.sqrt(weight)
@@ -146,6 +156,7 @@ def left_out_log_odds(features, targets, sample_weight, coef, inverse):
     probability = expit(log_odds)
     leverage = np.einsum("in,in->n", inverse @ features, features)  # h of each row
     if sample_weight is not None:
+        # One of the rows that a row stands for is left out.
         leverage *= np.minimum(sample_weight, 1)
     remaining = 1 - probability * (1 - probability) * leverage
     log_odds += leverage * (probability - targets) / remaining
@@ -158,7 +169,7 @@ def inverse_hessian(features, n_rows, sample_weight, coef, penalty):
     Parameters
     ----------
     features : callable
-        ``features(rows)`` returns those of a slice of the rows, (d, n_rows).
+        ``features(rows)`` returns the features of a slice of the rows, (d, n_rows).
     n_rows : int
         Number of rows.
     sample_weight : ndarray of shape (n,) or None
@@ -166,7 +177,7 @@ def inverse_hessian(features, n_rows, sample_weight, coef, penalty):
     coef : ndarray of shape (d,)
         Where the Hessian is taken.
     penalty : ndarray of shape (d, d)
-        The ridge's part of the Hessian.
+        The Hessian of the ridge.
 
     Returns
     -------

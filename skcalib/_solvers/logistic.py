@@ -23,18 +23,19 @@ from skcalib._solvers.newton import line_search
 _SAMPLE_ROWS = 2000  # the least number of rows that a start is worth being fitted on
 # a start is fitted to every 16th row, from a start of its own, and so on
 _SAMPLE_STEP = 16
-# decrement of a start: far less than the log-likelihood that its rows are off by chance
-_SETTLED_SAMPLE = 1e-2
+# decrement of the last step of a start: far less than the log-likelihood that its rows
+# are off by chance
+_LAST_OF_SAMPLE = 1e-2
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
 # The decrement of a Newton step is gradient @ step, about twice the loss that it gains.
 # Below this one per unit of weight nothing is left to gain.
-_SETTLED = 1e-22
+_NOTHING_LEFT = 1e-22
 # a decrement below it that is not halved by a step is rounding: near the optimum steps
 # square it
 _NOISE = 1e-6
-# relative gain of a loss, a sum over the rows, that is above its rounding
-_SHOWN = 128 * np.finfo(float).eps
+# of a loss, a sum over the rows, relative to it
+_ROUNDING_OF_LOSS = 128 * np.finfo(float).eps
 _NO_ROOM = 1e-6  # a coefficient that is closer to its bound than this is on it
 _INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
 # The sigmoid of least squared loss: slopes at which it is tried, and at how many
@@ -43,8 +44,8 @@ _SLOPES = 2.0 ** np.array([-2, -1, 0, 1, 2, 3, 4, 6, 8, 12])
 _PLACES = 64
 # the number of cells that rows are condensed to for the trial, if there are more rows
 # than the second;
-_TRIED_CELLS = 512
-_TRIED_ROWS = 2048
+_COARSE_CELLS = 512
+_COARSE_ROWS = 2048
 # how many of the best ones are followed to a minimum;
 _MOST_CANDIDATES = 6
 # and the relative curvature that is rounding alone.
@@ -56,38 +57,39 @@ def fit_logistic(
     targets,
     sample_weight=None,
     *,
-    start=None,
+    centre=None,
     penalty=None,
     lower=None,
     offset=None,
-    near=None,
+    start=None,
 ):
-    """Return the coefficients that minimise the weighted log-loss, plus an optional
-    ridge.
+    """Return the coefficients (d,) of a logistic regression: those of least weighted
+    log-loss plus ridge.
 
     Parameters
     ----------
     features : ndarray of shape (n, d) or callable
-        Features, scaled to the order of 1; an intercept is a column of ones. A callable
-        gives the features of a slice of the rows, (d, m). They are then made block by
+        Features, scaled to the order of 1; an intercept is a column of ones. Or a
+        callable: ``features(rows)`` returns the features of a slice of the rows, with
+        one row of the data in each column, (d, n_rows). They are then made block by
         block in each pass, and not kept.
     targets : ndarray of shape (n,)
         Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
         Weights.
-    start : ndarray of shape (d,), default=None
-        Where to start, zero if not given; also the point that the ridge pulls to.
+    centre : ndarray of shape (d,), default=None
+        The point that the ridge pulls to; None means zero.
     penalty : ndarray of shape (d,) or (d, d), default=None
-        Strength of the ridge ``(coef - start) @ penalty @ (coef - start) / 2`` on the
-        summed loss; a vector is the diagonal.
+        Strength of the ridge ``(coef - centre) @ penalty @ (coef - centre) / 2`` on the
+        summed loss; a vector is the diagonal of the matrix. None means no ridge.
     lower : ndarray of shape (d,), default=None
-        Lower bounds of the coefficients, minus infinity for none; `start` must respect
-        them.
+        Lower bounds of the coefficients, minus infinity for none; `centre` and `start`
+        must respect them.
     offset : ndarray of shape (n,), default=None
         What is added to the log-odds of each row, zero if not given.
-    near : ndarray of shape (d,), default=None
-        Coefficients that are near the best ones, such as those for another penalty: the
-        steps begin there.
+    start : ndarray of shape (d,), default=None
+        Where the steps begin, such as the coefficients for another penalty. None means
+        the centre, or with many rows the fit to a sample of them.
 
     Returns
     -------
@@ -97,11 +99,11 @@ def fit_logistic(
     """
     if not callable(features):
         features = _feature_blocks(features)
-    if start is None:
+    if centre is None:
         # one coefficient for each feature, counted at the first row
         centre = np.zeros(len(features(slice(0, 1))))
     else:
-        centre = np.asarray(start, dtype=np.float64)
+        centre = np.asarray(centre, dtype=np.float64)
     if penalty is None:
         ridge = np.zeros_like(centre)
     else:
@@ -112,13 +114,11 @@ def fit_logistic(
     if lower is None:
         lower = np.full_like(centre, -np.inf)
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
-    # Without coefficients near the optimum, a start is looked for.
-    if near is None:
-        coef, at_coef = _start(loss, lower)
+    if start is None:
+        start, derivatives = _starting_point(loss, lower)
     else:
-        coef = near
-        at_coef = loss.derivatives(near)
-    return minimised(loss, coef, at_coef, lower)
+        derivatives = loss.derivatives(start)
+    return minimised(loss, start, derivatives, lower)
 
 
 def location_scale(values, sample_weight):
@@ -147,11 +147,11 @@ def platt_targets(labels, sample_weight=None, counts=None):
 
 
 def platt_doubt(codes, weight, n_classes):
-    """Return the share of each row (n,) that Platt's targets give to classes other than
-    its own, of class indices `codes` (n,).
+    """Return how far Platt's target for each row's true class is below 1, (n,).
 
-    For two classes the share is 1 / (weight of the row's class + 2), as in
-    `platt_targets`; for more classes it is 1 / (weight of all rows + 2).
+    For two classes that is 1 / (weight of the row's class + 2), as in `platt_targets`;
+    for more classes it is 1 / (weight of all rows + 2). `codes` (n,) are the class
+    indices of the rows, `weight` (n,) their weights or None.
     """
     if n_classes == 2:
         weight_of_class = np.bincount(codes, weight, 2)
@@ -173,9 +173,9 @@ class _PenalisedLogLoss(NamedTuple):
     ridge: np.ndarray
     offset: np.ndarray | None = None
 
-    def of_sample(self, step):
-        """Return the loss of every `step`-th row, with the ridge reduced in
-        proportion.
+    def of_every(self, step):
+        """Return the loss of a sample, every `step`-th row, with the ridge divided by
+        `step`, so that it keeps its weight relative to the rows.
         """
         rows = slice(None, None, step)
         return self._replace(
@@ -194,7 +194,10 @@ class _PenalisedLogLoss(NamedTuple):
         return float(self.weight.sum())
 
     def derivatives(self, coef):
-        """Return the loss, its gradient (d,) and its Hessian (d, d), in one pass."""
+        """Return the loss at the coefficients (d,), its gradient (d,) and its Hessian
+        (d, d), in one pass over the rows.
+        """
+        # those of the ridge, to which the rows are added
         gradient = self.ridge @ (coef - self.centre)
         hessian = self.ridge.copy()
         loss = 0.5 * (coef - self.centre) @ gradient
@@ -244,103 +247,114 @@ def _row_derivatives(log_odds, targets):
     return row_loss, residual, curvature
 
 
-def _start(loss, lower):
-    """Return coefficients to start from and `loss.derivatives` there.
+def _starting_point(loss, lower):
+    """Return coefficients (d,) from which to minimise a `_PenalisedLogLoss`, and its
+    derivatives there.
 
-    They are the optimum for every 16th row, if there are many rows and the loss is
-    lower there than at the centre of the ridge; otherwise that centre.
+    With few rows they are the centre of the ridge. With many, they are the optimum for
+    every 16th row, which is itself started from a sample of these rows, and so on;
+    but not if the loss of all rows is higher there than at the centre.
     """
-    origin = loss.derivatives(loss.centre)
+    at_centre = loss.derivatives(loss.centre)
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
-        return loss.centre, origin
-    sample = loss.of_sample(_SAMPLE_STEP)
-    sample_start, at_start = _start(sample, lower)
-    coef = minimised(sample, sample_start, at_start, lower, settled=_SETTLED_SAMPLE)
+        return loss.centre, at_centre
+    sample = loss.of_every(_SAMPLE_STEP)
+    sample_start, sample_derivatives = _starting_point(sample, lower)
+    coef = minimised(
+        sample, sample_start, sample_derivatives, lower, last_decrement=_LAST_OF_SAMPLE
+    )
     at_coef = loss.derivatives(coef)
-    if at_coef[0] < origin[0]:
+    loss_at_centre, *_ = at_centre
+    loss_at_coef, *_ = at_coef
+    if loss_at_coef < loss_at_centre:
         return coef, at_coef
-    return loss.centre, origin
+    return loss.centre, at_centre
 
 
-def minimised(loss, coef, at_coef, lower, settled=0.0):
+def minimised(loss, start, derivatives, lower, last_decrement=0.0):
     """Return the coefficients (d,) of least loss within their bounds, by Newton steps.
 
     Parameters
     ----------
-    loss : object
-        Has `total_weight` and ``derivatives(coef)``: the loss, its gradient and its
-        Hessian.
-    coef : ndarray of shape (d,)
+    loss : _PenalisedLogLoss or _SquaredLoss
+        ``loss.derivatives(coef)`` returns the loss, its gradient and its Hessian.
+    start : ndarray of shape (d,)
         Where the steps begin.
-    at_coef : tuple
-        The derivatives there.
+    derivatives : tuple
+        ``loss.derivatives(start)``.
     lower : ndarray of shape (d,)
-        Lower bounds.
-    settled : float, default=0.0
-        A step whose decrement, twice the loss still to be gained, is below it is the
-        last one.
+        Lower bounds, minus infinity for none.
+    last_decrement : float, default=0.0
+        A step with a decrement of at most this is the last one. The decrement,
+        ``gradient @ step``, is about twice the loss that can still be gained.
     """
+    coef = start
     decrement = np.inf
     for _ in range(_MAX_STEPS):
-        current, gradient, hessian = at_coef
+        current, gradient, hessian = derivatives
         previous_decrement = decrement
         step = _newton_step(hessian, gradient, room=coef - lower)
         decrement = gradient @ step
-        nothing_left = decrement <= _SETTLED * loss.total_weight
+        nothing_left = decrement <= _NOTHING_LEFT * loss.total_weight
         # Near the optimum a step squares the decrement: one that is tiny and not even
         # halved is rounding.
         only_rounding = previous_decrement / 2 < decrement < _NOISE
         if nothing_left or only_rounding:
             break
-        # The loss cannot show so small a gain, so no line search can judge the step.
-        if decrement <= max(_SHOWN * current, settled):
+        # So small a gain is lost in the rounding of the loss: the step is taken without
+        # a line search.
+        if decrement <= max(_ROUNDING_OF_LOSS * current, last_decrement):
             return np.maximum(coef - step, lower)
-        coef, at_coef = line_search(
+        coef, derivatives = line_search(
             loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0)
         )
-        if at_coef is None:
+        if derivatives is None:  # no shorter step lowers the loss
             break
     return coef
 
 
 def _newton_step(hessian, gradient, room):
-    """Return the step (d,), to be subtracted, to the lowest point of the loss's
-    parabola within the bounds: ``step <= room``.
+    """Return Newton's step (d,) within lower bounds, to be subtracted.
 
-    `room` (d,) is how far each coefficient is above its lower bound.
+    It leads to the minimum of ``-gradient @ step + step @ hessian @ step / 2`` among
+    steps that respect ``step <= room``, or, where several bounds are met, to a point
+    not far from it: a coefficient that meets its bound is held there.
 
-    Coefficients that have no room and fall go onto their bound. A hair above the bound
-    is no room: no step of the others would be short enough for the line search. One
-    that reaches its bound on the way to the lowest point stays there, and the others go
-    on to the lowest point that is left.
+    Parameters
+    ----------
+    hessian : ndarray of shape (d, d)
+    gradient : ndarray of shape (d,)
+    room : ndarray of shape (d,)
+        How far each coefficient is above its lower bound, infinite without one.
     """
-    free = (room > _NO_ROOM) | (gradient < 0)
-    step = np.where(free, 0, room)
-    while free.any():
-        # The step to the lowest point of the parabola in the free coefficients, with
-        # the others where they are.
-        to_lowest = np.where(free, 0, step)
-        gradient_left = gradient - hessian @ to_lowest
-        to_lowest[free] = _solved(hessian[np.ix_(free, free)], gradient_left[free])
-        beyond = np.flatnonzero(free & (to_lowest > room))
+    # A coefficient that is next to its bound and would fall is put on it: the little
+    # room would cut the steps of the others short.
+    is_free = (room > _NO_ROOM) | (gradient < 0)
+    step = np.where(is_free, 0, room)
+    while is_free.any():
+        # The minimum by the free coefficients, with the others held.
+        target = np.where(is_free, 0, step)
+        gradient_left = gradient - hessian @ target
+        free_hessian = hessian[np.ix_(is_free, is_free)]
+        target[is_free] = _pseudo_solution(free_hessian, gradient_left[is_free])
+        beyond = np.flatnonzero(is_free & (target > room))
         if not len(beyond):
-            return to_lowest
-        # The way there ends where the first one reaches its bound.
-        way_to_bound = (room - step)[beyond]
-        share = way_to_bound / (to_lowest - step)[beyond]
-        first = beyond[np.argmin(share)]
-        step += share.min() * (to_lowest - step)
+            return target
+        # Go towards it until the first coefficient meets its bound, and hold that one.
+        share_of_way = (room - step)[beyond] / (target - step)[beyond]
+        first = beyond[np.argmin(share_of_way)]
+        step += share_of_way.min() * (target - step)
         step[first] = room[first]
-        free[first] = False
+        is_free[first] = False
     return step
 
 
-def _solved(hessian, gradient):
-    """Return Newton's step ``pinv(hessian) @ gradient`` (d,).
+def _pseudo_solution(hessian, gradient):
+    """Return ``pinv(hessian) @ gradient`` (d,), with the Hessian scaled to a unit
+    diagonal.
 
-    The system is scaled to a unit diagonal first. The least-squares solution of least
-    norm shares directions that rows do not tell from each other, as for equal scores,
-    alike between the coefficients.
+    Of the solutions of a singular system it is the one of least norm: where the rows do
+    not tell two coefficients from each other, as with equal scores, both move alike.
     """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
@@ -350,14 +364,14 @@ def _solved(hessian, gradient):
 
 
 def fit_squared_sigmoid(position, labels, sample_weight=None):
-    """Return (slope, intercept) of least
+    """Return the (slope, intercept) that minimises
     ``sum w (y - sigmoid(slope * x + intercept))^2``.
 
-    The loss has several minima. Sigmoids of many slopes, with their middle between the
-    rows, are tried on few cells of rows. The best one of each slope is followed by
-    Newton's steps, on the cells, to a minimum, and the least of these on all rows.
-    Where the least loss is that of a step between two rows, the slope is large but
-    finite.
+    The loss has several minima. To find the least, sigmoids of many slopes and places
+    are compared on condensed rows (cells: rows of one label with nearly equal x,
+    counted by their weight). Newton's steps lead from the best few to minima, and from
+    the best minimum on to that of all rows. Where a step function between two rows
+    would be best, the slope is large but finite.
 
     Parameters
     ----------
@@ -373,54 +387,58 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
     coef : ndarray of shape (2,)
         Slope and intercept.
     """
-    # Triples of positions, labels and weights. A cell is rows of one label with nearly
-    # the same position.
+    # Each level is a triple of positions, labels and weights, the last one of the rows
+    # themselves.
     rows = (position, labels, sample_weight)
-    cells = condensed(*rows, fewest_rows=_TRIED_ROWS, most_cells=_TRIED_CELLS)
-    loss_on_cells = _SquaredLoss(*cells)
-    minima = [_followed(loss_on_cells, coef) for coef in _tried(loss_on_cells)]
-
-    def loss_of(coef):
-        """Return the squared loss on the cells."""
-        loss, _, _ = loss_on_cells.derivatives(coef)
-        return loss
-
-    coef = min(minima, key=loss_of)
-    # The best minimum is followed on finer cells, then on the rows themselves.
-    n_cells = len(cells[0])
-    for finer in (condensed(*rows), rows):
-        if len(finer[0]) > n_cells:
-            n_cells = len(finer[0])
-            coef = _followed(_SquaredLoss(*finer), coef)
+    coarse = condensed(*rows, fewest_rows=_COARSE_ROWS, most_cells=_COARSE_CELLS)
+    fine = condensed(*rows)
+    loss_on_coarse = _SquaredLoss(*coarse)
+    coef = None
+    least_loss = np.inf
+    for candidate in _candidates(loss_on_coarse):
+        minimum = _local_minimum(loss_on_coarse, candidate)
+        loss, _, _ = loss_on_coarse.derivatives(minimum)
+        if coef is None or loss < least_loss:
+            coef = minimum
+            least_loss = loss
+    # The best minimum is refined on each level that has more cells than the last.
+    n_cells = len(coarse[0])
+    for level in (fine, rows):
+        if len(level[0]) > n_cells:
+            n_cells = len(level[0])
+            coef = _local_minimum(_SquaredLoss(*level), coef)
     return coef
 
 
-def _tried(loss):
-    """Return the (slope, intercept) pairs of least loss among the constant and, for
-    each of a few slopes, the sigmoid with the best middle: at most six, best first.
+def _candidates(loss):
+    """Return starts for minimising a `_SquaredLoss`: at most six (slope, intercept)
+    pairs, best first.
+
+    They are those of least loss among the constant and, for each of a few slopes, the
+    sigmoid with the best midpoint, the place where it is 1/2.
     """
-    # Middles of the sigmoids: between two neighbouring positions, at some of these
-    # places.
+    # Midpoints are tried halfway between neighbouring positions, at up to `_PLACES`
+    # quantiles.
     distinct = np.unique(loss.position)
-    middles = distinct
+    midpoints = distinct
     if len(distinct) > 1:
-        middles = (distinct[1:] + distinct[:-1]) / 2
-    places = np.linspace(0, len(middles) - 1, _PLACES).astype(int)
-    middles = middles[np.unique(places)]
-    # The constant first, then for each slope the sigmoid with the best middle.
-    # inside (0, 1), so that its log-odds are finite where all labels are equal
+        midpoints = (distinct[1:] + distinct[:-1]) / 2
+    places = np.linspace(0, len(midpoints) - 1, _PLACES).astype(int)
+    midpoints = midpoints[np.unique(places)]
+    # The constant forecast, kept off 0 and 1 so that its log-odds are finite.
     base_rate = np.clip(np.average(loss.labels, weights=loss.weight), 1e-12, 1 - 1e-12)
-    tried = [np.array([0.0, np.log(base_rate / (1 - base_rate))])]
+    candidates = [np.array([0.0, np.log(base_rate / (1 - base_rate))])]
     losses = [loss.weight @ (base_rate - loss.labels) ** 2]
+    # The best midpoint for each slope, rising and falling.
     for slope in (*_SLOPES, *-_SLOPES):
-        # (number of middles, number of cells)
-        probability = expit(slope * (loss.position - middles[:, None]))
-        loss_of_middle = (probability - loss.labels) ** 2 @ loss.weight
-        best = np.argmin(loss_of_middle)
-        tried.append(np.array([slope, -slope * middles[best]]))
-        losses.append(loss_of_middle[best])
+        # (n_midpoints, n_cells)
+        probability = expit(slope * (loss.position - midpoints[:, None]))
+        loss_of_midpoint = (probability - loss.labels) ** 2 @ loss.weight
+        best = np.argmin(loss_of_midpoint)
+        candidates.append(np.array([slope, -slope * midpoints[best]]))
+        losses.append(loss_of_midpoint[best])
     best_first = np.argsort(losses, kind="stable")
-    return [tried[k] for k in best_first[:_MOST_CANDIDATES]]
+    return [candidates[k] for k in best_first[:_MOST_CANDIDATES]]
 
 
 class _SquaredLoss:
@@ -442,10 +460,10 @@ class _SquaredLoss:
 
     def derivatives(self, coef):
         """Return the loss, its gradient (2,) and its Hessian (2, 2), at the slope and
-        intercept `coef`.
+        intercept `coef` (2,).
 
-        Where the Hessian is not positive definite, its Gauss-Newton part takes its
-        place.
+        Where the Hessian is not positive definite, its Gauss-Newton approximation is
+        returned instead, so that Newton's step always leads downhill.
         """
         loss = 0.0
         gradient = np.zeros(2)
@@ -456,28 +474,31 @@ class _SquaredLoss:
             features = np.stack((self.position[rows], np.ones(len(weight))))
             probability = expit(coef @ features)
             residual = probability - self.labels[rows]
-            slope = probability * (1 - probability)
             loss += weight @ residual**2
-            # of w (p - y)^2 by the log-odds: its first derivative, and the part of its
-            # second one that is never negative
-            first = 2 * weight * residual * slope
-            square = 2 * weight * slope**2
-            second = square + first * (1 - 2 * probability)
+            # Derivatives by the log-odds. That of p is p' = p (1 - p), and those of
+            # w (p - y)^2 are 2 w (p - y) p' and 2 w p'^2 + 2 w (p - y) p' (1 - 2 p).
+            # The first term of the second one is never negative.
+            p_prime = probability * (1 - probability)
+            first = 2 * weight * residual * p_prime
+            nonnegative = 2 * weight * p_prime**2
+            second = nonnegative + first * (1 - 2 * probability)
             gradient += features @ first
             hessian += features * second @ features.T
-            gauss_newton += features * square @ features.T
-        # A 2 x 2 matrix is positive definite if its first entry and determinant are >
-        # 0.
-        least = _LEAST_CURVATURE * gauss_newton[0, 0]
-        is_convex = (
-            hessian[0, 0] > least
-            and np.linalg.det(hessian) > least * gauss_newton[1, 1]
+            gauss_newton += features * nonnegative @ features.T
+        # A 2 x 2 matrix is positive definite if its first entry and its determinant are
+        # positive, here by more than rounding.
+        rounding = _LEAST_CURVATURE * gauss_newton[0, 0]
+        is_positive_definite = (
+            hessian[0, 0] > rounding
+            and np.linalg.det(hessian) > rounding * gauss_newton[1, 1]
         )
-        if not is_convex:
+        if not is_positive_definite:
             hessian = gauss_newton
         return loss, gradient, hessian
 
 
-def _followed(loss, coef):
-    """Return the minimum that Newton's steps from `coef` lead to."""
-    return minimised(loss, coef, loss.derivatives(coef), np.full(2, -np.inf))
+def _local_minimum(loss, start):
+    """Return the (slope, intercept) of the minimum of a `_SquaredLoss` that Newton's
+    steps from `start` lead to.
+    """
+    return minimised(loss, start, loss.derivatives(start), np.full(2, -np.inf))

@@ -45,12 +45,11 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)
 
     def loss(weights):
-        """Return the function that is minimised, infinite where a row has probability
-        0.
+        """Return the function to minimise, the mean negative log-likelihood plus the
+        sum of the weights; infinite if a row has probability 0.
         """
-        # The sum of the weights takes the place of the condition that it is 1: at the
-        # minimum it is. A step may give a row the probability 0, and so an infinite
-        # loss: it is then halved.
+        # The sum of the weights stands for the condition that it is 1: it is 1 at the
+        # minimum.
         with np.errstate(divide="ignore"):
             return weights.sum() - share @ np.log(likelihoods @ weights)
 
@@ -63,9 +62,10 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
         hessian = (ratio.T * share) @ ratio
         step = _quadratic_minimiser(hessian, gradient, weights) - weights
         if -gradient @ step <= _LEAST_DECREMENT:
-            weights = weights + step  # gains less than the loss can show
+            # the last step: it gains less than the rounding of the loss
+            weights = weights + step
             break
-        # the longest of the halved steps that gains
+        # The step is halved until it lowers the loss.
         for halving in range(_MAX_HALVINGS):
             proposal = weights + step * 0.5**halving
             if loss(proposal) < current:
@@ -80,9 +80,10 @@ def _quadratic_minimiser(hessian, gradient, at):
     ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``.
 
     With the Cholesky factor R, ``R' R = hessian``, that is half of
-    ``|R v - (R at - inv(R') gradient)|^2``, up to a constant: nonnegative least
-    squares.
+    ``|R v - (R at - inv(R') gradient)|^2``, up to a constant: a problem of nonnegative
+    least squares.
     """
+    # keeps the Hessian invertible where two forecasts are the same
     ridge = _RIDGE * np.trace(hessian) * np.eye(len(at))
     factor = cholesky(hessian + ridge)
     target = factor @ at - solve_triangular(factor, gradient, trans="T")

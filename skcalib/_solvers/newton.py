@@ -17,14 +17,14 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     """Return the minima of separate convex functions of one positive variable each, by
     Newton steps inside brackets.
 
-    A step beyond its bracket becomes a geometric bisection, and no step is longer than
-    a factor of ten.
+    A step out of its bracket is replaced by the middle of the bracket on a logarithmic
+    scale, and no step changes a variable more than tenfold.
 
     Parameters
     ----------
     derivatives : callable
-        Takes an array of points, one a function, and returns the first and the second
-        derivative of each there.
+        ``derivatives(points)`` takes one point for each function, (m,), and returns
+        their first and their second derivatives there, (m,) each.
     start : ndarray of shape (m,)
         Where to start.
     bounds : tuple of two floats
@@ -40,48 +40,70 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
         and ends flat in floating point, has it where its slope is 0.
     """
     low, high = bounds
-    at = np.clip(start, low, high)
-    # The bracket of each minimum: the slope is negative at its lower end and positive
-    # at its upper one, except at the bounds.
-    below = np.full_like(at, low)
-    above = np.full_like(at, high)
-    settled = np.zeros(len(at), dtype=bool)
+    point = np.clip(start, low, high)
+    # Each minimum is between `bracket_low`, where the slope is negative, and
+    # `bracket_high`, where it is positive; at first these are the bounds.
+    bracket_low = np.full_like(point, low)
+    bracket_high = np.full_like(point, high)
+    is_settled = np.zeros(len(point), dtype=bool)
     for _ in range(_MAX_STEPS):
-        slope, curvature = derivatives(at)
-        below = np.where(slope < 0, at, below)
-        above = np.where(slope > 0, at, above)
-        # A curvature next to nothing overflows: the step is cut below.
+        slope, curvature = derivatives(point)
+        bracket_low = np.where(slope < 0, point, bracket_low)
+        bracket_high = np.where(slope > 0, point, bracket_high)
+        # Newton's step, infinite where there is no curvature or next to none; it
+        # changes a variable at most tenfold.
         with np.errstate(over="ignore"):
             step = np.divide(
                 slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0
             )
-        # A step changes a variable at most tenfold.
-        least = np.maximum(at / 10, low)
-        largest = np.minimum(at * 10, high)
-        newton = np.minimum(np.maximum(at - step, least), largest)
-        # A minimum may lie on a bound itself.
-        inside = (below < newton) & (newton < above)
-        inside |= (newton == below) & (below == low)
-        inside |= (newton == above) & (above == high)
-        # else the middle of the bracket on a logarithmic scale
-        proposal = np.where(inside, newton, np.sqrt(below) * np.sqrt(above))
-        # A step that rounding swallows is none, though it is not inside the bracket,
-        # which begins or ends here.
-        proposal = np.where(settled | (slope == 0) | (newton == at), at, proposal)
-        settled |= np.abs(proposal - at) <= np.where(inside, tolerance, _NARROW) * at
-        at = proposal
-        if settled.all():
+        smallest = np.maximum(point / 10, low)
+        largest = np.minimum(point * 10, high)
+        newton = np.minimum(np.maximum(point - step, smallest), largest)
+        # An end of the bracket is not inside, unless it is a bound: a minimum may lie
+        # there.
+        is_inside = (bracket_low < newton) & (newton < bracket_high)
+        is_inside |= (newton == bracket_low) & (bracket_low == low)
+        is_inside |= (newton == bracket_high) & (bracket_high == high)
+        middle = np.sqrt(bracket_low) * np.sqrt(bracket_high)
+        proposal = np.where(is_inside, newton, middle)
+        # A point stays where it is once it is settled, where its slope is 0, and where
+        # its Newton step is below its rounding.
+        stays = is_settled | (slope == 0) | (newton == point)
+        proposal = np.where(stays, point, proposal)
+        settling_distance = np.where(is_inside, tolerance, _NARROW) * point
+        is_settled |= np.abs(proposal - point) <= settling_distance
+        point = proposal
+        if is_settled.all():
             break
-    return at
+    return point
 
 
 def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
-    """Return the first of the points ``coef - step``, ``coef - step / 2``, ... whose
-    loss is below `current`, and what `evaluate` returns there.
+    """Return the first of the points ``coef - step``, ``coef - step / 2``, ... that
+    lowers the loss.
 
-    `loss_of` takes the loss from what `evaluate` returns. Points beyond a lower bound
-    are moved onto it (Bertsekas's projected Newton method). Where no point lowers the
-    loss, the result is ``(coef, None)``.
+    Points beyond a lower bound are moved onto it (Bertsekas's projected Newton method).
+
+    Parameters
+    ----------
+    evaluate : callable
+        ``evaluate(point)`` returns the loss at a point, or an object with the loss in
+        it.
+    coef, step : ndarray of shape (d,)
+        The current point, and what is subtracted from it.
+    current : float
+        The loss at `coef`.
+    lower : ndarray of shape (d,), default=-inf
+        Lower bounds.
+    loss_of : callable, default=float
+        ``loss_of(evaluated)`` takes the loss out of what `evaluate` returned.
+
+    Returns
+    -------
+    coef : ndarray of shape (d,)
+        The new point; the current one if no point lowers the loss.
+    evaluated : object
+        What `evaluate` returned at the new point; None if no point lowers the loss.
     """
     for halving in range(_MAX_HALVINGS):
         proposal = np.maximum(coef - step * 0.5**halving, lower)
@@ -92,19 +114,31 @@ def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
 
 
 def damped_solution(hessian, right):
-    """Return ``inv(hessian) @ right`` for a Hessian that may be singular where the loss
-    does not change.
+    """Return ``inv(hessian) @ right`` for a Hessian that may be singular, in
+    directions that do not change the loss.
 
-    Directions that change no probability have no curvature. A little is added for them,
-    in units of the diagonal, and more where rounding made a curvature negative. `right`
-    is a vector (d,) or a matrix (d, m), and so is the result; the Hessian (d, d) is
-    overwritten.
+    A little is added to the diagonal, relative to it, and more if rounding has made a
+    curvature negative.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (d, d)
+        A symmetric matrix without negative curvature, except for rounding; it is
+        overwritten.
+    right : ndarray of shape (d,) or (d, m)
+        The right side, one column for each system.
+
+    Returns
+    -------
+    solution : ndarray of the shape of `right`
     """
     diagonal = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
     hessian *= scale[:, None] * scale  # now with a diagonal of ones
-    # Transposed, vectors and matrices broadcast alike against `scale` (d,).
+    # Rows are multiplied by `scale` (d,); transposed, that is the same expression for
+    # vectors and matrices.
     scaled_right = (scale * right.T).T
+    # the least damping for which the Cholesky factor exists
     for damping in _DAMPING * 100.0 ** np.arange(10):
         np.fill_diagonal(hessian, 1 + damping)
         with suppress(LinAlgError):

@@ -35,25 +35,29 @@ class OnlineNewton:
     radius = 100.0  # of the ball that holds slope and intercept
 
     def __init__(self, state=None):
-        self.state = _state(state, self.ridge)
+        self.state = _state_or_initial(state, self.ridge)
 
     def log_odds(self, log_odds):
         """Return the corrected log-odds of samples (n,)."""
         return _corrected(log_odds, self.clip, self.state)
 
     def learn(self, log_odds, labels, weights):
-        """Update with samples, given as lists, one after the other."""
+        """Update the state with samples, one after the other: lists of their log-odds,
+        boolean labels and weights.
+        """
         slope, intercept, a11, a12, a22 = self.state
         clip = self.clip
         step = self.step
         radius = self.radius
-        for z, y, weight in zip(log_odds, labels, weights, strict=True):
+        for z, is_event, weight in zip(log_odds, labels, weights, strict=True):
             x = min(max(z, -clip), clip)
             # The slope multiplies the clipped log-odds x alone. What lies beyond the
             # clip is added as it is: slope * x + (z - x) + intercept.
-            residual = weight * (_expit(z + (slope - 1) * x + intercept) - y)
-            # The gradient is (g1, g2); A gathers its outer products. The step is the
-            # inverse of A times the gradient.
+            corrected = z + (slope - 1) * x + intercept
+            residual = weight * (_expit(corrected) - is_event)
+            # The gradient of the log-loss by slope and intercept is g = (g1, g2), and A
+            # is the ridge plus the sum of g g'. The step is inv(A) g / gamma, with
+            # `step` for gamma and the inverse by Cramer's rule.
             g1 = residual * x
             g2 = residual
             a11 += g1 * g1
@@ -83,45 +87,52 @@ class ForgettingNewton:
 
     def __init__(self, half_life, state=None):
         self.retention = 0.5 ** (1 / half_life)
-        self.state = _state(state, self.ridge)
+        self.state = _state_or_initial(state, self.ridge)
 
     def log_odds(self, log_odds):
         """Return the corrected log-odds of samples (n,)."""
         return _corrected(log_odds, self.clip, self.state)
 
     def learn(self, log_odds, labels, weights):
-        """Update with samples, given as lists, one after the other."""
+        """Update the state with samples, one after the other: lists of their log-odds,
+        boolean labels and weights.
+        """
         slope, intercept, a11, a12, a22 = self.state
         clip = self.clip
         radius = self.radius
+        # A, the curvature of the past losses plus a ridge, is multiplied by `retention`
+        # with each sample. What the ridge loses by that is added again.
         retention = self.retention
-        # A fades with each sample, and so would the ridge in it: this is added again.
         refill = (1 - retention) * self.ridge
-        for z, y, weight in zip(log_odds, labels, weights, strict=True):
+        for z, is_event, weight in zip(log_odds, labels, weights, strict=True):
+            # The slope multiplies the clipped log-odds x alone. What lies beyond the
+            # clip is added as it is: slope * x + (z - x) + intercept.
             x = min(max(z, -clip), clip)
             p = _expit(z + (slope - 1) * x + intercept)
-            # A, the curvature of the losses so far, fades towards that of the ridge.
             curvature = weight * p * (1 - p)
             a11 = retention * a11 + curvature * x * x + refill
             a12 = retention * a12 + curvature * x
             a22 = retention * a22 + curvature + refill
-            # Newton's step: the gradient g, times the inverse of A
-            g2 = weight * (p - y)
+            # Newton's step is inv(A) g, with the gradient g = (g1, g2) by slope and
+            # intercept, and the inverse by Cramer's rule.
+            g2 = weight * (p - is_event)
             g1 = g2 * x
             determinant = a11 * a22 - a12 * a12
             slope -= (a22 * g1 - a12 * g2) / determinant
             intercept -= (a11 * g2 - a12 * g1) / determinant
-            # Back onto the sphere around (1, 0), the map that changes nothing.
-            away = (slope - 1) ** 2 + intercept**2
-            if away > radius * radius:
-                shrink = radius / sqrt(away)
+            # No further than `radius` from (1, 0), the map that changes nothing.
+            squared_distance = (slope - 1) ** 2 + intercept**2
+            if squared_distance > radius * radius:
+                shrink = radius / sqrt(squared_distance)
                 slope = 1 + (slope - 1) * shrink
                 intercept *= shrink
         self.state = [slope, intercept, a11, a12, a22]
 
 
-def _state(state, ridge):
-    """Return a given state as floats, or that of a learner that has seen nothing."""
+def _state_or_initial(state, ridge):
+    """Return a state, [slope, intercept, A11, A12, A22], as floats; if it is None, the
+    initial one: log-odds stay as they are, and A is `ridge` times the identity.
+    """
     if state is None:
         return [1.0, 0.0, ridge, 0.0, ridge]
     return [float(number) for number in state]
@@ -137,29 +148,31 @@ def _expit(x):
     """Return 1 / (1 + exp(-x)) of a float, without overflow."""
     if x >= 0:
         return 1 / (1 + exp(-x))
-    # Further below the exponential rounds to 0: the floor keeps the probability above
-    # it.
+    # Below -745 the exponential would be 0. The limit keeps the probability positive.
     odds = exp(max(x, -700.0))
     return odds / (1 + odds)
 
 
 def _projected(slope, intercept, a11, a12, a22, radius):
-    """Return the point (slope, intercept) of the ball of a radius around 0 that is
-    nearest to v = (slope, intercept) in the norm of the matrix A.
+    """Return the point u = (slope, intercept) with ``|u| <= radius`` that is nearest to
+    a point v = (slope, intercept) outside of that ball, by the distance
+    ``(u - v)' A (u - v)``.
 
-    It solves ``(A + mu I) u = A v`` for the mu at which u lies on the sphere: the norm
-    of u falls as mu grows.
+    With the Lagrange multiplier mu, u solves ``(A + mu I) u = A v``. The norm of u
+    falls as mu grows, and mu is where it is `radius`, found by bisection.
     """
+    # A v
     right1 = a11 * slope + a12 * intercept
     right2 = a12 * slope + a22 * intercept
 
     def solve(mu):
-        """Return u, by Cramer's rule."""
+        """Return u for a multiplier mu, by Cramer's rule."""
         determinant = (a11 + mu) * (a22 + mu) - a12 * a12
         u1 = ((a22 + mu) * right1 - a12 * right2) / determinant
         u2 = ((a11 + mu) * right2 - a12 * right1) / determinant
         return u1, u2
 
+    # `low` and `high` are multipliers for which u is outside of the ball and inside.
     low = 0.0
     high = 1.0
     while np.hypot(*solve(high)) > radius:

@@ -32,11 +32,13 @@ class Pooled(NamedTuple):
 
 
 def pooled(estimates, variances, level):
-    """Return the mean over clusters by REML, with Hartung and Knapp's (2001) interval.
+    """Return the mean of a quantity over clusters as a `Pooled`, by REML with Hartung
+    and Knapp's (2001) interval of the confidence level `level`.
 
-    `estimates` (n_clusters,) have the known `variances` (n_clusters,); `level` is the
-    confidence level. The standard error is never below that of clusters without a
-    difference, which Hartung and Knapp's formula alone may fall below by chance.
+    `estimates` (n_clusters,) are those of the clusters, and `variances` (n_clusters,)
+    their known sampling variances. The standard error is at least the one that they
+    would have without differences between clusters: Hartung and Knapp's formula alone
+    may give less by chance.
     """
     tau2 = reml_variance(estimates, variances)
     weight = 1 / (variances + tau2)
@@ -73,25 +75,30 @@ def reml_variance(estimates, variances):
 
 
 def prediction_limits(estimates, variances, level):
-    """Return the lower and upper limit for the true value of a new cluster, by the
-    confidence distribution of tau^2 (Nagashima, Noma and Furukawa, 2019).
+    """Return the limits (2,), lower and upper, for the true value of a new cluster, by
+    the confidence distribution of tau^2 (Nagashima, Noma and Furukawa, 2019).
 
-    The usual limits, mean -+ t sqrt(tau^2 + error^2), take tau^2 for known and cover
-    too little where it is small beside the variances.
+    tau^2 is the variance between clusters; `estimates` and `variances` (n_clusters,)
+    are those of the clusters observed. The usual limits, mean -+ t sqrt(tau^2 +
+    error^2), take tau^2 for known, and cover too little where it is small beside the
+    variances.
     """
     n_clusters = len(estimates)
-    # Q(tau^2) = sum w (x - mu)^2 falls in tau^2 and is chi-squared at the true one:
-    # each quantile of chi-squared gives the tau^2 that belongs to it.
+    # 1. The confidence distribution of tau^2. With w = 1 / (variance + tau^2),
+    # Q(tau^2) = sum w (x - mean)^2 falls in tau^2, and at the true one it has a
+    # chi-squared distribution: each quantile of that gives a tau^2.
     share = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
     quantiles = chi2.ppf(share, n_clusters - 1)
-    tau2 = _tau2_of(quantiles, estimates, variances)
-    # For each tau^2, the mean over clusters and its standard error (Hartung and Knapp).
+    tau2 = _tau2_at(quantiles, estimates, variances)
+    # 2. For each tau^2, the mean over clusters and its standard error (Hartung and
+    # Knapp).
     weight = 1 / (variances + tau2[:, None])  # (_N_QUANTILES, n_clusters)
     total = weight.sum(axis=1)
     mean = weight @ estimates / total
     scatter = np.sum(weight * (estimates - mean[:, None]) ** 2, axis=1)
     error = np.sqrt(scatter / ((n_clusters - 1) * total))
-    # A new cluster: a tau^2 at random, a deviation from the mean, the mean's own error.
+    # 3. Draws of new clusters: a tau^2 at random, the cluster's deviation from the
+    # mean, and the error of the mean.
     rng = np.random.default_rng(_SEED)
     drawn = rng.integers(_N_QUANTILES, size=_N_DRAWS)
     deviation = np.sqrt(tau2[drawn]) * rng.standard_normal(_N_DRAWS)
@@ -100,28 +107,32 @@ def prediction_limits(estimates, variances, level):
     return np.quantile(new_clusters, [(1 - level) / 2, (1 + level) / 2])
 
 
-def _tau2_of(quantiles, estimates, variances):
-    """Return for each value of Q in `quantiles` the tau^2 at which Q(tau^2) has it, by
-    bisection; 0 where Q(0) is smaller.
+def _tau2_at(quantiles, estimates, variances):
+    """Return the variances between clusters, tau^2 (n_quantiles,), at which Cochran's Q
+    has the values `quantiles` (n_quantiles,), by bisection; 0 where Q is smaller
+    already at 0.
     """
 
-    def scatter(tau2):
-        """Return Q(tau^2) for each of several tau^2."""
-        weight = 1 / (variances + tau2[:, None])  # (number of tau^2, n_clusters)
+    def cochran_q(tau2):
+        """Return ``Q(tau^2) = sum w (x - mean)^2`` for each tau^2 of an array, with
+        ``w = 1 / (variance + tau^2)``.
+        """
+        weight = 1 / (variances + tau2[:, None])  # (n_quantiles, n_clusters)
         mean = weight @ estimates / weight.sum(axis=1)
         return np.sum(weight * (estimates - mean[:, None]) ** 2, axis=1)
 
-    low = np.zeros(len(quantiles))
+    # Q falls in tau^2. Above `high` it is below the quantile, because
     # Q(tau^2) <= sum (x - mean)^2 / tau^2.
-    spread = np.sum((estimates - estimates.mean()) ** 2)
-    high = spread / quantiles + variances.max()
+    low = np.zeros(len(quantiles))
+    sum_of_squares = np.sum((estimates - estimates.mean()) ** 2)
+    high = sum_of_squares / quantiles + variances.max()
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        above = scatter(middle) > quantiles
-        low = np.where(above, middle, low)
-        high = np.where(above, high, middle)
-    at_zero = scatter(np.zeros(len(quantiles))) <= quantiles
-    return np.where(at_zero, 0.0, (low + high) / 2)
+        is_above = cochran_q(middle) > quantiles
+        low = np.where(is_above, middle, low)
+        high = np.where(is_above, high, middle)
+    is_smaller_at_zero = cochran_q(np.zeros(len(quantiles))) <= quantiles
+    return np.where(is_smaller_at_zero, 0.0, (low + high) / 2)
 
 
 def _weighted_mean(estimates, weight):

@@ -69,27 +69,37 @@ class DiagonalMap:
 
     @staticmethod
     def hessian(variance, root, features):
-        """Return the Hessian (2 K, 2 K) by the parameters of a sum of losses.
+        """Return the Hessian (2 K, 2 K), by the parameters, of the summed log-loss.
 
-        The loss of column i has the Hessian (K, K) by its logits
-        ``diag(variance_i) - outer(root_i, root_i)`` outside of the diagonal, and
-        `variance_i` itself on it: the difference of nearly equal numbers would lose
-        digits. Both arrays are (K, n).
+        Parameters
+        ----------
+        variance : ndarray of shape (K, n)
+            ``w p (1 - p)`` of each class and row, with weight w and probability p.
+        root : ndarray of shape (K, n)
+            ``sqrt(w) p``. The Hessian of a row's loss by its logits has
+            ``-root[k] * root[l]`` for classes k and l that differ, and `variance[k]`
+            for k = l.
+        features : ndarray of shape (K + 1, n)
+            The features.
         """
         n_classes = len(root)
-        # derivatives of the logits by slopes and intercepts, each times `root`
-        both = np.concatenate((root * features[:-1], root))
-        hessian = both @ both.T
+        x = features[:-1]
+        # The slope of class k has the derivative x_k, the intercept has 1. First every
+        # entry is -root_k root_l times both derivatives, summed over the rows.
+        root_of_parameters = np.concatenate((root * x, root))
+        hessian = root_of_parameters @ root_of_parameters.T
         np.negative(hessian, out=hessian)
-        # four quadrants: slopes or intercepts by slopes or intercepts
-        quadrants = hessian.reshape(2, n_classes, 2, n_classes)
-        diagonal = np.arange(n_classes)
-        weighted = variance * features[:-1]
-        mixed = weighted.sum(axis=1)
-        quadrants[0, diagonal, 0, diagonal] = np.vecdot(weighted, features[:-1])
-        quadrants[0, diagonal, 1, diagonal] = mixed
-        quadrants[1, diagonal, 0, diagonal] = mixed
-        quadrants[1, diagonal, 1, diagonal] = variance.sum(axis=1)
+        # Then the entries of a class with itself are set: `variance` in place of the
+        # difference w p - root^2, which would lose digits. Axes: slope or intercept,
+        # class, slope or intercept, class.
+        by_kind = hessian.reshape(2, n_classes, 2, n_classes)
+        k = np.arange(n_classes)
+        variance_x = variance * x
+        slope_by_intercept = variance_x.sum(axis=1)
+        by_kind[0, k, 0, k] = np.vecdot(variance_x, x)
+        by_kind[0, k, 1, k] = slope_by_intercept
+        by_kind[1, k, 0, k] = slope_by_intercept
+        by_kind[1, k, 1, k] = variance.sum(axis=1)
         return hessian
 
     @staticmethod
@@ -145,26 +155,31 @@ class MatrixMap:
 
     @staticmethod
     def hessian(variance, root, features):
-        """Return the Hessian (n_parameters, n_parameters) of a sum of losses; see
-        `DiagonalMap.hessian`.
+        """Return the Hessian (n_parameters, n_parameters), by the parameters, of the
+        summed log-loss.
+
+        The arguments are those of `DiagonalMap.hessian`: with weight w and probability
+        p, `variance` (K, n) is ``w p (1 - p)`` and `root` (K, n) is ``sqrt(w) p``.
         """
-        # The entry for class k and feature i, class l and feature j, is the sum over
-        # the columns of W_kl x_i x_j, with W the Hessian by the logits. It is symmetric
-        # in k, l and in i, j: only the upper triangles are summed, which takes .7 of
-        # the time of all products.
-        class_k, class_l = np.triu_indices(len(root))
-        feature_i, feature_j = np.triu_indices(len(features))
+        n_classes = len(root)
+        n_features = len(features)
+        # The coefficient of feature i for class k and that of feature j for class m
+        # have the entry: sum over the rows of W_km x_i x_j, with W the Hessian by the
+        # logits. It stays the same if k and m, or i and j, are exchanged. So only pairs
+        # k <= m and i <= j are summed, which takes .7 of the time of all pairs.
+        k, m = np.triu_indices(n_classes)
+        i, j = np.triu_indices(n_features)
         sums = 0  # (pairs of classes, pairs of features)
-        for rows in row_blocks(root.shape[1], 2 * len(feature_i)):
-            covariance = -root[class_k, rows] * root[class_l, rows]
-            covariance[class_k == class_l] = variance[:, rows]
-            products = features[feature_i, rows] * features[feature_j, rows]
-            sums += covariance @ products.T
-        # axes k, i, l, j
-        pair_of_classes = _pair_numbers(class_k, class_l)[:, None, :, None]
-        pair_of_features = _pair_numbers(feature_i, feature_j)[:, None, :]
+        for rows in row_blocks(root.shape[1], 2 * len(i)):
+            hessian_by_logits = -root[k, rows] * root[m, rows]
+            hessian_by_logits[k == m] = variance[:, rows]
+            products = features[i, rows] * features[j, rows]
+            sums += hessian_by_logits @ products.T
+        # Spread the sums over an array with the axes k, i, m, j.
+        pair_of_classes = _pair_numbers(n_classes)[:, None, :, None]
+        pair_of_features = _pair_numbers(n_features)[None, :, None, :]
         hessian = sums[pair_of_classes, pair_of_features]
-        return hessian.reshape(root.shape[0] * features.shape[0], -1)
+        return hessian.reshape(n_classes * n_features, -1)
 
     @staticmethod
     def moves(inverse, residual, features):
@@ -173,21 +188,24 @@ class MatrixMap:
 
         `residual` (K, n) holds the derivatives of the losses by the logits.
         """
-        # (K, K + 1, n), with the first two axes flattened to the parameters
-        gradients = (residual[:, None] * features).reshape(len(inverse), -1)
-        changes = (inverse @ gradients).reshape(len(residual), *features.shape)
+        # of each parameter (class k, feature j) and column: residual_k * x_j
+        gradients = residual[:, None] * features  # (K, K + 1, n)
+        n_parameters = len(inverse)
+        changes = inverse @ gradients.reshape(n_parameters, -1)
+        changes = changes.reshape(gradients.shape)
+        # A logit changes by the sum over the features of change times feature.
         return np.einsum("kjn,jn->kn", changes, features)
 
 
-def _pair_numbers(first, second):
-    """Return the symmetric table (m, m) of the number of each pair of indices in the
-    lists `first` and `second`, which are those of an upper triangle.
+def _pair_numbers(size):
+    """Return a symmetric table (size, size): entry [k, m] is the position of the pair
+    (k, m), or (m, k), in ``np.triu_indices(size)``, which lists pairs with k <= m.
     """
-    size = first[-1] + 1
-    numbers = np.arange(len(first))
+    lower, upper = np.triu_indices(size)
+    positions = np.arange(len(lower))
     table = np.empty((size, size), dtype=np.intp)
-    table[first, second] = numbers
-    table[second, first] = numbers
+    table[lower, upper] = positions
+    table[upper, lower] = positions
     return table
 
 
@@ -211,9 +229,11 @@ def fit_softmax_regression(
     """Return the parameters of an affine map of least log-loss, with a ridge that pulls
     them to a centre.
 
-    Newton's method. With a ridge, single precision gives the start, and conjugate
-    gradients the steps: they need only products of the Hessian with a vector. Without
-    one the Hessian, which may be close to singular, is factorised.
+    Newton's method. With a strong enough ridge, most steps are made in single
+    precision, and the last ones in double precision; conjugate gradients solve for the
+    step, which takes only products of the Hessian with vectors. Otherwise the Hessian
+    may be close to singular: it is then factorised, in double precision, unless there
+    are too many parameters.
 
     Parameters
     ----------
@@ -233,10 +253,11 @@ def fit_softmax_regression(
     start : ndarray of shape (n_parameters,), default=None
         Where to start; None means the centre.
     preconditioner : ndarray of shape (n_parameters, n_parameters), default=None
-        About the inverse Hessian of the penalised log-loss per row. It changes the
-        number of steps and not what is found.
+        Approximate inverse of the Hessian of the penalised log-loss per row, for
+        conjugate gradients. It changes the number of steps and not what is found.
     tolerance : float, default=1e-16
-        Of twice the loss still to be gained, in nats per row.
+        The fit ends when twice the loss that can still be gained, in nats per row, is
+        at most this.
     is_impossible : ndarray of bool, shape (n, K), default=None
         Classes that are impossible in their rows, and have no part in the softmax.
 
@@ -259,16 +280,17 @@ def fit_softmax_regression(
     parameters = start
     if start is None:
         parameters = centre
+    # The loss chooses single precision if the ridge keeps its Hessian well conditioned.
+    # After most of the steps it is switched to double precision for the last ones.
     if loss.dtype == np.float32:
-        # The ridge keeps the Hessian well conditioned: most steps are in single
-        # precision, and double precision makes the last ones.
         loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
         loss.dtype = np.float64
-    parameters, left = _minimised(loss, parameters, tolerance)
-    if left > _WORTH_A_WARNING:
+    parameters, twice_loss_left = _minimised(loss, parameters, tolerance)
+    if twice_loss_left > _WORTH_A_WARNING:
         message = (
-            f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
+            f"The fit stopped with about {twice_loss_left / 2:.1g} nats a row still to"
+            " be gained"
         )
         if penalty.min() == 0:
             message += (
@@ -280,28 +302,39 @@ def fit_softmax_regression(
 
 
 def _minimised(loss, parameters, tolerance):
-    """Return the parameters of least loss, by Newton steps from `parameters`, and about
-    twice the loss that they leave, in nats per row.
+    """Minimise a `_PenalisedLogLoss` by Newton steps from `parameters` (n_parameters,).
+
+    The steps end when twice the loss that can still be gained is at most `tolerance`,
+    or when rounding hides the gain.
+
+    Returns
+    -------
+    parameters : ndarray of shape (n_parameters,)
+        The parameters found.
+    twice_loss_left : float
+        About twice the loss that can still be gained from there, in nats per row.
     """
     current = loss.evaluate(parameters)
     for _ in range(_MAX_STEPS):
         if current <= tolerance:  # no loss is below 0
             return parameters, current
+        # The decrement, gradient @ step, is about twice the loss that can be gained.
         step, decrement, residual = loss.newton_step()
         if decrement <= tolerance**0.5:
-            # Bound on the gain that is left after a step, because the log-loss is
-            # self-concordant (Bach 2010). The loss then need not be computed.
-            reach = loss.reach(step)
-            left = decrement * (residual + reach) ** 2
-            if reach < 0.1 and left <= tolerance:
-                return parameters - step, left
+            # Close to the optimum the step can be taken without evaluating the loss:
+            # log-loss is self-concordant (Bach 2010), which bounds what is left after
+            # the step by the largest change of a logit.
+            logit_change = loss.largest_logit_change(step)
+            left_after_step = decrement * (residual + logit_change) ** 2
+            if logit_change < 0.1 and left_after_step <= tolerance:
+                return parameters - step, left_after_step
         # The loss cannot show a gain below its own rounding.
         if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):
             break
-        parameters, proposed = line_search(loss.evaluate, parameters, step, current)
-        if proposed is None:
+        parameters, loss_there = line_search(loss.evaluate, parameters, step, current)
+        if loss_there is None:  # no shorter step lowers the loss
             break
-        current = proposed
+        current = loss_there
     return parameters, decrement
 
 
@@ -325,13 +358,14 @@ class _PenalisedLogLoss:
         At the parameters of the last `evaluate`.
     is_dense : bool
         Whether the Hessian is factorised; else its products with vectors are enough.
-    norm : float
-        Of the gradient at the last step by conjugate gradients, in the norm of the
-        preconditioner.
+    gradient_norm : float
+        ``sqrt(gradient @ solve(gradient))`` at the last step by conjugate gradients,
+        where `solve` applies the preconditioner; 1 before the first step.
     preconditioner : ndarray of shape (n_parameters, n_parameters) or None
-        About the inverse of the Hessian, if the caller knows one.
+        Approximate inverse of the Hessian, if the caller knows one.
     own_preconditioner : _Preconditioner or None
-        About the inverse of the Hessian at an earlier step.
+        Approximate inverse of the Hessian at this step or an earlier one, computed
+        here.
     """
 
     def __init__(
@@ -346,63 +380,77 @@ class _PenalisedLogLoss:
         is_impossible=None,
     ):
         n_rows = len(codes)
-        self.tolerance = tolerance
         weight = weights_or_ones(sample_weight, n_rows)
-        # the curvature of the ridge, for a loss that is a mean over the rows
-        self.centre = centre
+        # The loss is a mean over the rows: weights, and with them the ridge, are
+        # divided by the sum of the weights. A ridge ``penalty * deviation**2`` has the
+        # curvature ``2 * penalty``.
         self.penalty = 2 * penalty / weight.sum()
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
+        self.centre = centre
         self.affine_map = affine_map
-        _, intercept = affine_map.unpacked(centre)
+        self.tolerance = tolerance
+        self.blocks = self._blocks_of_rows(features, codes, weight, is_impossible)
+        self.dtype = np.float64
+        if self._can_be_single():
+            self.dtype = np.float32
+        for block in self.blocks:
+            block.dtype = self.dtype
+        # Above this number of parameters a factorised Hessian costs more than products
+        # with it, unless there are many rows: these make each product dear.
+        most_parameters = _LARGEST_DENSE_HESSIAN
+        if n_rows >= _LARGEST_DENSE_HESSIAN:
+            most_parameters *= 2
+        self.is_dense = self.dtype == np.float64 and len(penalty) <= most_parameters
+        # what `_conjugate_gradient_step` keeps from one step to the next
+        self.gradient_norm = 1.0
+        self.preconditioner = None
+        self.own_preconditioner = None
+
+    def _blocks_of_rows(self, features, codes, weight, is_impossible):
+        """Return a list with the `_BlockLoss` of each block of rows; `weight` (n,) sums
+        to 1, and the other arguments are those of `fit_softmax_regression`.
+        """
+        n_rows = len(codes)
+        _, intercept = self.affine_map.unpacked(self.centre)
         n_classes = len(intercept)
         keeps_probabilities = n_rows * n_classes <= MOST_KEPT
-        # Blocks of half a megabyte in single precision.
-        self.blocks = []
+        blocks = []
+        # `row_blocks` expects numbers of 8 bytes, and most steps are made in single
+        # precision, with 4 bytes: half the number of classes gives the right size.
         for rows in row_blocks(n_rows, (n_classes + 1) // 2):
             impossible_in_block = None
             if is_impossible is not None:
                 impossible_in_block = is_impossible[rows].T
             block = _BlockLoss(
-                affine_map,
+                self.affine_map,
                 partial(features, rows),
                 codes[rows],
                 weight[rows],
                 keeps_probabilities,
                 impossible_in_block,
             )
-            self.blocks.append(block)
-        self.dtype = np.float64
-        if self._can_be_single():
-            self.dtype = np.float32
-        for block in self.blocks:
-            block.dtype = self.dtype
-        # Above this number of parameters a factorised Hessian costs too much. Many
-        # rows, over which each Hessian is summed, pay for a larger one.
-        largest = _LARGEST_DENSE_HESSIAN
-        if n_rows >= _LARGEST_DENSE_HESSIAN:
-            largest *= 2
-        self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
-        self.norm = 1.0
-        self.preconditioner = None
-        self.own_preconditioner = None
+            blocks.append(block)
+        return blocks
 
     def _can_be_single(self):
-        """Return whether the ridge is large enough beside the curvature for single
-        precision.
+        """Return whether the ridge is large enough, relative to the curvature of the
+        log-loss, for a Hessian in single precision.
         """
         least_ridge = self.penalty.min()
         if least_ridge == 0:
             return False
-        # p (1 - p) is at most 1/4, and so is the curvature over the mean square of the
-        # largest feature.
+        # The curvature by a coefficient is the mean of p (1 - p) x^2, at most a quarter
+        # of the mean of x^2. The sum of the blocks' largest means is a bound for all
+        # features x.
         mean_square = 0
         for block in self.blocks:
             mean_square += np.max(np.square(block.features()) @ block.weight)
         return least_ridge > _RIDGE_FOR_SINGLE_PRECISION * (mean_square / 4)
 
     def evaluate(self, parameters):
-        """Return the loss at parameters; keep its gradient, and the probabilities,
-        which `newton_step` needs.
+        """Return the loss at parameters (n_parameters,), in nats per row.
+
+        Its gradient and the probabilities there are kept for `newton_step`.
         """
         deviation = parameters - self.centre
         rounded = parameters.astype(self.dtype)
@@ -415,8 +463,18 @@ class _PenalisedLogLoss:
         return value
 
     def newton_step(self):
-        """Return Newton's step (n_parameters,), to be subtracted, twice the loss that
-        it promises to gain, and the relative residual of the step.
+        """Return Newton's step from the parameters of the last `evaluate`.
+
+        Returns
+        -------
+        step : ndarray of shape (n_parameters,)
+            About ``inv(hessian) @ gradient``, to be subtracted from the parameters.
+        decrement : float
+            ``gradient @ step``, about twice the loss that the step gains, in nats per
+            row.
+        residual : float
+            Relative residual of ``hessian @ step = gradient``; 0 if it was solved
+            directly.
         """
         if self.is_dense:
             step, residual = self._dense_step()
@@ -425,9 +483,11 @@ class _PenalisedLogLoss:
         decrement = self.gradient @ step
         return step, decrement, residual
 
-    def reach(self, direction):
-        """Return how far a direction moves a logit, at most."""
-        return max(block.reach(direction) for block in self.blocks)
+    def largest_logit_change(self, step):
+        """Return the largest change of a logit, over all rows and classes, if `step`
+        (n_parameters,) is added to the parameters.
+        """
+        return max(block.largest_logit_change(step) for block in self.blocks)
 
     def _dense_step(self):
         """Return Newton's step by a factorised Hessian, and its residual, 0."""
@@ -436,28 +496,22 @@ class _PenalisedLogLoss:
         return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        """Return a step towards the minimum, solved for by conjugate gradients, and the
-        relative residual of the solution.
+        """Return Newton's step (n_parameters,), approximately, by preconditioned
+        conjugate gradients, and its relative residual.
         """
-        # The preconditioner hardly changes in the last steps, which are in double
-        # precision: that of the steps in single precision is kept for them.
-        if self.own_preconditioner is None or self.dtype == self.blocks[0].dtype:
-            second_moments = 0
-            first_moments = 0
-            for block in self.blocks:
-                second, first = block.moments()
-                second_moments = second_moments + second
-                first_moments = first_moments + first
-            self.own_preconditioner = _Preconditioner(
-                self.affine_map, second_moments, first_moments, self.penalty
-            )
+        # Each step in the precision of the Hessian, `block.dtype`, gets its own
+        # preconditioner. In the last steps of a fit, in double precision with a Hessian
+        # in single precision, it would hardly change: the latest one is used again.
+        in_last_steps = self.dtype != self.blocks[0].dtype
+        if self.own_preconditioner is None or not in_last_steps:
+            self.own_preconditioner = self._new_preconditioner()
         ridge = self.penalty + _DAMPING * self.own_preconditioner.diagonal
         if self.preconditioner is None:
             solve = self.own_preconditioner.solve
         else:
             solve = self.preconditioner.__matmul__
-        norm = np.sqrt(self.gradient @ solve(self.gradient))
-        if norm == 0:
+        gradient_norm = np.sqrt(self.gradient @ solve(self.gradient))
+        if gradient_norm == 0:
             return self.gradient, 0.0
 
         def hessian_product(direction):
@@ -465,20 +519,33 @@ class _PenalisedLogLoss:
             product = sum(block.hessian_product(direction) for block in self.blocks)
             return product + ridge * direction
 
-        # Eisenstat and Walker (1996): solve only as accurately as the outer iteration
-        # can use, by how much the gradient has shrunk since the last step. The squared
-        # residual is the gain that is left over, so a hundredth of the tolerance is
-        # small enough.
-        squared_shrinkage = (norm / self.norm) ** 2
-        small_enough = 0.1 * self.tolerance**0.5 / norm
+        # Eisenstat and Walker (1996): far from the optimum a rough step is as good as
+        # an exact one. The relative residual that is allowed is the square of the
+        # factor by which the gradient's norm has changed since the last step, at most
+        # .1. The squared residual is the gain that a step misses: it need not be below
+        # a hundredth of the tolerance.
+        squared_shrinkage = (gradient_norm / self.gradient_norm) ** 2
+        small_enough = 0.1 * self.tolerance**0.5 / gradient_norm
         residual = min(0.1, max(squared_shrinkage, small_enough))
-        self.norm = norm
+        self.gradient_norm = gradient_norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
+
+    def _new_preconditioner(self):
+        """Return the `_Preconditioner` at the parameters of the last `evaluate`."""
+        second_moments = 0
+        first_moments = 0
+        for block in self.blocks:
+            second, first = block.moments()
+            second_moments = second_moments + second
+            first_moments = first_moments + first
+        return _Preconditioner(
+            self.affine_map, second_moments, first_moments, self.penalty
+        )
 
 
 class _Preconditioner:
-    """About the inverse of the Hessian, for conjugate gradients: one block per class,
-    from sums over the rows.
+    """An approximate inverse of the Hessian, for conjugate gradients: one block per
+    class, from sums over the rows.
 
     The block of a class is a diagonal matrix plus one of rank 1,
     ``diag(spread) + outer(mean, mean)``: of the covariance of the features only the
@@ -503,34 +570,45 @@ class _Preconditioner:
         The diagonal of the Hessian, 1 where it is 0.
     class_of : ndarray of int, shape (n_parameters,)
         The class that each parameter belongs to.
+    spread, scaled_mean : ndarray of shape (n_parameters,)
+        `spread` of the formula above, and mean / spread.
+    denominator : ndarray of shape (K,)
+        ``1 + sum(mean**2 / spread)`` over the parameters of each class.
     """
 
     def __init__(self, affine_map, second, first, penalty):
         diagonal = second + penalty
         self.diagonal = np.where(diagonal > 0, diagonal, 1)
-        # The feature of an intercept is 1: its second moment is the class's total
-        # weight, the sum of w p (1 - p).
-        coef, total = affine_map.unpacked(second)
-        classes = np.arange(len(total))
-        # Transposed, the numbers of the classes (K,) broadcast along the last axis:
-        # each coefficient gets the number of its class.
-        class_of_coef = (np.zeros_like(coef, dtype=np.intp).T + classes).T
+        # The feature of an intercept is 1: its second moment is the sum of w p (1 - p)
+        # over the rows, the total of the class.
+        coef, total_of_class = affine_map.unpacked(second)
+        # Each coefficient gets the number of its class, its index along the first axis:
+        # `coef` is (K,) or (K, K).
+        classes = np.arange(len(total_of_class))
+        class_of_coef = np.empty(coef.shape, dtype=np.intp)
+        class_of_coef.T[...] = classes
         self.class_of = affine_map.packed(class_of_coef, classes)
-        total = np.where(total > 0, total, 1)[self.class_of]
-        # the total weight times the variance of each feature
+        # per parameter, as all that follows, (n_parameters,)
+        total = np.where(total_of_class > 0, total_of_class, 1)[self.class_of]
+        # The sum of w p (1 - p) x^2 is `total` times (variance of x + squared mean of
+        # x): `spread` is the part of the variance, `mean` the root of the other one.
+        mean = first / np.sqrt(total)
         spread = np.maximum(second - first**2 / total, _LEAST_SPREAD * second)
         self.spread = spread + penalty
         self.spread[self.spread == 0] = 1
-        # For the inverse of diag(spread) + outer(mean, mean): mean / spread, and the
-        # denominator of Sherman and Morrison's formula for each class (K,).
-        mean = first / np.sqrt(total)
+        # Sherman and Morrison: the inverse of diag(spread) + outer(mean, mean) is
+        # diag(1 / spread) - outer(scaled_mean, scaled_mean) / denominator.
         self.scaled_mean = mean / self.spread
         self.denominator = 1 + np.bincount(self.class_of, mean * self.scaled_mean)
 
     def solve(self, direction):
-        """Return the inverse times a direction (n_parameters,), by the formula of
-        Sherman and Morrison (1950) for each class.
+        """Return the approximate inverse of the Hessian times `direction`, both of
+        shape (n_parameters,).
+
+        For the parameters of one class it is the inverse of ``diag(spread) +
+        outer(mean, mean)``, by the formula of Sherman and Morrison (1950).
         """
+        # scaled_mean @ direction / denominator, for each class (K,)
         along_mean = np.bincount(self.class_of, self.scaled_mean * direction)
         along_mean /= self.denominator
         return direction / self.spread - self.scaled_mean * along_mean[self.class_of]
@@ -550,31 +628,34 @@ def _conjugate_gradients(product, solve, target, residual):
     target : ndarray of shape (d,)
         The right side.
     residual : float
-        The relative residual, in the norm of `solve`, at which to stop.
+        Relative residual at which to stop, in the norm
+        ``sqrt(remainder @ solve(remainder))``.
 
     Returns
     -------
     solution : ndarray of shape (d,)
     residual : float
-        The one given, or 1 where the most products were not enough.
+        The residual asked for, or 1 if the allowed number of products did not reach
+        it.
     """
     solution = np.zeros_like(target)
     remainder = target.copy()  # target - matrix @ solution
     solved = solve(remainder)
     direction = solved.copy()
-    square = remainder @ solved  # squared norm of the remainder
-    small_enough = residual**2 * square
+    squared_norm = remainder @ solved
+    small_enough = residual**2 * squared_norm
     for _ in range(_MAX_PRODUCTS):
         change = product(direction)
-        length = square / (direction @ change)
+        length = squared_norm / (direction @ change)
         solution += length * direction
         remainder -= length * change
         solved = solve(remainder)
-        previous_square = square
-        square = remainder @ solved
-        if square <= small_enough:
+        previous_squared_norm = squared_norm
+        squared_norm = remainder @ solved
+        if squared_norm <= small_enough:
             return solution, residual
-        direction *= square / previous_square
+        # the next direction, conjugate to those before
+        direction *= squared_norm / previous_squared_norm
         direction += solved
     return solution, 1.0
 
@@ -605,14 +686,15 @@ class _BlockLoss:
 
     Attributes
     ----------
-    label : tuple
-        Index of each row's own class in an array (K, n_rows).
+    true_class : tuple of two ndarrays of shape (n_rows,)
+        Index that selects the entry of each row's true class from an array
+        (K, n_rows).
     dtype : type
         Precision of the Hessian; set by `_PenalisedLogLoss`.
     parameters : ndarray of shape (n_parameters,)
         Those of the last `evaluate`, at which the Hessian is taken.
-    others : ndarray of shape (n_rows,)
-        1 minus the probability of the row's own class there.
+    probability_of_others : ndarray of shape (n_rows,)
+        1 minus the probability of the row's true class there.
     """
 
     def __init__(
@@ -624,26 +706,28 @@ class _BlockLoss:
         keeps_probabilities=True,
         is_impossible=None,
     ):
-        self.is_impossible = is_impossible
         self.affine_map = affine_map
         self.features = features
         self.weight = weight
         self.keeps_probabilities = keeps_probabilities
-        self.label = (codes, np.arange(len(codes)))
+        self.is_impossible = is_impossible
+        # selects the entry of each row's true class from an array (K, n_rows)
+        self.true_class = (codes, np.arange(len(codes)))
         self.dtype = np.float64
 
     @cached_property
-    def single(self):
-        """The features in single precision, kept because the Hessian takes them again
-        and again.
-        """
+    def features_in_single_precision(self):
+        """The features (K + 1, n_rows) as float32."""
         return self.features().astype(np.float32)
 
     def evaluate(self, parameters):
-        """Return the loss and its gradient (n_parameters,); keep the parameters, and
-        the weighted probabilities unless they are too many.
+        """Return the weighted sum of the log-losses of the block, and its gradient
+        (n_parameters,).
+
+        The parameters, and the weighted probabilities unless they take too much memory,
+        are kept for the Hessian.
         """
-        value, gradient, weighted = self._evaluated(parameters)
+        value, gradient, weighted = self._loss_and_probabilities(parameters)
         self.parameters = parameters
         self._kept_weighted = None
         if self.keeps_probabilities:
@@ -657,47 +741,60 @@ class _BlockLoss:
         """
         if self._kept_weighted is not None:
             return self._kept_weighted
-        _, _, weighted = self._evaluated(self.parameters.astype(self.dtype))
+        rounded = self.parameters.astype(self.dtype)
+        _, _, weighted = self._loss_and_probabilities(rounded)
         return weighted
 
-    def _evaluated(self, parameters):
-        """Return the loss of the block at some parameters, its gradient, and weight
-        times probability (K, n_rows).
+    def _loss_and_probabilities(self, parameters):
+        """Return the weighted sum of the log-losses of the block at `parameters`
+        (n_parameters,), its gradient (n_parameters,), and weight times probability
+        (K, n_rows).
 
-        One array, `likelihood`, contains the logits, then their exponentials, then the
-        weighted residuals, then the weighted probabilities: memory is what takes time
-        here.
+        The logits, their exponentials, the weighted residuals and the weighted
+        probabilities take turns in the memory of one array (K, n_rows): new memory
+        would cost more time than the arithmetic.
         """
         features = self._features(parameters.dtype)
-        # logits, less the largest of each row
-        likelihood = self.affine_map.apply(parameters, features)
+        # 1. Logits, less the largest of each row.
+        logits = self.affine_map.apply(parameters, features)
         if self.is_impossible is not None:
-            likelihood[self.is_impossible] = -np.inf
-        true = likelihood[self.label]
-        top = likelihood.max(axis=0)
-        true -= top
-        likelihood -= top
-        np.exp(likelihood, out=likelihood)
-        # Subnormal numbers are slow: exponentials are kept well above them.
+            logits[self.is_impossible] = -np.inf
+        true_logit = logits[self.true_class]
+        largest = logits.max(axis=0)
+        true_logit -= largest
+        logits -= largest
+
+        # 2. Their exponentials, kept well above subnormal numbers, which are slow. That
+        # of the true class is left out of the sum over the others.
+        likelihood = np.exp(logits, out=logits)
         np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)
         if self.is_impossible is not None:
             likelihood[self.is_impossible] = 0
-        likelihood[self.label] = 0
-        # the sum over the other classes of the row
-        others = np.ones(len(likelihood), parameters.dtype) @ likelihood
-        # log(exp(true) + others) as log1p: where the true class has nearly all the
-        # probability, the small sum of the others decides
-        value = self.weight @ (np.log1p(others + np.expm1(true)) - true)
-        true = np.exp(true)
-        scale = self.weight.astype(parameters.dtype) / (true + others)
+        likelihood[self.true_class] = 0
+        ones = np.ones(len(likelihood), parameters.dtype)
+        others = ones @ likelihood  # faster than a sum along the first axis
+
+        # 3. The loss of a row, log(exp(true_logit) + others) - true_logit. By log1p the
+        # sum of the others keeps its digits where it is small beside 1.
+        row_loss = np.log1p(others + np.expm1(true_logit)) - true_logit
+        value = self.weight @ row_loss
+
+        # 4. The gradient. The residual is weight times (probability - 1) for the true
+        # class, which is minus the probability of the others, and weight times
+        # probability for the others.
+        true_likelihood = np.exp(true_logit)
+        total = true_likelihood + others
+        scale = self.weight.astype(parameters.dtype) / total
         likelihood *= scale
-        # weight times (probability - [true class]), which for the true class is minus
-        # the probability of the others
-        likelihood[self.label] = -others * scale
-        gradient = self.affine_map.adjoint(likelihood, features)
-        likelihood[self.label] = true * scale
-        self.others = others / (true + others)
-        return value, gradient, likelihood.astype(self.dtype, copy=False)
+        residual = likelihood
+        residual[self.true_class] = -others * scale
+        gradient = self.affine_map.adjoint(residual, features)
+
+        # 5. Weight times probability, also for the true class.
+        weighted = residual
+        weighted[self.true_class] = true_likelihood * scale
+        self.probability_of_others = others / total
+        return value, gradient, weighted.astype(self.dtype, copy=False)
 
     def moments(self):
         """Return the sums over the rows of ``w p (1 - p) x**2`` and of
@@ -723,38 +820,45 @@ class _BlockLoss:
         """Return the Hessian, at the parameters of the last `evaluate`, times a
         direction (n_parameters,).
 
-        A direction changes the logits of a row by some z (K,), and its gradient by
-        w p (z - mean of z under p).
+        Where parameters move in a direction, the logits of a row move by some z (K,),
+        and the derivatives of its loss by the logits by
+        ``w p (z - mean of z under p)``.
         """
         features = self._features(self.dtype)
-        weighted = self.weighted  # w p, (K, n)
-        change = self.affine_map.apply(direction.astype(self.dtype), features)
-        mean = np.einsum("kn,kn->n", weighted, change)
+        weighted = self.weighted  # w p, (K, n_rows)
+        logit_change = self.affine_map.apply(direction.astype(self.dtype), features)
+        mean = np.einsum("kn,kn->n", weighted, logit_change)  # w times the mean
         mean /= self.weight
-        change -= mean
-        change *= weighted
-        return self.affine_map.adjoint(change, features)
+        # in the memory of `logit_change`, which is not needed any more
+        logit_change -= mean
+        residual_change = np.multiply(logit_change, weighted, out=logit_change)
+        return self.affine_map.adjoint(residual_change, features)
 
-    def reach(self, direction):
-        """Return how far a direction moves a logit, at most."""
+    def largest_logit_change(self, step):
+        """Return the largest change of a logit of the block if `step` (n_parameters,)
+        is added to the parameters.
+        """
         features = self._features(self.dtype)
-        change = self.affine_map.apply(direction.astype(self.dtype), features)
-        return np.abs(change).max()
+        logit_change = self.affine_map.apply(step.astype(self.dtype), features)
+        return np.abs(logit_change).max()
 
     def _features(self, dtype):
-        """Return the features (K + 1, n_rows) in a precision."""
+        """Return the features (K + 1, n_rows) in a precision, float32 or float64.
+
+        Those in single precision are kept from call to call, unless memory is short:
+        the Hessian takes them again and again.
+        """
         if dtype == np.float32 and self.keeps_probabilities:
-            return self.single
+            return self.features_in_single_precision
         return self.features().astype(dtype, copy=False)
 
     def _variance(self, weighted):
-        """Return weight * probability * (1 - probability), (K, n_rows), from weight *
-        probability.
+        """Return weight * probability * (1 - probability), (K, n_rows), from `weighted`
+        (K, n_rows), which is weight * probability.
         """
-        # 1 - probability: minus the probability, plus 1
-        variance = weighted / -self.weight.astype(self.dtype)
-        variance += 1
-        # 1 - probability of the true class, without the rounding of the subtraction
-        variance[self.label] = self.others
-        variance *= weighted
-        return variance
+        one_minus_probability = weighted / -self.weight.astype(self.dtype)
+        one_minus_probability += 1
+        # For the true class it is known without the rounding of a subtraction.
+        one_minus_probability[self.true_class] = self.probability_of_others
+        one_minus_probability *= weighted
+        return one_minus_probability

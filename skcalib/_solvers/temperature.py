@@ -5,7 +5,7 @@ regression with one parameter.
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import condensed, row_blocks, weights_or_ones
+from skcalib._rows.blocks import condensed, row_blocks, taken, weights_or_ones
 from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
 
@@ -37,9 +37,8 @@ def fit_inverse_temperature(
 ):
     """Return the inverse temperature of least log-loss: the factor of the logits.
 
-    Without `bounds`, and where every row is classified right, so that the log-loss
-    falls for ever in the factor, it is the factor of least log-loss for Platt's
-    targets.
+    If every row is classified right, the log-loss falls for ever in the factor. Without
+    `bounds`, Platt's smoothed targets then take the place of the labels.
 
     Parameters
     ----------
@@ -61,63 +60,84 @@ def fit_inverse_temperature(
     -------
     inverse_temperature : float
     """
-    doubt_slope = 0.0
+    slope_of_smoothing = 0.0
     if bounds is None:
-        doubt_slope = _doubt_slope(logits, codes, sample_weight)
+        slope_of_smoothing = _slope_of_smoothing(logits, codes, sample_weight)
         spread = largest_spread(logits)
         if spread > 0:
             bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS)
         else:
             # logits that are equal in each row: no temperature changes a forecast
             bounds = (1.0, 1.0)
-    inverse = 1.0
-    step = 0
     if start is None:
-        step = _warm_start_step(logits, codes)
-    else:
-        inverse = start
-    # The steps start from the optimum of every `step`-th row.
-    if step > 1:
-        weight = None
-        if sample_weight is not None:
-            weight = sample_weight[::step]
-        warm = _minimum(
-            inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2
-        )
-        # on a bound the few rows were separable
-        if bounds[0] < warm < bounds[1]:
-            inverse = warm
+        start = _start_from_sample(logits, codes, sample_weight, bounds)
     return _minimum(
-        inverse, bounds, logits, codes, sample_weight, doubt_slope, tolerance
+        start, bounds, logits, codes, sample_weight, slope_of_smoothing, tolerance
     )
 
 
-def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None, start=None):
+def _start_from_sample(logits, codes, sample_weight, bounds):
+    """Return the inverse temperature of least log-loss for every k-th row, to start
+    from; 1 if the sample says nothing.
+
+    A sample without misclassified rows has no finite optimum, so that k is chosen to
+    leave about `_WARM_START_ERRORS` of them, by the error rate among some of the rows.
+    """
+    looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
+    predicted = logits[looked_at].argmax(axis=1)
+    error_rate = np.mean(predicted != codes[looked_at])
+    if error_rate == 0:
+        return 1.0
+    n_needed = max(_WARM_START_ROWS, _WARM_START_ERRORS / error_rate)
+    step = int(len(codes) / n_needed)
+    if step <= 1:  # all rows are no more than the sample would need
+        return 1.0
+    sample = slice(None, None, step)
+    optimum = _minimum(
+        1.0,
+        bounds,
+        logits[sample],
+        codes[sample],
+        taken(sample_weight, sample),
+        tolerance=1e-2,
+    )
+    # on a bound: no row of the sample was misclassified
+    if not bounds[0] < optimum < bounds[1]:
+        return 1.0
+    return optimum
+
+
+def smoothed_inverse_temperature(
+    log_odds, labels, sample_weight, cells=None, start=None
+):
     """Return the inverse temperature of log-odds (n,) of least log-loss for Platt's
     targets of boolean labels (n,).
 
-    It is positive also for a model that is always wrong. Without a `start`, `few` gives
-    it, a triple of the same rows, condensed: log-odds, labels and weights.
+    It is positive also for a model that is always wrong. Steps begin at `start`, or if
+    that is None at the optimum of `cells`, a triple of condensed rows: log-odds, labels
+    and weights (see `condensed`).
     """
     scale = root_mean_square(log_odds, sample_weight)
     if scale == 0:
         return 1.0
     if start is None:
         start = 1 / scale
-        if few is not None and len(few[0]) < len(log_odds):
-            start = smoothed_inverse_temperature(*few)
-    # Platt's targets differ from the labels by 1 / (N- + 2) for the first class and by
-    # -1 / (N+ + 2) for the second. The slope of the loss by the factor changes by the
-    # sum of minus this difference times the log-odds.
+        if cells is not None and len(cells[0]) < len(log_odds):
+            start = smoothed_inverse_temperature(*cells)
+    # Platt's targets are the labels plus 1 / (N- + 2) for the first class and minus
+    # 1 / (N+ + 2) for the second. A row's log-loss has the term -target * factor *
+    # log-odds: the slope by the factor changes by minus the sum of these differences
+    # times the log-odds.
     codes = labels.astype(np.int8)
     weight_of_class = np.bincount(codes, sample_weight, 2)
     weighted_log_odds = log_odds
     if sample_weight is not None:
         weighted_log_odds = sample_weight * log_odds
-    sum_of_class = np.bincount(codes, weighted_log_odds, 2)
-    doubt_slope = float(sum_of_class / (weight_of_class + 2) @ [-1, 1])
+    log_odds_of_class = np.bincount(codes, weighted_log_odds, 2)
+    slope_of_smoothing = float(log_odds_of_class / (weight_of_class + 2) @ [-1, 1])
     bounds = [bound / scale for bound in _SMOOTHED_BOUNDS]
-    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, doubt_slope)
+    logits = log_odds[:, None]
+    return _minimum(start, bounds, logits, codes, sample_weight, slope_of_smoothing)
 
 
 def root_mean_square(values, sample_weight):
@@ -125,74 +145,63 @@ def root_mean_square(values, sample_weight):
     return float(np.sqrt(np.average(values**2, weights=sample_weight)))
 
 
-def _doubt_slope(logits, codes, sample_weight):
-    """Return the slope by the inverse temperature that Platt's targets add to that of
-    the summed log-loss; 0 where a row is misclassified.
+def _slope_of_smoothing(logits, codes, sample_weight):
+    """Return how much the slope of the summed log-loss, by the inverse temperature,
+    changes if Platt's targets replace the labels; 0 if a row is misclassified, because
+    the labels then serve.
 
     If a share d of a row's target moves from its true class to the others, its slope
-    grows by d times the margin of the true class's logit over their mean.
+    grows by d times the margin of the true class's logit over the mean of theirs.
     """
     n_classes = logits.shape[1]
     slope = 0.0
-    doubt = None
+    share = None
     for rows in row_blocks(*logits.shape):
         row_number = np.arange(len(codes[rows]))
-        true = logits[rows][row_number, codes[rows]].astype(np.float64)
-        # hardly a cost: mostly the first block has such a row
-        if (true < logits[rows].max(axis=1)).any():
+        true_logit = logits[rows][row_number, codes[rows]].astype(np.float64)
+        # Mostly the first block has a misclassified row, so that this is fast.
+        if (true_logit < logits[rows].max(axis=1)).any():
             return 0.0
-        if doubt is None:
-            doubt = platt_doubt(codes, sample_weight, n_classes)
-        weighted_doubt = doubt[rows]
+        if share is None:
+            share = platt_doubt(codes, sample_weight, n_classes)
+        weighted_share = share[rows]
         if sample_weight is not None:
-            weighted_doubt = weighted_doubt * sample_weight[rows]
-        slope += _margins(true, logits[rows]) @ weighted_doubt
+            weighted_share = weighted_share * sample_weight[rows]
+        slope += _margins(true_logit, logits[rows]) @ weighted_share
     return float(slope)
 
 
-def _margins(true, logits):
-    """Return how far the logit of the true class, `true` (n,), is above the mean of
-    those of the other possible classes of its row, of logits (n, K).
+def _margins(true_logit, logits):
+    """Return how far the logit of each row's true class (n,) is above the mean logit of
+    the other possible classes, for logits (n, K); -inf marks an impossible class.
     """
     n_classes = logits.shape[1]
-    # With S the sum over all K classes, true included, the margin is
+    # With S the sum over all K classes, the true one included, the margin is
     # true - (S - true) / (K - 1) = (K true - S) / (K - 1).
     if logits.min() > -np.inf:
         total = logits.sum(axis=1, dtype=np.float64)
-        return (true * n_classes - total) / (n_classes - 1)
+        return (true_logit * n_classes - total) / (n_classes - 1)
     possible = logits > -np.inf
     n_possible = np.count_nonzero(possible, axis=1)
     total = logits.sum(axis=1, dtype=np.float64, where=possible)
-    return (true * n_possible - total) / np.maximum(n_possible - 1, 1)
-
-
-def _warm_start_step(logits, codes):
-    """Return the step k such that every k-th row is a large enough sample for a start;
-    0 where no row that is looked at is misclassified.
-
-    The inverse temperature of a sample without misclassified rows has no limit, so the
-    sample must be expected to hold some.
-    """
-    looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
-    predicted = logits[looked_at].argmax(axis=1)
-    error_rate = np.mean(predicted != codes[looked_at])
-    if error_rate == 0:
-        return 0
-    n_needed = max(_WARM_START_ROWS, _WARM_START_ERRORS / error_rate)
-    return int(len(codes) / n_needed)
+    return (true_logit * n_possible - total) / np.maximum(n_possible - 1, 1)
 
 
 def _minimum(
-    start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6
+    start, bounds, logits, codes, sample_weight, slope_of_smoothing=0.0, tolerance=1e-6
 ):
-    """Return the inverse temperature of least log-loss plus `doubt_slope` times it: a
-    convex function.
+    """Return the inverse temperature, within bounds, that minimises the summed log-loss
+    plus ``slope_of_smoothing * inverse_temperature``, a convex function.
+
+    The second term turns the log-loss of the labels into that of smoothed targets.
     """
     weight = weights_or_ones(sample_weight, len(logits))
 
     def derivatives(inverse):
-        """Return the first two derivatives of the loss by the inverse temperature."""
-        slope = np.full(1, doubt_slope)
+        """Return the first two derivatives of the loss, (1,) each, by the inverse
+        temperature (1,).
+        """
+        slope = np.full(1, slope_of_smoothing)
         curvature = np.zeros(1)
         blocks = row_derivatives(inverse[0], logits, codes)
         for rows, row_slope, row_curvature in blocks:
@@ -224,16 +233,18 @@ def largest_spread(logits):
 
 
 def row_derivatives(inverse, logits, codes):
-    """Yield, for blocks of rows, (rows, first, second): a slice, and the first two
-    derivatives of each row's log-loss by the inverse temperature, (n_rows,) each.
+    """Yield, for blocks of rows, a triple (rows, first, second): the slice of the rows,
+    and the first and second derivatives of each row's log-loss by the inverse
+    temperature, (n_rows,) each.
 
     With z the logits of a row and y its class they are E[z] - z_y and Var[z] under the
-    row's probabilities. `inverse` is one inverse temperature, or one per row.
+    row's probabilities. `inverse` is one inverse temperature, or one per row. One or
+    two columns of logits are two classes.
     """
     if logits.shape[1] <= 2:
         yield from _two_class_derivatives(inverse, logits, codes)
         return
-    ones = np.ones(logits.shape[1])
+    ones = np.ones(logits.shape[1])  # a product with it is a fast sum
     inverse = np.asarray(inverse)
     for rows in row_blocks(*logits.shape):
         z = logits[rows].astype(np.float64)
@@ -254,10 +265,10 @@ def row_derivatives(inverse, logits, codes):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield what `row_derivatives` does, for two classes.
+    """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`.
 
     With m the margin of the true class's logit over the other one and q the other
-    class's probability, the derivatives are -m q and m^2 q (1 - q). One column of
+    class's probability, the derivatives are -m q and m^2 q (1 - q). A single column of
     logits is the log-odds of the second class.
     """
     for rows in row_blocks(*logits.shape):
@@ -265,7 +276,7 @@ def _two_class_derivatives(inverse, logits, codes):
         if logits.shape[1] == 2:
             first = logits[rows, 0]
         margin = np.subtract(logits[rows, -1], first, dtype=np.float64)
-        margin *= 2 * codes[rows] - 1
+        margin *= 2 * codes[rows] - 1  # -1 for rows of the first class, 1 for others
         inverse_of_rows = inverse
         if np.ndim(inverse) > 0:
             inverse_of_rows = inverse[rows]
@@ -276,22 +287,20 @@ def _two_class_derivatives(inverse, logits, codes):
 
 def fit_brier_temperature(logits, codes, sample_weight=None):
     """Return the inverse temperature of least Brier score, which may have several
-    minima.
+    minima: see `_least_minimum`.
 
-    A sample of the rows gives the score at every half octave; from each good minimum
-    there Newton's steps follow the derivative over all rows to 0, and the least of what
-    they find is taken. For many rows of two classes that is done on condensed rows, and
-    all rows have the last steps.
+    Many rows of two classes are condensed first. The minimum found on these cells is
+    then refined on all rows.
     """
     if largest_spread(logits) == 0:
         return 1.0
     if logits.shape[1] == 2:
         log_odds = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
-        few, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
-        if len(few) < len(logits):
-            few_logits = np.column_stack((np.zeros_like(few), few))
-            few_codes = is_second.astype(np.intp)
-            start, bounds = _least_minimum(few_logits, few_codes, weight)
+        cells, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
+        if len(cells) < len(logits):
+            logits_of_cells = np.column_stack((np.zeros_like(cells), cells))
+            codes_of_cells = is_second.astype(np.intp)
+            start, bounds = _least_minimum(logits_of_cells, codes_of_cells, weight)
             score = _BrierScore(logits, codes, sample_weight)
             (minimum,) = minimise_convex(score.derivatives, np.array([start]), bounds)
             return float(minimum)
@@ -300,46 +309,55 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
 
 
 def _least_minimum(logits, codes, sample_weight):
-    """Return the inverse temperature of least Brier score, and a lower and an upper
-    bound of that minimum.
+    """Return the inverse temperature of least Brier score, and the pair of bounds
+    between which it was found.
+
+    A sample of the rows gives starts; Newton's steps on all rows lead from each of them
+    to a minimum, and the least of these is returned.
     """
-    # 1. The score of a sample on a grid of half octaves, and its deepest minima there.
+    # 1. The score of a sample on a grid of half octaves.
     spread = largest_spread(logits)
     sampled = slice(None, None, max(logits.size // _SAMPLE_LOGITS, 1))
-    weight = None
-    if sample_weight is not None:
-        weight = sample_weight[sampled]
-    sample = _BrierScore(logits[sampled], codes[sampled], weight)
+    sample = _BrierScore(logits[sampled], codes[sampled], taken(sample_weight, sampled))
     first_octave, last_octave = _OCTAVES
     n_half_octaves = 2 * (last_octave - first_octave)
     octaves = np.arange(n_half_octaves + 1) / 2 + first_octave
     grid = 2.0**octaves / spread
-    scores = sample.at_half_octaves(grid)
-    # each score beside its neighbours, with none beyond the ends
+    candidates = _deepest_minima(sample.at_half_octaves(grid))
+
+    # 2. A minimum of all rows within an octave, two points of the grid, to either side
+    # of each candidate; beyond the ends of the grid up to the bounds.
+    least = RELATIVE_BOUNDS[0] / spread
+    largest = RELATIVE_BOUNDS[1] / spread
+    padded_grid = np.concatenate(([least, least], grid, [largest, largest]))
+    score = _BrierScore(logits, codes, sample_weight)
+    minima = []
+    bounds = []
+    for k in candidates:
+        # grid[k] is padded_grid[k + 2]
+        interval = (padded_grid[k], padded_grid[k + 4])
+        (minimum,) = minimise_convex(score.derivatives, grid[[k]], interval)
+        minima.append(float(minimum))
+        bounds.append(interval)
+
+    # 3. The best of them; a single one needs no comparison.
+    best = 0
+    if len(minima) > 1:
+        best = np.argmin([score(minimum) for minimum in minima])
+    return minima[best], bounds[best]
+
+
+def _deepest_minima(scores):
+    """Return the indices of the local minima of scores on a grid (n_points,), lowest
+    first: at most `_MOST_CANDIDATES`, and none that is far above the lowest.
+    """
+    # each score beside its neighbours; beyond the ends there are none
     padded = np.pad(scores, 1, constant_values=np.inf)
     is_minimum = (scores <= padded[:-2]) & (scores <= padded[2:])
     is_deep = scores <= scores.min() + _GOOD * np.ptp(scores)
     candidates = np.flatnonzero(is_minimum & is_deep)
-    deepest = np.argsort(scores[candidates], kind="stable")[:_MOST_CANDIDATES]
-    candidates = candidates[deepest]
-
-    # 2. A minimum of all rows between the neighbours of each. Beside the ends of the
-    # grid are the bounds; the first and the last interval share theirs with the next.
-    score = _BrierScore(logits, codes, sample_weight)
-    below = np.append(RELATIVE_BOUNDS[0] / spread, grid[:-2])
-    above = np.append(grid[2:], RELATIVE_BOUNDS[1] / spread)
-    lower = below[np.maximum(candidates - 1, 0)]
-    upper = above[np.minimum(candidates, len(grid) - 2)]
-    minima = []
-    for k, low, high in zip(candidates, lower, upper, strict=True):
-        minimum = minimise_convex(score.derivatives, grid[[k]], [low, high])
-        minima.append(float(minimum[0]))
-
-    # 3. The best of them.
-    best = 0
-    if len(minima) > 1:
-        best = min(range(len(minima)), key=lambda k: score(minima[k]))
-    return minima[best], (lower[best], upper[best])
+    lowest_first = np.argsort(scores[candidates], kind="stable")
+    return candidates[lowest_first][:_MOST_CANDIDATES]
 
 
 class _BrierScore:
@@ -358,62 +376,63 @@ class _BrierScore:
             self.weight = sample_weight / sample_weight.max()
 
     def __call__(self, inverse):
-        """Return the score at one inverse temperature."""
+        """Return the Brier score, summed over the rows, at one inverse temperature."""
         total = 0
-        for p, _, label, weight in self._blocks(inverse):
-            # sum over the classes of (p - [true class])^2
-            total += weight @ (_dot(p, p) - 2 * p[label] + 1)
+        for p, _, true_class, weight in self._blocks(inverse):
+            # the sum over the classes of (p - [true class])^2
+            total += weight @ (_dot(p, p) - 2 * p[true_class] + 1)
         return total
 
     def at_half_octaves(self, grid):
         """Return the scores at the inverse temperatures of a grid, each sqrt(2) times
         the one before.
 
-        Twice the inverse temperature squares the probabilities, up to their sum. So
-        each block takes two exponentials per logit in place of one for each point of
-        the grid: a fit takes .4 to .9 of the time.
+        If the inverse temperature is doubled, the probabilities are squared and divided
+        by their sum. So exponentials are needed only at the first two points of the
+        grid, and squares lead from each point to the next but one: a fit takes .4 to .9
+        of the time.
         """
         scores = np.zeros(len(grid))
-        for first in range(2):
-            for p, _, label, weight in self._blocks(grid[first]):
-                # `p` (K, m) are probabilities, `label` the index of the true classes.
-                # They become those at grid[first], grid[first + 2], ... in turn.
+        for first in (0, 1):
+            for p, _, true_class, weight in self._blocks(grid[first]):
+                # Before each pass `p` (K, m) holds the probabilities at grid[k].
                 for k in range(first, len(grid), 2):
-                    true = p[label]
+                    p_true = p[true_class]
                     p *= p
-                    square = p.sum(axis=0)
-                    scores[k] += weight @ (square - 2 * true + 1)
-                    p /= square
+                    sum_of_squares = p.sum(axis=0)
+                    scores[k] += weight @ (sum_of_squares - 2 * p_true + 1)
+                    p /= sum_of_squares
         return scores
 
     def derivatives(self, inverse):
         """Return the first two derivatives of the score, (1,) each, at the inverse
         temperature (1,).
 
-        Those of a probability p are p d and p (d^2 - v): d is the deviation of the
-        logit from its mean under the row's probabilities, v its variance.
+        Those of a probability p are p' = p d and p'' = p (d^2 - v): d is the deviation
+        of the logit from its mean under the row's probabilities, v its variance.
         """
         slope = np.zeros(1)
         curvature = np.zeros(1)
-        # The score of a row is the sum of p^2 less 2 p of the true class, plus 1.
-        for p, logits, label, weight in self._blocks(inverse[0]):
+        # The score of a row is ``sum p^2 - 2 p_true + 1``, with the first derivative
+        # 2 (sum p p' - p_true') and the second 2 (sum p'^2 + sum p p'' - p_true'').
+        for p, logits, true_class, weight in self._blocks(inverse[0]):
             deviation = logits - _dot(p, logits)
-            true_p = p[label]
-            true_deviation = deviation[label]
+            p_true = p[true_class]
+            deviation_of_true = deviation[true_class]
             deviation *= p
-            first = deviation  # the first derivative of p, in its memory
-            variance = _dot(first, logits)
-            slope += 2 * (weight @ (_dot(p, first) - true_p * true_deviation))
-            # halves of the second derivatives of sum p^2 and of 2 p of the true class:
-            # sum of (p d)^2 + p^2 (d^2 - v), and p (d^2 - v)
-            bend = 2 * _dot(first, first) - variance * _dot(p, p)
-            bend_of_true = true_p * (true_deviation**2 - variance)
-            curvature += 2 * (weight @ (bend - bend_of_true))
+            p_prime = deviation  # in the same memory
+            variance = _dot(p_prime, logits)
+            slope += 2 * (weight @ (_dot(p, p_prime) - p_true * deviation_of_true))
+            # sum p p'' = sum p'^2 - v sum p^2
+            sums_of_p = 2 * _dot(p_prime, p_prime) - variance * _dot(p, p)
+            p_true_second = p_true * (deviation_of_true**2 - variance)
+            curvature += 2 * (weight @ (sums_of_p - p_true_second))
         return slope, curvature
 
     def _blocks(self, inverse):
-        """Yield for blocks of m rows: probabilities at an inverse temperature and
-        logits (K, m), the index of each row's true class in them, and weights (m,).
+        """Yield, for blocks of m rows, a tuple of four: the probabilities (K, m) at an
+        inverse temperature, the logits (K, m), the index that selects each row's true
+        class from such an array, and the weights (m,).
         """
         for rows in row_blocks(*self.logits.shape):
             logits = np.ascontiguousarray(self.logits[rows].T, dtype=np.float64)
@@ -422,8 +441,8 @@ class _BrierScore:
             p /= p.sum(axis=0)
             if logits.min() == -np.inf:
                 logits[np.isneginf(logits)] = 0  # impossible classes have p = 0
-            label = (self.codes[rows], np.arange(p.shape[1]))
-            yield p, logits, label, self.weight[rows]
+            true_class = (self.codes[rows], np.arange(p.shape[1]))
+            yield p, logits, true_class, self.weight[rows]
 
 
 def _dot(a, b):

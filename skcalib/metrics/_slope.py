@@ -381,5 +381,5 @@ def _fit(rows, name, near=None):
         rows.labels,
         rows.sample_weight,
         offset=offset,
-        near=near,
+        start=near,
     )

@@ -224,7 +224,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         if self.parameters == "am":
             strength = 2 * strength  # one slope stands for both
         return {
-            "start": start,
+            "centre": start,
             "penalty": strength * is_slope,
             "lower": self._lower,
         }

@@ -222,7 +222,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
             lambda rows: _features(log_odds[rows], low, width),
             labels,
             sample_weight,
-            start=start,
+            centre=start,
             penalty=self.alpha * to_ridge.T @ to_ridge,
             lower=self._lower,
         )

@@ -469,8 +469,8 @@ class _PenalisedSpline(NamedTuple):
             features,
             targets,
             sample_weight,
-            near=near,
-            start=self.start,
+            start=near,
+            centre=self.start,
             penalty=self.matrix(penalty),
             lower=self.lower,
         )
