@@ -82,7 +82,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How the samples are split into those for the classifier and those for the
-        recalibrator. None means 5 stratified folds; an int means that many. With
+        recalibrator. None means 5 stratified folds, and an int is their number. With
         ``ensemble=False``, each sample may be in at most one test set. Samples that are
         in no test set, such as the first ones of a `TimeSeriesSplit`, are used for
         training only.
@@ -156,14 +156,14 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     -----
     An arithmetic mean of calibrated forecasts that differ is underconfident [3]_.
     "auto" therefore uses their normalised geometric mean, raised to the power 1.03,
-    where a probability of 0 counts as 2^-52. Each prediction evaluates all classifiers.
-    Since pooling also reduces the log-loss, the default keeps the original model only
-    if `gain_` is below 0 by more than half its standard error. If nothing is pooled, it
-    keeps the original model unless `gain_` is above 0 by more than half its standard
-    error. Use ``ensemble=False`` to deploy or explain a single classifier. For a stable
-    model and about a hundred samples, ``ensemble=False`` can also be slightly better:
-    logistic regression on 100 samples of iris has a log-loss of .105 instead of .111
-    (10 splits); linear discriminant analysis has a log-loss of .057 in both cases.
+    where a probability of 0 is treated as 2^-52. Each prediction evaluates all
+    classifiers. Since pooling also reduces the log-loss, the default keeps the original
+    model only if `gain_` is below 0 by more than half its standard error. If nothing is
+    pooled, it keeps the original model unless `gain_` is above 0 by more than half its
+    standard error. Use ``ensemble=False`` to deploy or explain a single classifier. For
+    a stable model and about a hundred samples, ``ensemble=False`` can also be slightly
+    better: logistic regression on 100 samples of iris has a log-loss of .105 instead of
+    .111 (10 splits); linear discriminant analysis has a log-loss of .057 in both cases.
 
     A class that is missing from a fold's training samples has probability 0 in that
     fold's pair. Test rows of this class are excluded from the recalibration of the

@@ -310,9 +310,9 @@ class CalibrationError:
             The `binning` argument of a binned metric. It must be None for a
             `BinStatistics`, whose bins are fixed.
         sample_weight : array-like of shape (n,), default=None
-            Weights.
+            Weights of the samples.
         pos_label : int, float, bool or str, default=None
-            The event.
+            The label of the event.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
 

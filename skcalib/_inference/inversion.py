@@ -1,4 +1,4 @@
-"""Confidence intervals of calibration errors by test inversion: the search that all
+"""Confidence intervals for calibration errors by test inversion: the search that all
 metrics share.
 
 For a number c >= 0 the event frequency that belongs to a score s is taken to be

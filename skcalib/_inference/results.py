@@ -16,8 +16,8 @@ _SHOWN_ROWS = 10
 
 
 class ResultTable:
-    """Mixin of a frozen dataclass whose fields that are arrays are columns, or whose
-    `columns` returns such.
+    """Mixin for frozen dataclasses whose array fields, or the arrays that `columns`
+    returns, are the columns of a table.
     """
 
     def columns(self):
@@ -26,7 +26,7 @@ class ResultTable:
         Returns
         -------
         columns : dict
-            From the name of each column to its values.
+            Maps the name of each column to its values.
         """
         columns = {}
         for name, field in vars(self).items():
@@ -71,8 +71,8 @@ class ResultTable:
 
 
 class ResultRecord:
-    """Mixin of a frozen dataclass of a few numbers, which unpacks like a tuple in the
-    order of its fields.
+    """Mixin for frozen dataclasses of a few numbers, which unpack like tuples in the
+    order of their fields.
     """
 
     def to_frame(self) -> "DataFrame":
@@ -81,7 +81,7 @@ class ResultRecord:
         Returns
         -------
         frame : pandas.DataFrame
-            One row, a column for each number.
+            One row, with a column for each number.
 
         Raises
         ------
@@ -233,15 +233,16 @@ class IntervalEstimate(_EstimateWithLimits):
     Parameters
     ----------
     estimate, low, high : float
-        The estimate, the lower and the upper limit; limits are NaN where the samples do
-        not determine them.
+        The estimate and the lower and upper limits; the limits are NaN if the samples
+        do not determine them.
     reason : str, default=""
         Why the limits are NaN.
 
     Attributes
     ----------
     reason : str
-        Why the limits are NaN, or why the estimate lies above them; else empty.
+        The reason why the limits are NaN or the estimate lies above them; otherwise
+        an empty string.
     """
 
     _why_no_limits = ""
@@ -255,7 +256,9 @@ class IntervalEstimate(_EstimateWithLimits):
 
     @property
     def reason(self):
-        """Why the limits are NaN, or why the estimate lies above them; else empty."""
+        """The reason why the limits are NaN or the estimate lies above them; otherwise
+        an empty string.
+        """
         if self._why_no_limits:
             return self._why_no_limits
         if self.estimate > self.high:

@@ -170,7 +170,7 @@ class Influence:
         Returns
         -------
         low, high : float
-            The limits, NaN where the samples do not determine them.
+            The limits, NaN if the samples do not determine them.
         reason : str
             Why they are NaN; empty where they are not.
         """

@@ -33,7 +33,7 @@ from skcalib.decisions._treatment_cells import (
 @dataclass(frozen=True, eq=False, repr=False)
 class NetBenefit(ResultTable):
     """Table of the net benefit of a model at each threshold, with its interval.
-    Printing it gives sentences.
+    ``print`` describes the table in words.
 
     Parameters
     ----------
@@ -43,12 +43,11 @@ class NetBenefit(ResultTable):
         Net benefit, in true positives per sample or, if standardised, as a share of its
         maximum.
     low, high : ndarray of shape (n_thresholds,)
-        Limits of the interval or of the band; NaN where the samples do not determine
-        them.
+        Limits of the interval or of the band; NaN if the samples do not determine them.
     interventions_avoided : ndarray of shape (n_thresholds,)
         Net interventions avoided per 100 samples compared with treating everybody: the
         net benefit minus that of treating everybody, times ``100 (1 - t) / t``. NaN at
-        0.
+        a threshold of 0.
     n_treated : ndarray of shape (n_thresholds,)
         Number of samples at or above each threshold; with weights, the sum of their
         weights.

@@ -89,7 +89,7 @@ class ReliabilityDisplay(FromEstimator):
         The thin lines of the cross-validation folds, starting with those of the first
         curve.
     intervals_ : list of ErrorbarContainer or PolyCollection
-        The intervals of the event frequencies: bars, or bands if several models share
+        The intervals for the event frequencies: bars, or bands if several models share
         the axes.
     consistency_bands_ : list of PolyCollection
         The bands around the diagonal.
@@ -287,7 +287,7 @@ class ReliabilityDisplay(FromEstimator):
         For a smooth curve, a design effect is computed at each score, with the weights
         that the curve gives to the samples. The bootstrap draws whole clusters; its
         deviations are widened by the factor by which jackknifed sums and the t quantile
-        widen the interval of the mean. For the consistency band of label-dependent
+        widen the interval for the mean. For the consistency band of label-dependent
         bins, labels are drawn with dependence within clusters. In 60 data sets with 24
         such hospitals, the coverage of 90% bands was .95 for the smooth curve (.73
         without `clusters`), .93 for a bootstrap of five bins (.74) and .93 for the

@@ -40,7 +40,7 @@ _LARGEST_INTERCEPT = 50.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationByCluster(ResultTable):
-    """Calibration of each cluster and pooled over clusters.
+    """Calibration in each cluster and pooled over clusters.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CalibrationByCluster(ResultTable):
         The reason for each quantity that is not pooled, and the clusters that were
         excluded from the other quantities.
     confidence_level : float
-        Coverage of all limits.
+        Coverage of each interval.
     """
 
     cluster: np.ndarray
@@ -183,7 +183,7 @@ def calibration_by_cluster(
     without events are excluded, because the logarithm of their ratio does not exist.
     Slopes of clusters with one class or separable scores are also excluded. The result
     names the excluded clusters. The standard deviation tau between clusters is the
-    restricted maximum likelihood estimate, the interval of the mean is the
+    restricted maximum likelihood estimate, the interval for the mean is the
     Hartung-Knapp interval, and the prediction interval is based on the confidence
     distribution of tau [1]_. The usual t interval treats tau as known; with a small tau
     and 5 to 50 simulated clusters, its coverage was .81 to .88 instead of .90. Results
@@ -318,7 +318,7 @@ class _ClusterFit:
         self.reason = "; ".join(reason for reason in reasons if reason)
 
     def _set_observed_expected(self, level):
-        """Set the interval of the ratio of observed to expected events, and the
+        """Set the interval for the ratio of observed to expected events, and the
         logarithm with its variance for the pooling unless there are no events; return
         why there is no ratio, or "".
         """
@@ -399,8 +399,8 @@ class _ClusterFit:
         return ""
 
     def _set(self, quantity, estimate, variance):
-        """Set the normal interval of a quantity, and the same estimate and variance for
-        the pooling.
+        """Set the normal interval for a quantity, and the same estimate and variance
+        for the pooling.
         """
         width = self.z * np.sqrt(variance)
         self.intervals[quantity] = (estimate, estimate - width, estimate + width)

@@ -70,7 +70,7 @@ _COLUMNS = (
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(ResultTable):
     """Table with one row per metric and model: its value and its difference from the
-    reference. Printing it gives sentences.
+    reference. ``print`` describes the table in words.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class ModelComparison(ResultTable):
     pvalue, adjusted_pvalue : ndarray of shape (n_rows,)
         Two-sided p-value of the hypothesis that the difference is 0, without and with
         adjustment over the models of a metric (Holm's method); 1 for the reference. NaN
-        where the samples do not determine it.
+        if the samples do not determine it.
     reason : ndarray of str, shape (n_rows,)
         Why limits of the metric or of the difference are NaN; an empty string if they
         are not.
@@ -110,7 +110,7 @@ class ModelComparison(ResultTable):
 
     def to_markdown(self):
         """Return a Markdown table, one row per model and one column per metric; the
-        best value of a metric is bold.
+        best value of a metric is in bold.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class ModelComparison(ResultTable):
 
     def to_latex(self):
         """Return a LaTeX table (package booktabs), one row per model and one column per
-        metric; the best value is bold.
+        metric; the best value is in bold.
 
         Returns
         -------
@@ -250,7 +250,7 @@ def compare(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws for the interval of an error, or of resamples for a custom
+        Number of draws for the interval for an error, or of resamples for a custom
         function, as in `calibration_test`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
@@ -303,7 +303,7 @@ def compare(
     of the samples' differences. With `clusters`, the variance is the jackknife variance
     of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
     within-cluster correlation of the differences. If the effective number of clusters
-    is below three, the limits are NaN, and `reason` states this. The interval of the
+    is below three, the limits are NaN, and `reason` states this. The interval for the
     Brier score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
@@ -619,7 +619,7 @@ class _Comparison(NamedTuple):
         metric_of_reference = metric_of[self.reference]
 
         def interval(function):
-            """Return the interval of a function of the weights."""
+            """Return the interval for a function of the weights."""
             estimate = float(function())
             # the same resamples for all models
             rng = check_random_state(self.options["random_state"])
@@ -635,7 +635,7 @@ class _Comparison(NamedTuple):
             return IntervalEstimate(estimate, *limits)
 
         def difference(name):
-            """Return the interval of the difference from the reference, and p-value."""
+            """Return the interval for the difference from the reference model."""
 
             def from_reference(**weight):
                 return metric_of[name](**weight) - metric_of_reference(**weight)

@@ -99,19 +99,19 @@ def validation_sample_size(
         A representative set of the risks expected in the study: from a pilot study,
         from the development data, or drawn from a distribution.
     oe_width : float, default=0.2
-        Desired width of the interval of the ratio of observed to expected events, at a
+        Desired width of the interval for the ratio of observed to expected events, at a
         ratio of 1.
     slope_width : float, default=0.2
-        Desired width of the interval of the calibration slope, at a slope of 1.
+        Desired width of the interval for the calibration slope, at a slope of 1.
     auc_width : float, default=0.1
-        Desired width of the interval of the area under the ROC curve.
+        Desired width of the interval for the area under the ROC curve.
     auc : float, default=None
         Expected AUC in (0.5, 1); None means the AUC of a calibrated model with these
         risks.
     threshold : float, default=None
         Decision threshold in (0, 1) for the net benefit; None omits it.
     net_benefit_width : float, default=0.2
-        Desired width of the interval of the standardised net benefit, which is 1 for a
+        Desired width of the interval for the standardised net benefit, which is 1 for a
         perfect model.
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
@@ -239,7 +239,7 @@ def _n_oe(frequency, width, z):
 
 
 def _n_slope(risk, width, z):
-    """Return the samples for an interval of the slope of this width (Riley et al.
+    """Return the samples for an interval for the slope of this width (Riley et al.
     2021); NaN if all risks are equal.
     """
     error = width / (2 * z)
@@ -257,8 +257,8 @@ def _n_slope(risk, width, z):
 
 
 def _n_auc(area, frequency, width, z):
-    """Return the samples for an interval of the area under the ROC curve of this width,
-    found by bisection; NaN for an area below .5 or of 1.
+    """Return the samples for an interval for the area under the ROC curve of this
+    width, found by bisection; NaN for an area below .5 or of 1.
     """
     if not 0.5 <= area < 1:
         return nan
@@ -287,7 +287,7 @@ def _n_auc(area, frequency, width, z):
 
 
 def _n_net_benefit(risk, threshold, width, z):
-    """Return the samples for an interval of the standardised net benefit of this width
+    """Return the samples for an interval for the standardised net benefit of this width
     (Riley et al. 2021), if the risks are right.
     """
     error = width / (2 * z)

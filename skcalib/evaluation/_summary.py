@@ -63,8 +63,8 @@ _QUANTILES = {"ici": None, "e50": 0.5, "e90": 0.9, "emax": 1.0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationSummary(ResultTable):
-    """Statistics usually reported for a model, mostly with intervals. Printing the
-    object gives a paragraph to cite.
+    """Statistics usually reported for a model, mostly with intervals. ``print`` formats
+    them as a paragraph for a paper.
 
     Parameters
     ----------
@@ -100,14 +100,14 @@ class CalibrationSummary(ResultTable):
         Number of rows whose score is exactly 0 or 1; with frequency weights, the sum of
         their weights.
     inner_slope : IntervalEstimate
-        The slope of the samples with other scores; equal to `slope` if `n_extreme` is
+        The slope for the samples with other scores; equal to `slope` if `n_extreme` is
         0.
     confidence_level : float
         Coverage of each interval, in (0, 1).
     n_clusters : int or None
         Number of clusters taken into account in the intervals; None without `clusters`.
     reasons : dict
-        Dict from the name of a statistic to the reason why it or its limits are NaN.
+        Maps the name of a statistic to the reason why it or its limits are NaN.
     """
 
     n: float
@@ -282,19 +282,19 @@ def calibration_summary(
     Their intervals account for this by test inversion, as in
     `calibration_error_interval`, so an estimate may lie above its interval.
 
-    The other intervals are valid for any number of events. The interval of the ratio is
-    exact if the true log-odds differ from those of the scores by a constant (for equal
-    scores, it is the Clopper-Pearson interval), and wider otherwise. The interval of
-    the Brier score is a gamma interval. If few samples contribute most of the loss, it
-    is Garwood's interval for a Poisson count [3]_; the lower limit accounts for rows
-    without a loss. The interval of the AUC is computed by Newcombe's method 5 [4]_, and
-    is wider if DeLong's variance is larger. If one of few events occasionally has a low
-    score, the upper limit is too low: with 15 events and an AUC of .99, the coverage of
-    a 95% interval was .92 in a simulation. The intervals of slope and intercept are
-    those of `calibration_slope_intercept`. With clusters or importance weights, numbers
-    of samples are divided by the design effect, and the interval of the AUC uses
-    DeLong's variance on the log-odds scale. With fewer than 10 events or non-events,
-    this interval and that of the scaled Brier score are NaN.
+    The other intervals are valid for any number of events. The interval for the ratio
+    is exact if the true log-odds differ from those of the scores by a constant (for
+    equal scores, it is the Clopper-Pearson interval), and wider otherwise. The interval
+    for the Brier score is a gamma interval. If few samples contribute most of the loss,
+    it is Garwood's interval for a Poisson count [3]_; the lower limit accounts for rows
+    without a loss. The interval for the AUC is computed by Newcombe's method 5 [4]_,
+    and is wider if DeLong's variance is larger. If one of few events occasionally has a
+    low score, the upper limit is too low: with 15 events and an AUC of .99, the
+    coverage of a 95% interval was .92 in a simulation. The intervals for slope and
+    intercept are those of `calibration_slope_intercept`. With clusters or importance
+    weights, numbers of samples are divided by the design effect, and the interval for
+    the AUC uses DeLong's variance on the log-odds scale. With fewer than 10 events or
+    non-events, this interval and that of the scaled Brier score are NaN.
 
     The guide "Do the guarantees hold?" reports the coverage of these intervals.
 

@@ -49,7 +49,7 @@ class CalibrationCertificate:
     assumptions : tuple of str
         Conditions for the guarantee to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
-        Interval of the event frequency of each bin. Either all intervals hold
+        Interval for the event frequency of each bin. Either all intervals hold
         simultaneously (conditional), or the interval of the bin of a random sample
         holds (marginal). One entry per problem if there are several.
     interval : str

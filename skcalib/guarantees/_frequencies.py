@@ -1,4 +1,4 @@
-"""Intervals of event frequencies and the balance of bins, from counts."""
+"""Intervals for event frequencies and the balance of bins, from counts."""
 
 from typing import Literal
 

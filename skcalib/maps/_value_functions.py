@@ -90,7 +90,7 @@ class Exp(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Log : The inverse function for probabilities.
+    skcalib.maps.Log : The inverse function, for probabilities.
 
     Examples
     --------

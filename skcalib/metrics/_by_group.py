@@ -204,7 +204,7 @@ class GroupDifferences(ResultTable):
 
 
 class GroupCalibrationByModel(dict):
-    """Dict from model name to table, which can also be converted to a single table."""
+    """Dict that maps model names to tables and can be converted to a single table."""
 
     def to_frame(self) -> "DataFrame":
         """Return the tables, concatenated by row.
@@ -307,7 +307,7 @@ def calibration_by_group(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws for the interval of each error. The default is small because
+        Number of draws for the interval for each error. The default is small because
         there may be many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, and "top_label" for more.
@@ -366,7 +366,7 @@ def calibration_by_group(
     -----
     `pvalue` tests calibration using the distribution of the number of events given the
     scores. This distribution is computed exactly for fewer than 200 rows, and by a
-    saddlepoint approximation otherwise. The interval of the bias is derived from a
+    saddlepoint approximation otherwise. The interval for the bias is derived from a
     common shift in the log-odds; for equal scores, it is the Clopper-Pearson interval.
     If the residuals y - s vary more than under that shift, the length of each side is
     multiplied by the ratio of the standard deviations. The interval excludes 0 exactly
@@ -387,7 +387,7 @@ def calibration_by_group(
     effect, the ratio of the jackknife variance of the clusters' sums of residuals to
     the variance of independent rows, with Satterthwaite degrees of freedom. Both
     p-values and the interval take it into account, and dependent labels are drawn for
-    the interval of the error. If the effective number of clusters is below three, the
+    the interval for the error. If the effective number of clusters is below three, the
     limits are NaN and the p-values are 1, and `reason` states this. In groups with
     fewer than 40 expected events or non-events, the type I error rate is not
     controlled.

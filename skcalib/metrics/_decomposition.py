@@ -23,10 +23,10 @@ class ScoreDecomposition(ResultRecord):
     ----------
     miscalibration : float
         Reduction in the score from recalibrating the forecasts to the event frequencies
-        of the bins. It is non-negative; smaller is better.
+        of the bins. It is non-negative; smaller values are better.
     discrimination : float
         Reduction in the score from predicting these frequencies instead of the base
-        rate. It is non-negative; larger is better.
+        rate. It is non-negative; larger values are better.
     uncertainty : float
         Score of always predicting the base rate, which depends only on the labels.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GroupErrors(dict):
-    """Dict from group to error, which can be converted to a table."""
+    """Dict that maps groups to errors and can be converted to a table."""
 
     def to_frame(self) -> "DataFrame":
         """Return the errors as a pandas DataFrame.

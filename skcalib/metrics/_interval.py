@@ -1,4 +1,4 @@
-"""Confidence intervals of calibration errors."""
+"""Confidence intervals for calibration errors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -159,7 +159,7 @@ def calibration_error_interval(
     the error in 88% to 98% of the data sets. For a plugin error of norm 1, they covered
     it in 82% if one of 15 bins contained the whole deviation.
 
-    A "basic" interval of a plugin error excludes 0, the true error of a calibrated
+    A "basic" interval for a plugin error excludes 0, the true error of a calibrated
     model, in 30% to 86% of the data sets.
 
     References
@@ -169,7 +169,7 @@ def calibration_error_interval(
 
     Examples
     --------
-    The model is calibrated, and the interval of its error starts at 0.
+    The model is calibrated, and the interval for its error starts at 0.
 
     >>> import numpy as np
     >>> from skcalib.metrics import calibration_error_interval

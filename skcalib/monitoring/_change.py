@@ -56,7 +56,7 @@ class CalibrationChange(ResultTable):
     error_difference: IntervalEstimate
 
     def columns(self):
-        """Return the intervals as a dict from column name to values.
+        """Return the intervals as a dict that maps column names to values.
 
         Returns
         -------
@@ -128,7 +128,7 @@ def calibration_change(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws for the p-value and the intervals of the errors. The smallest
+        Number of draws for the p-value and the intervals for the errors. The smallest
         possible p-value is ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, and "top_label" for more.
@@ -197,14 +197,14 @@ def calibration_change(
 
     With `clusters`, labels are drawn from the event frequencies of both data sets
     together, with the within-cluster dependence estimated from the residuals. The
-    interval of the shift uses the jackknife variance of the clusters' sums (CR3) and
+    interval for the shift uses the jackknife variance of the clusters' sums (CR3) and
     Satterthwaite degrees of freedom; it is NaN if the effective number of clusters is
     below three.
 
-    The intervals of differences combine those of both data sets by the "square and add"
-    method [1]_. The interval of the shift is a normal interval. In the worst case found
-    by a search, with 27 samples in each data set, the coverage of a 90% interval was
-    .87.
+    The intervals for differences combine those of both data sets by the "square and
+    add" method [1]_. The interval for the shift is a normal interval. In the worst case
+    found by a search, with 27 samples in each data set, the coverage of a 90% interval
+    was .87.
 
     References
     ----------

@@ -46,9 +46,9 @@ class MonitorHistory(ResultTable):
     n_rows : ndarray of int
         Number of samples processed by the end of each batch.
     n : ndarray of int
-        Number of samples of the batch.
+        Number of samples in the batch.
     mean_score, event_frequency : ndarray of float
-        Means of the scores and of the labels of the batch.
+        Means of the scores and of the labels in the batch.
     e_value : ndarray of float
         Evidence against calibration at the end of the batch.
     alarm : ndarray of bool
@@ -70,8 +70,8 @@ class CalibrationMonitor(BaseEstimator):
 
     Each sample updates twenty likelihood ratios, each comparing scores with shifted or
     stretched log-odds to the original scores. As long as the scores are calibrated, the
-    mean of these ratios, the e-value, stays below ``1 / (1 - confidence_level)``
-    forever with probability `confidence_level`. Samples may arrive one by one or in
+    mean of these ratios, the e-value, stays below ``1 / (1 - confidence_level)`` at all
+    times with probability `confidence_level`. Samples may arrive one by one or in
     batches of any size, with the same result.
 
     Parameters
@@ -91,9 +91,9 @@ class CalibrationMonitor(BaseEstimator):
         detected about twice as fast. This option cannot be combined with
         `average_run_length`.
     classes : array-like, default=None
-        The two labels, in sorted order: scores are the probability of the second. For K
-        > 2 labels, scores have K columns, and the confidence of the predicted class is
-        monitored. None means labels 0 and 1 or booleans.
+        The two labels, in sorted order: scores are probabilities of the second label.
+        For K > 2 labels, scores have K columns, and the confidence of the predicted
+        class is monitored. None means labels 0 and 1 or booleans.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class CalibrationMonitor(BaseEstimator):
     ------
     ValueError
         In `fit` and `partial_fit`, if a score is missing or outside [0, 1], a label is
-        not one of the classes, or lengths differ.
+        not one of the classes, or the lengths differ.
 
     See Also
     --------
@@ -157,7 +157,7 @@ class CalibrationMonitor(BaseEstimator):
 
     Examples
     --------
-    From row 3,000, the log-odds of the scores are too low:
+    From row 3,000 onwards, the log-odds of the scores are too low:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import CalibrationMonitor

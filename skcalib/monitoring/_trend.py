@@ -24,7 +24,7 @@ WEIGHT_TYPES = ("frequency", "importance")
 
 
 class CalibrationTrend(NamedTuple):
-    """Result of `calibration_trend`. Printing it gives a sentence.
+    """Result of `calibration_trend`, which ``print`` describes in a sentence.
 
     Parameters
     ----------
@@ -78,15 +78,15 @@ def calibration_trend(
     y_proba : array-like of shape (n,) or (n, 2)
         Probabilities of the event, in [0, 1].
     time : array-like of shape (n,)
-        When each sample was scored: numbers or dates (``datetime64``, `datetime`, text
-        as YYYY-MM-DD or YYYY-MM). At least two times must differ.
+        Time at which each sample was scored: numbers or dates (``datetime64``,
+        `datetime`, text as YYYY-MM-DD or YYYY-MM). At least two times must be distinct.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights of the samples; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        Meaning of the weights: "frequency" counts samples, "importance" corrects for
-        the sampling design.
+        Meaning of the weights: "frequency" counts samples, and "importance" corrects
+        for the sampling design.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample; samples of one cluster (a patient, a match, a day) may
         be dependent.
@@ -126,7 +126,7 @@ def calibration_trend(
 
     Examples
     --------
-    The scores become too low by 4 percentage points per year:
+    Each year, the scores become too low by another 4 percentage points:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import calibration_trend

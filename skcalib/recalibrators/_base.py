@@ -74,7 +74,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     Examples
     --------
-    A method that predicts the base rates, whatever the scores are:
+    A method that predicts the base rates, regardless of the scores:
 
     >>> import numpy as np
     >>> from skcalib.recalibrators import BaseRecalibrator
@@ -285,10 +285,10 @@ class BaseRecalibrator(ProbabilityTransformer):
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Return the smallest scores that reach the given probabilities.
 
-        The map must be increasing. A threshold on the calibrated probability is thereby
-        converted into one on the raw score: ``score >= inverse_transform([p])`` if and
-        only if ``predict_proba(score)[:, 1] >= p``. At a step, the result is the first
-        score of the step.
+        The map must be increasing. This converts a threshold on the calibrated
+        probability into a threshold on the raw score: ``score >=
+        inverse_transform([p])`` if and only if ``predict_proba(score)[:, 1] >= p``. At
+        a step, the result is the first score of the step.
 
         Parameters
         ----------
@@ -299,8 +299,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         -------
         scores : ndarray of float64, shape (n,)
             Scores of the positive class: probabilities or, with ``input="logit"``,
-            log-odds. If every score reaches a probability, the result for it is 0 or
-            minus infinity.
+            log-odds. If every score reaches a given probability, the corresponding
+            result is 0 or minus infinity.
 
         Raises
         ------

@@ -38,9 +38,9 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     alpha : float, default=None
         Strength of the ridge penalty, at least 0: ``alpha / 2 * ((a - 1)**2 + (b -
         1)**2)`` is added to the log-loss, summed over the samples. The penalty
-        stabilises the slopes if all scores lie near one end, and has less influence
-        with more samples. None means 1 with smoothed targets, and 0 without them (as in
-        Kull et al.).
+        stabilises the slopes if all scores lie near one end of the scale, and has less
+        influence with more samples. None means 1 with smoothed targets, and 0 without
+        them (as in Kull et al.).
     class_pooling : float or "auto", default="auto"
         For K > 2 classes, the strength, at least 0, of the ridge penalty that pulls the
         map of each class toward a common map, which is fitted with the penalty `alpha`

@@ -41,8 +41,7 @@ class CertifiedMixin:
         *,
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
     ) -> "CalibrationCertificate":
-        """Return what is guaranteed about the fitted probabilities, for any
-        distribution of the samples.
+        """Return the guarantee for the fitted probabilities, for any distribution.
 
         Parameters
         ----------
@@ -50,22 +49,23 @@ class CertifiedMixin:
             Probability with which the guarantee holds, in (0, 1); None means the
             constructor's `confidence_level` if it has one, otherwise 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
-            A guarantee that holds simultaneously for all predicted probabilities, or
-            one for the predicted probability of a single random future sample.
+            "conditional" is a guarantee that holds simultaneously for all predicted
+            probabilities, and "marginal" is a guarantee for the predicted probability
+            of a single random future sample.
         n_candidates : int or fitted search, default=1
-            Number of candidates, fixed beforehand, among which this one was chosen on
+            Number of candidates, fixed beforehand, from which this one was selected on
             the same samples. For a fitted scikit-learn search, the number of its
             candidates is used.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
-            The bound known before any label is seen, or the tighter bound from the
-            observed labels.
+            "theorem" is the bound known before any label is observed, and
+            "clopper_pearson" is the tighter bound based on the observed labels.
 
         Returns
         -------
         certificate : CalibrationCertificate
-            Tolerance, level, intervals by bin and assumptions; it prints as sentences.
-            Its first assumption cannot be checked here: the scores must come from *one*
-            model that was fitted to other samples.
+            Tolerance, level, intervals by bin and assumptions; ``print`` explains it in
+            words. Its first assumption cannot be checked here: the scores must come
+            from *one* model that was fitted to other samples.
 
         Raises
         ------

@@ -68,7 +68,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         The largest deviation allowed.
     inverse_temperature_ : ndarray of shape (n_classes,)
         Inverse temperature of each predicted class. A class that is never predicted in
-        the calibration set uses the shared one.
+        the calibration set uses the shared inverse temperature.
     shared_inverse_temperature_ : float
         The centre of the deviations. If several centres are optimal, this is the one
         nearest to the pooled optimum.
@@ -102,8 +102,8 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     like sqrt(n), so with many samples it does not constrain any class. For classes that
     do not differ, the result is temperature scaling. For normally distributed
     deviations and errors, the limit with the smallest squared error is between ``0.8 *
-    variance / standard_error`` (few rows) and ``variance / standard_error`` (many).
-    Half of this is used, because overconfidence increases the log-loss more than
+    variance / standard_error`` (few rows) and ``variance / standard_error`` (many
+    rows). Half of this is used, because overconfidence increases the log-loss more than
     underconfidence.
 
     References

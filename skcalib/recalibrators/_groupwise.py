@@ -44,11 +44,11 @@ _NO_CERTIFICATE = (
 
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
-    """Any recalibrator, fitted to each group of samples separately.
+    """Recalibrator that fits any method to each group of samples separately.
 
     A model may be calibrated on average, but overconfident for one class, site or month
     and underconfident for another. Groups with few samples use the pooled fit to all
-    samples, or a mixture with it [1]_.
+    samples, or a mixture of both fits [1]_.
 
     Parameters
     ----------
@@ -433,15 +433,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Probability with which the guarantee holds, in (0, 1); None means the level
             of the recalibrator if it has one, otherwise 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
-            A guarantee that holds simultaneously for all predicted probabilities of all
-            groups (by the union bound), or one for the predicted probability of a
-            single random future sample.
+            "conditional" is a guarantee that holds simultaneously for all predicted
+            probabilities of all groups (by the union bound), and "marginal" is a
+            guarantee for the predicted probability of a single random future sample.
         n_candidates : int or fitted search, default=1
-            Number of candidates, fixed beforehand, among which this one was chosen on
+            Number of candidates, fixed beforehand, from which this one was selected on
             the same samples.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
-            The bound known before any label is seen, or the tighter bound from the
-            observed labels.
+            "theorem" is the bound known before any label is observed, and
+            "clopper_pearson" is the tighter bound based on the observed labels.
 
         Returns
         -------

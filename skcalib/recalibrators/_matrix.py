@@ -206,19 +206,20 @@ class VectorScaling(AffineScaling):
 
     ``softmax(coef * logits + intercept)``.
 
-    The fit minimises log-loss. The fit starts from temperature scaling, with a ridge
-    penalty that pulls the map toward it, so the map does not overfit if there are many
-    classes and few samples.
+    The fit minimises the log-loss. The fit starts from temperature scaling, with a
+    ridge penalty that pulls the map toward it, so the map does not overfit if there are
+    many classes and few samples.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
         Strength of the ridge penalty, at least 0. "auto" lowers it from 1 to .3, .1 and
-        .02, as long as this improves the loss on held-out samples. The penalty adds to
-        the log-loss, summed over the samples, ``alpha * n_classes * ((coef /
-        inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: with
-        more classes, there are fewer samples for each. With more samples, the penalty
-        has less influence. 0 gives the unpenalised fit.
+        .02, as long as this improves the loss on held-out samples. The term ``alpha *
+        n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over
+        the classes, is added to the log-loss, summed over the samples. The factor
+        `n_classes` accounts for the smaller number of samples per class if there are
+        more classes. With more samples, the penalty has less influence. 0 gives the
+        unpenalised fit.
     center : bool, default=True
         Whether the mean of each sample's logits is subtracted first. A constant added
         to a row then has no effect. False uses the logits unchanged, which is eq. 4.5
@@ -357,7 +358,7 @@ class VectorScaling(AffineScaling):
 
 
 class MatrixScaling(AffineScaling):
-    """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge.
+    """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a ridge penalty.
 
     The ridge penalty pulls the map toward temperature scaling.
 
@@ -367,9 +368,9 @@ class MatrixScaling(AffineScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge penalty, at least 0, for the parts without their own
-        setting. "auto" lowers it from 1 to .3, .1 and .02, as long as this improves the
-        loss on held-out samples: see Notes. Let V be the matrix ``coef /
+        Strength of the ridge penalty, at least 0, for the parts whose strength is not
+        set separately. "auto" lowers it from 1 to .3, .1 and .02, as long as this
+        improves the loss on held-out samples: see Notes. Let V be the matrix ``coef /
         inverse_temperature``. The penalty added to the log-loss, which is summed over
         the samples, is the sum of::
 
@@ -510,9 +511,9 @@ class DirichletCalibration(MatrixScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge penalty, at least 0, for the parts without their own
-        setting: see `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as
-        this improves the loss on held-out samples.
+        Strength of the ridge penalty, at least 0, for the parts whose strength is not
+        set separately: see `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as
+        long as this improves the loss on held-out samples.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Strengths of the penalty on the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"

@@ -47,7 +47,7 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibration that also holds within segments described by features.
+    """Recalibrator that also calibrates within segments described by features.
 
     A global map is fitted to the scores alone. It is then corrected in rounds of Newton
     steps, by histogram gradient boosting on the features and the score.
@@ -118,7 +118,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     Inside a pipeline, pass columns of the data around the classifier, as below;
     `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class has
     separate steps on the logits of the softmax. Weights are used in the log-loss and in
-    the steps, but a leaf needs 20 rows whatever their weights are, so a weight of 2 is
+    the steps, but a leaf needs 20 rows regardless of their weights, so a weight of 2 is
     not exactly equivalent to two rows. Up to 50,000 rows are fitted in one thread, and
     larger data sets in the threads of scikit-learn's histogram gradient boosting
     (``OMP_NUM_THREADS``).

@@ -44,9 +44,9 @@ class PriorShift(LogitRecalibrator):
     ----------
     train_prior : array-like, dict, float or "balanced", default=None
         Class frequencies of the training data: an array in the order of the sorted
-        classes, a dict from label to frequency, the frequency of the positive class if
-        there are two classes, or "balanced" for equal frequencies, as produced by
-        ``class_weight="balanced"``.
+        classes, a dict that maps labels to frequencies, the frequency of the positive
+        class if there are two classes, or "balanced" for equal frequencies, as produced
+        by ``class_weight="balanced"``.
     target_prior : array-like, dict, float or "balanced", default=None
         Class frequencies in deployment, in the same format; see `estimate_target_prior`
         for unlabelled data.

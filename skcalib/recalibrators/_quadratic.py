@@ -25,7 +25,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
-    The fit minimises log-loss, with a ridge penalty that pulls the map toward
+    The fit minimises the log-loss, with a ridge penalty that pulls the map toward
     temperature scaling. Beyond the range of the calibration set, the map continues as a
     straight line in the log-odds, so that the parabola does not turn where there are no
     data.

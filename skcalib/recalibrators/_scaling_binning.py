@@ -48,22 +48,22 @@ class Verification(ResultRecord):
 class ScalingBinning(BinnedRecalibrator):
     """Scaling-binning: fit a smooth map and predict its mean in each bin.
 
-    This method needs hardly more samples than the smooth map alone. Because its
+    This method needs only slightly more samples than the smooth map alone. Because its
     predictions are binned, their calibration error can be measured: see
     `calibration_error` with ``UniqueScores``.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The smooth map; None means ``PlattScaling()``, which minimises log-loss as in
-        the experiments in [1]_. ``PlattScaling(loss="squared")`` is step 1 as published
-        in [1]_.
+        The smooth map; None means ``PlattScaling()``, which minimises the log-loss as
+        in the experiments in [1]_. ``PlattScaling(loss="squared")`` is step 1 as
+        published in [1]_.
     binning : BaseBinning, int or None, default=None
         Strategy for the scaled scores; an int is the number of equal-mass bins, and
         None means ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
-        Shares of the samples for the three steps. None uses all samples for each, which
-        works better in practice (Appendix E of [1]_).
+        Shares of the samples for the three steps. None uses all samples for each step,
+        which works better in practice (Appendix E of [1]_).
     random_state : int, RandomState or None, default=None
         Seed for shuffling the samples before a split; None keeps their order.
     multiclass : {"ovr", "top_label"}, default="ovr"
@@ -192,7 +192,7 @@ class ScalingBinning(BinnedRecalibrator):
         scores : array-like with as many columns as in `fit`
             Scores of samples that were not used for fitting, searching or selecting.
         y : array-like of shape (n,)
-            Their labels.
+            Labels of these samples.
         max_error : float
             Largest acceptable l2 calibration error, in (0, 1].
         confidence_level : float, default=0.9
@@ -204,7 +204,7 @@ class ScalingBinning(BinnedRecalibrator):
         weight_type : {"frequency", "importance"}, default="frequency"
             Meaning of the weights. "frequency": a weight of 2 means two identical
             samples. "importance": each sample was observed once and represents more or
-            fewer than one; in each cell, weights w correspond to an effective sample
+            less than one; in each cell, weights w correspond to an effective sample
             size of ``sum(w)**2 / sum(w**2)``.
         clusters : array-like of shape (n,), default=None
             Cluster of each sample; samples of one cluster (a patient, a match) may be

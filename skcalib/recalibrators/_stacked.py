@@ -73,9 +73,9 @@ class StackedRecalibrator(BaseRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
     No single recalibrator is best for every data set. Each member predicts samples that
-    it was not fitted to. A member with a lower log-loss on these samples gets a larger
-    weight; the members are then refitted to all samples. The uncalibrated scores are
-    also a member. Use a stack if you want the best probabilities and do not need a
+    were not used to fit it. A member with a lower log-loss on these samples receives a
+    larger weight; the members are then refitted to all samples. The uncalibrated scores
+    are also a member. Use a stack if you want the best probabilities and do not need a
     certificate.
 
     Parameters
@@ -83,9 +83,9 @@ class StackedRecalibrator(BaseRecalibrator):
     recalibrators : list of recalibrators, default=None
         Members in addition to the uncalibrated scores. None means, for two classes,
         `TemperatureScaling`, `SplineCalibration` and `VennAbers`; for K classes,
-        `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
-        with .03. Default members that work on log-odds share the floor that
-        ``clip="auto"`` learns from all samples.
+        `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with ``alpha=.3``
+        and with ``alpha=.03``. Default members that work on log-odds share the floor
+        that ``clip="auto"`` learns from all samples.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, in which every sample must be predicted once. An int gives random folds
         that depend only on the samples, not on their order; they are stratified for up
@@ -140,7 +140,7 @@ class StackedRecalibrator(BaseRecalibrator):
         simulated data sets, and in two thirds of those drawn from CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
-        samples that the members were not fitted to, and shrunk toward 1 if there are
+        samples that were not used to fit the members, and shrunk toward 1 if there are
         few of them.
     seconds_ : ndarray of shape (n_members,)
         Total fitting time of each member, in seconds.
@@ -163,12 +163,12 @@ class StackedRecalibrator(BaseRecalibrator):
     that was chosen from all samples. A default member whose log-loss is much higher in
     the first fold is not fitted to the other folds, and has weight 0. With fewer than
     about 250 samples, the mixture can be slightly worse than the uncalibrated scores.
-    With more samples, it hardly ever is.
+    With more samples, this rarely happens.
 
     Stratified folds all have the same class frequencies, including their noise, and
-    thus reward fitting this noise. With ten or more classes, an int therefore assigns
-    rows to folds regardless of class. In a fold, each member is fitted to at most about
-    10,000 rows with two classes, or 20,000 with more.
+    therefore reward members that fit this noise. With ten or more classes, an int
+    therefore assigns rows to folds regardless of class. In a fold, each member is
+    fitted to at most about 10,000 rows with two classes, or 20,000 with more.
 
     If a fold's training samples have only one class, no member can be fitted to them.
     The samples of this fold are then scored with the uncalibrated probabilities.

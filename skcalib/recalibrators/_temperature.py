@@ -40,9 +40,9 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         Loss to minimise. Log-loss is convex in the inverse temperature, which is found
         by bracketed Newton steps to a relative accuracy of 1e-8. The Brier score may
         have several minima; Newton's method starts from the minima on a grid, and the
-        smallest result is used. A metric ``loss(y_true, y_proba)`` (smaller is better;
-        `sample_weight` is passed on if given) is minimised first on a grid, over at
-        most 40,000 samples, and then by Brent's method (Algorithm 1 of [2]_).
+        smallest result is used. A metric ``loss(y_true, y_proba)`` (smaller values are
+        better; `sample_weight` is passed on if given) is minimised first on a grid,
+        over at most 40,000 samples, and then by Brent's method (Algorithm 1 of [2]_).
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -73,8 +73,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     inverse_temperature_ : float
         ``1 / temperature_``.
     plain_temperature_ : float
-        The temperature of Guo et al. without a floor: that for the given logits, with
-        probabilities clipped only to 2^-52.
+        The temperature of Guo et al. without a floor, that is, for the given logits,
+        with probabilities clipped only to 2^-52.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     for Platt's targets, in which one additional row of each class (for K > 2, one row
     in total) is misclassified. For a model that is always wrong, the inverse
     temperature would be negative; the fit stops at a bound, which is a millionth of the
-    value at which the logits spread by 1.
+    value at which the logits span a range of 1.
 
     References
     ----------
@@ -281,7 +281,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     As with temperature scaling, predicted classes do not change. The third term
     reserves some probability for every class. The temperature is fitted first, by
-    minimising log-loss, and then the weights are fitted.
+    minimising the log-loss, and then the weights are fitted.
 
     Parameters
     ----------

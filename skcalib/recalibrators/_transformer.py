@@ -124,13 +124,14 @@ class ProbabilityTransformer(
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Ignored, because the columns are the classes, whatever the names of the
-            scores are.
+            Ignored, because the columns are the classes, regardless of the names of the
+            scores.
 
         Returns
         -------
         names : ndarray of str objects, shape (n_classes,)
-            ``recalibrator_class`` in lower case.
+            ``<recalibrator>_<label>`` for each class; the first part is the name of
+            the recalibrator's class in lower case.
         """
         check_fitted(self)
         return np.array(

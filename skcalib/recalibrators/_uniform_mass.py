@@ -43,9 +43,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     Parameters
     ----------
     n_bins : int, default=None
-        Number of bins B. None with `epsilon` uses the largest number of bins whose
-        certificate meets this tolerance; None alone means 10. With fewer than 2 B
-        samples, ``n // 2`` bins are used.
+        Number of bins B. With `epsilon`, None uses the largest number of bins whose
+        certificate meets this tolerance; without `epsilon`, None means 10. With fewer
+        than 2 B samples, ``n // 2`` bins are used.
     epsilon : float, default=None
         Required tolerance of the conditional certificate, in (0, 1); only with
         ``n_bins=None``.
@@ -55,7 +55,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Whether to break ties between scores with a second, uniform key, in fitting and
         in prediction (the limit delta -> 0 of Algorithm 2 in [1]_). The probability of
         a score on a cut is then random. With False, tied samples share their mean
-        label, no certificate is issued, and `fit` warns.
+        label, no certificate is issued, and `fit` issues a warning.
     keep_boundary : bool, default=False
         Whether to also count the sample at each cut, in the bin below it, as in the
         original method of Zadrozny and Elkan [2]_. The guarantee is then weaker by one

@@ -32,7 +32,7 @@ class VennAbers(BinaryRecalibrator):
     ----------
     max_n_knots : int, default=None
         Number of groups of equal mass into which the scores are pooled first, for a
-        smaller model. 300 groups hardly change the predictions. None keeps every
+        smaller model. With 300 groups, the predictions hardly change. None keeps every
         distinct score, which gives the exact predictions.
     multiclass : {"ovr", "top_label"}, default="ovr"
         For K > 2 classes, whether to calibrate each class against the rest, or only the

@@ -1,6 +1,4 @@
-"""Scores with a known calibration curve: true errors, bias of estimators, power of
-tests, and fits to real scores.
-"""
+"""Simulations with a known calibration curve: true errors, bias, power, and fits."""
 
 from skcalib.simulation._curves import GlmCurve, PlattCurve, PowerCurve
 from skcalib.simulation._fits import (

@@ -69,8 +69,8 @@ class GlmCurve:
         check_number(self.slope, "slope")
 
     def __call__(self, scores, complement=None):
-        """Return the event probability at scores, whose complement 1 - s may be given
-        more exactly than they are.
+        """Return the event probability at scores; 1 - s may be passed to avoid
+        cancellation.
         """
         scores = as_numbers(scores, "scores")
         if complement is None:
@@ -165,8 +165,8 @@ class PlattCurve:
     accepts_complement: ClassVar[bool] = True
 
     def __call__(self, scores, complement=None):
-        """Return the event probability at scores, whose complement 1 - s may be given
-        more exactly than they are.
+        """Return the event probability at scores; 1 - s may be passed to avoid
+        cancellation.
         """
         curve = GlmCurve("logit", "logit", intercept=self.c, slope=self.a)
         return curve(scores, complement)

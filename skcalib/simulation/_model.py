@@ -47,7 +47,8 @@ class CalibrationModel:
         Vectorised function T of scores (n,) that returns the event probabilities E[Y |
         s]. If it has an attribute ``accepts_complement = True``, it is called with a
         second argument, 1 - s, computed without cancellation. If the curve has many
-        jumps, their scores can be given as its attribute `breakpoints`.
+        jumps, the scores at which they occur can be given as its attribute
+        `breakpoints`.
 
     Raises
     ------
@@ -61,7 +62,7 @@ class CalibrationModel:
     See Also
     --------
     skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-    skcalib.displays.EstimatorBiasDisplay : Draws the result.
+    skcalib.displays.EstimatorBiasDisplay : Draws the bias of estimators.
 
     Notes
     -----
@@ -218,9 +219,9 @@ class CalibrationModel:
         Parameters
         ----------
         metric : callable or dict of callables
-            ``metric(y_true, y_proba)``, given boolean labels, returns a number. All
-            metrics in a dict receive the same data sets, so that their differences have
-            little noise.
+            Function ``metric(y_true, y_proba)`` that returns a number for boolean
+            labels. All metrics in a dict receive the same data sets, so that their
+            differences have little noise.
         n : int
             Number of rows in each simulated data set.
         n_simulations : int, default=1000
