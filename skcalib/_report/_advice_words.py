@@ -14,188 +14,232 @@ from skcalib._report._phrases import (
 )
 from skcalib._verdicts import fixed, interval_words, rounded, rounded_up
 
+_NO_BRIER_GAIN = "; a gain in the Brier score is not measurable"
 
-def advice(words, is_usable, suggested=None):
-    """Return a list of claims on what to do, what it gains and what it needs.
 
-    `words` are the `ModelWords`; `is_usable` says that the headline calls the scores
-    usable, so that any step is optional. `suggested` is the tolerance that the headline
-    suggests, in points as text; None if it suggests none.
+def advice_claims(facts, is_usable, suggested_tolerance=None):
+    """Return a list of claims on the advice for a model: what to do, the calibration
+    error that it leaves, the log-loss that it gains and the samples that it needs.
+
+    Parameters
+    ----------
+    facts : ModelFacts
+        The verdicts and numbers of the model.
+    is_usable : bool
+        Whether the headline calls the scores usable, so that any step is optional.
+    suggested_tolerance : str, default=None
+        The tolerance that the headline suggests, in points; None if it suggests none.
     """
-    model = words.model
-    found = model["advice"]
-    since = ""
-    if found["since"]:
-        since = f" on the samples{from_words(found['since'])}"
-    if not model["recalibrators"]:
+    advice = facts.model["advice"]
+    if not facts.model["recalibrators"]:
         return [claim("too few to recalibrate")]
-    if found["needs_cluster"] is not None:
-        return [claim("cluster first", column=found["needs_cluster"])]
-    if found["kind"] == "none":
-        return [_nothing_to_do(words, since, is_usable)]
+    if advice["needs_cluster"] is not None:
+        return [claim("cluster first", column=advice["needs_cluster"])]
+    if advice["kind"] == "none":
+        return [_nothing_to_do(facts, is_usable)]
     size = interval_words(
-        *gains(found, found["log_loss"]), unit="%", level=OF_ESTIMATES
+        *gains(advice, advice["log_loss"]), unit="%", level=OF_ESTIMATES
     )
-    which = from_words(found["since"])
-    where = ""
-    if found["segments"]:
+    # The samples that gain and error are about, if not all.
+    which = from_words(advice["since"])
+    if advice["segments"]:
         which = f" of all segments together{which}"
-        where = f", over the samples{which},"
-    steps = [
-        _what_to_do(words, found, is_usable),
-        _error_left(words, found, where, suggested),
-        claim("gain", which=which, size=size, brier=_brier_gain(words, found)),
+    claims = [
+        _what_to_do(facts, is_usable),
+        _error_left(facts, suggested_tolerance),
+        claim("gain", which=which, size=size, brier=_brier_gain(facts.model)),
     ]
-    if found["rows_needed"] is not None:
-        steps.append(_samples_needed(words, found))
-    return steps
+    if advice["rows_needed"] is not None:
+        claims.append(_samples_needed(facts))
+    return claims
 
 
-def _nothing_to_do(words, since, is_usable):
-    """Return the claim that no recalibrator helps, and what the best one may save at
-    most.
+def _nothing_to_do(facts, is_usable):
+    """Return the claim that no recalibrator is significantly better, with the upper
+    limit of what the best one may gain.
     """
-    before, best = best_of(words.model["recalibrators"])
-    _, _, high = gains(best, before["log_loss"])
-    most = max(high, 0.0)  # percent of the log-loss
-    words_of_most = ""
-    # That at most 100 % can be saved is always true, and not worth saying.
-    if not since and most < 100:
-        words_of_most = (
-            f" (the best, {best['name']}, may save at most {rounded(most, 2)} % of the"
-            " log-loss)"
+    period = facts.model["advice"]["since"]
+    since = f" on the samples{from_words(period)}" if period else ""
+    unchanged, best = best_of(facts.model["recalibrators"])
+    _, _, high = gains(best, unchanged["log_loss"])
+    largest_gain = max(high, 0.0)  # percent of the log-loss
+    words_of_gain = ""
+    # The gains are about all samples. That at most 100 % can be saved is always true,
+    # and not worth saying.
+    if not since and largest_gain < 100:
+        words_of_gain = (
+            f" (the best, {best['name']}, may save at most"
+            f" {rounded(largest_gain, 2)} % of the log-loss)"
         )
     name = "leave" if is_usable else "no recalibrator"
-    return claim(name, subject=words.subject, since=since, most=words_of_most)
+    return claim(name, subject=facts.subject, since=since, most=words_of_gain)
 
 
-def _brier_gain(words, found):
-    """Return words on the Brier score if the interval of its gain has 0, else none.
-
-    The table of candidates knows it, unless the advice is about later samples only.
+def _brier_gain(model):
+    """Return a clause that the gain of the advised recalibrator in the Brier score is
+    not significant; an empty text if it is, or if it is not known.
     """
-    if found["since"] is not None:
+    advice = model["advice"]
+    # Advice for the samples since a change is not in the table of candidates.
+    if advice["since"] is not None:
         return ""
-    for row in words.model["recalibrators"]:
-        is_advised = row["name"] == found["recalibrator"] and (
-            row.get("segments", []) == found["segments"]
-            and row.get("others") == found["others"]
+    for row in model["recalibrators"]:
+        is_advised = (
+            row["name"] == advice["recalibrator"]
+            and row.get("segments", []) == advice["segments"]
+            and row.get("others") == advice["others"]
         )
-        if is_advised and row.get("brier_gain_low", 1) <= 0 <= row["brier_gain_high"]:
-            return "; a gain in the Brier score is not measurable"
+        if is_advised and "brier_gain_low" in row:
+            is_significant = row["brier_gain_low"] > 0 or row["brier_gain_high"] < 0
+            return "" if is_significant else _NO_BRIER_GAIN
     return ""
 
 
-def _samples_needed(words, found):
-    """Return the claim on the number of samples that keeps nine tenths of the gain over
-    the next simpler step. `words` are the `ModelWords`, `found` is the advice, a dict.
+def _samples_needed(facts):
+    """Return the claim on the number of samples with which the advised recalibrator
+    keeps nine tenths of its gain over the next simpler one.
     """
-    simpler = found["simpler"]
+    advice = facts.model["advice"]
+    simpler = advice["simpler"]
     if simpler == "as it is":
-        simpler = f"the unchanged {words.subject}"
-    number = rounded_up(found["rows_needed"])
-    fewest = rounded_up(found["rows_needed_low"])
+        simpler = f"the unchanged {facts.subject}"
+    number = rounded_up(advice["rows_needed"])
+    fewest = rounded_up(advice["rows_needed_low"])
     if fewest != number:
         number = f"{fewest} to {number}"
     return claim("samples needed", number=number, simpler=simpler)
 
 
-def _error_left(words, found, where, suggested):
-    """Return the claim on the error that is left after the advised step: whether it is
-    within the tolerance, and if not, which candidate leaves less than half of it.
-    `words` are the `ModelWords`, `found` is the advice, a dict; `where` says which
-    samples it is about, `suggested` is the tolerance that the headline suggests.
+def _error_left(facts, suggested_tolerance):
+    """Return the claim on the calibration error after the advised recalibration:
+    whether it is within the tolerance, and if not, which candidate leaves less than
+    half of it.
+
+    `suggested_tolerance` is what the headline suggests, in points as text, or None.
     """
-    left = read_verdict(found["error_left"])
+    advice = facts.model["advice"]
+    where = ""
+    if advice["segments"]:
+        period = from_words(advice["since"])
+        where = f", over the samples of all segments together{period},"
+    left = read_verdict(advice["error_left"])
     if left.kind == "fine":
         _, high = limits_words(left)
         further = ""
-        if suggested is not None:
-            verb = "is" if 100 * left.high <= float(suggested) else "may not be"
-            further = f", which {verb} within the suggested {suggested} points"
+        if suggested_tolerance is not None:
+            is_within = 100 * left.high <= float(suggested_tolerance)
+            verb = "is" if is_within else "may not be"
+            further = (
+                f", which {verb} within the suggested {suggested_tolerance} points"
+            )
         return claim("error left fine", where=where, limit=high, suggested=further)
-    better = ""
-    # Only a candidate with a lower loss is named. The table of candidates is about all
-    # samples, and cannot be compared with advice for those since a change.
-    loss = found["log_loss"] - found["gain"]
-    rows = [row for row in words.model["recalibrators"] if row["log_loss"] < loss]
-    if found["since"] is None and rows:
-        least = min(rows, key=lambda row: row["calibration_error"])
-        if least["calibration_error"] < left.estimate / 2:
-            size = fixed(100 * least["calibration_error"], points_digits(left))
-            better = f"; {least['name']} leaves {size}"
-    name = "error left" if left.kind == "off" else "error left unclear"
     return claim(
-        name,
+        "error left" if left.kind == "off" else "error left unclear",
         where=where,
         size=points_words(left),
-        tolerance=words.tolerance_words,
-        better=better,
+        tolerance=facts.tolerance_words,
+        better=_smaller_error(facts.model, left),
     )
 
 
-def _shared_words(words, found, is_usable):
-    """Return words that all sentences on an advised step have: the samples since a
-    change, and the verb that they begin with; see `_what_to_do`.
+def _smaller_error(model, left):
+    """Return a clause on the candidate that leaves the smallest calibration error, as
+    in "; SplineCalibration leaves 0.8"; an empty text if that is more than half of the
+    error `left` by the advised one, a `Verdict`.
+
+    Only candidates with a lower log-loss than the advised one are considered.
     """
-    since = ""
-    if found["since"]:
-        since = (
-            f", fitted to the samples{from_words(found['since'])} and applied to all"
-            " new scores"
-        )
-    only = ""
-    if words.model.get("is_inferior"):
-        only = f"Only if {words.model['name']} must be used: "
+    advice = model["advice"]
+    # The table of candidates is about all samples, and cannot be compared with advice
+    # for those since a change.
+    if advice["since"] is not None:
+        return ""
+    advised_loss = advice["log_loss"] - advice["gain"]
+    rows = [row for row in model["recalibrators"] if row["log_loss"] < advised_loss]
+    if not rows:
+        return ""
+    smallest = min(rows, key=lambda row: row["calibration_error"])
+    if smallest["calibration_error"] >= left.estimate / 2:
+        return ""
+    size = fixed(100 * smallest["calibration_error"], points_digits(left))
+    return f"; {smallest['name']} leaves {size}"
+
+
+def _opening_verbs(facts, is_usable):
+    """Return the words that a sentence on the advised recalibrator begins with, a dict
+    by the verb: "Shift" or "Recalibrate" alone, or after a condition, as in "Optional:
+    shift", if the scores are usable or another model is better.
+    """
+    condition = ""
+    if facts.model.get("is_inferior"):
+        condition = f"Only if {facts.model['name']} must be used: "
     elif is_usable:
-        only = "Optional: "
+        condition = "Optional: "
     verbs = {}
     for verb in ("Shift", "Recalibrate"):
-        verbs[verb] = f"{only}{verb.lower()}" if only else verb
-    return {"since": since, **verbs}
+        verbs[verb] = f"{condition}{verb.lower()}" if condition else verb
+    return verbs
 
 
-def _what_to_do(words, found, is_usable):
-    """Return the claim on the advised step, as an option if the scores are usable or
-    another model is better. `found` is the advice, a dict.
+def _what_to_do(facts, is_usable):
+    """Return the claim that tells to apply the advised recalibrator, as an option if
+    the scores are usable or another model is better.
     """
-    name = found["recalibrator"]
-    named = _shared_words(words, found, is_usable)
-    if name == "PriorShift" and words.is_of_classes:
-        return claim("shift classes", **named)
-    if name == "PriorShift":
-        return claim("shift", **named)
-    if not found["segments"]:
-        return claim("recalibrate", name=name, **named)
-    n_segments = sum(
-        row["column"] == found["column"] for row in words.model["segments"]
-    )
-    has_others = len(found["segments"]) < n_segments
-    if found["others"] == "unchanged" and has_others:
-        # "PlattScaling", of "GroupwiseRecalibrator(PlattScaling())".
-        inner = name.split("(")[1]
-        each = "each fitted to its own samples"
-        if len(found["segments"]) == 1:
-            each = "fitted to its samples"
-        each += from_words(found["since"])
-        return claim(
-            "recalibrate segments",
-            segments=listed(found["segments"]),
-            name=inner,
-            each=each,
-            subject=words.subject,
-            **named,
+    advice = facts.model["advice"]
+    verbs = _opening_verbs(facts, is_usable)
+    since = ""
+    if advice["since"]:
+        since = (
+            f", fitted to the samples{from_words(advice['since'])} and applied to all"
+            " new scores"
         )
-    needs = "needs a map of its own"
-    if len(found["segments"]) > 1:
-        needs = "need maps of their own"
-    whose = f"{listed(found['segments'])} {needs}; the other segments share one"
-    if len(found["segments"]) >= n_segments - 1:
-        whose = "each segment needs a map of its own"
+    name = advice["recalibrator"]
+    if name == "PriorShift":
+        kind = "shift classes" if facts.is_of_classes else "shift"
+        return claim(kind, since=since, **verbs)
+    if not advice["segments"]:
+        return claim("recalibrate", name=name, since=since, **verbs)
+    n_segments = 0  # of the column
+    for row in facts.model["segments"]:
+        n_segments += row["column"] == advice["column"]
+    if advice["others"] == "unchanged" and len(advice["segments"]) < n_segments:
+        return _recalibrate_some_segments(facts, verbs)
     return claim(
         "recalibrate by segment",
-        column=found["column"],
+        column=advice["column"],
         name=name,
-        whose=whose,
-        **named,
+        whose=_whose_maps(advice["segments"], n_segments),
+        since=since,
+        **verbs,
     )
+
+
+def _recalibrate_some_segments(facts, verbs):
+    """Return the claim that tells to recalibrate some segments, and to leave the scores
+    of the others. `verbs` are those of `_opening_verbs`.
+    """
+    advice = facts.model["advice"]
+    # "PlattScaling", of "GroupwiseRecalibrator(PlattScaling())".
+    inner_name = advice["recalibrator"].split("(")[1]
+    each = "fitted to its samples"
+    if len(advice["segments"]) > 1:
+        each = "each fitted to its own samples"
+    return claim(
+        "recalibrate segments",
+        segments=listed(advice["segments"]),
+        name=inner_name,
+        each=f"{each}{from_words(advice['since'])}",
+        subject=facts.subject,
+        **verbs,
+    )
+
+
+def _whose_maps(segments, n_segments):
+    """Return a clause on which of the `n_segments` segments of a column get a map of
+    their own: those in the list `segments`, while the others share a map.
+    """
+    # With one segment left, the shared map is that segment's own.
+    if len(segments) >= n_segments - 1:
+        return "each segment needs a map of its own"
+    needs = "needs a map of its own" if len(segments) == 1 else "need maps of their own"
+    return f"{listed(segments)} {needs}; the other segments share one"

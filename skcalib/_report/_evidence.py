@@ -31,56 +31,63 @@ from skcalib._verdicts import (
 _HIDDEN = 2
 
 
-def evidence(words, first):
-    """Return a list of claims that support the headline: the means, the error with its
-    test, the direction, and the classes.
+def evidence(facts, first):
+    """Return a list of claims that support the headline: on mean score and event
+    frequency, on the calibration error with its test, on scores that are too extreme or
+    too cautious, and on the classes.
 
-    `words` are the `ModelWords`, `first` is the name of the headline's first claim.
+    `facts` are the `ModelFacts`, `first` is the name of the headline's first claim.
     """
-    model = words.model
-    error = words.error
-    test = model["test"]
-    claims = [_means(words, first)]
+    model = facts.model
+    error = facts.error
+    means = _means(facts, first)
     if first == "repeated key":
-        # Intervals and p-values would be those of independent samples.
+        # A column of ids repeats, but was not declared as clusters: intervals and
+        # p-values for independent samples would be wrong, and are not printed.
         estimate = fixed(100 * error.estimate, points_digits(error))
         column = model["advice"]["needs_cluster"]
         known = claim("error of unknown uncertainty", size=estimate, column=column)
-        return [*claims, known]
-    claims.append(
+        return [means, known]
+    test = model["test"]
+    claims = [
+        means,
         claim(
             "error",
-            of=" of the predicted class" if words.is_of_classes else "",
+            of=" of the predicted class" if facts.is_of_classes else "",
             size=points_words(error),
             pvalue=pvalue_words(test["pvalue"], test["smallest_pvalue"]),
-        )
-    )
-    bias = words.bias
-    any_segment_off = any(verdict.is_off for _, verdict, _ in words.segments)
-    if bias.is_off and not (test["rejects"] or any_segment_off or model["changes"]):
+        ),
+    ]
+    bias = facts.bias
+    is_any_segment_off = any(segment.verdict.is_off for segment in facts.segments)
+    is_more_found = test["rejects"] or is_any_segment_off or model["changes"]
+    if bias.is_off and not is_more_found:
         claims.append(claim("nothing but the shift"))
-    confidence = words.over_confidence
-    if not words.is_of_classes and not bias.is_off and confidence.is_off:
+    confidence = facts.over_confidence
+    if not facts.is_of_classes and not bias.is_off and confidence.is_off:
         name = "too extreme" if confidence.estimate > 0 else "too cautious"
         claims.append(claim(name, size=size_words(confidence)))
-    if words.is_of_classes:
+    if facts.is_of_classes:
         claims.append(classes_off(model["classes"]))
     return claims
 
 
-def _means(words, first):
+def _means(facts, first):
     """Return the claim on the mean score and the event frequency, and on their
-    difference unless the headline has it.
+    difference if that is significant.
+
+    `first` is the name of the headline's first claim: the difference is not repeated
+    where the headline has it.
     """
-    model = words.model
+    model = facts.model
     bias = ""
-    if words.bias.is_off and first not in ("do not use", "check", "repeated key"):
-        bias = f": the scores are {verdict_words(words.bias)} on average"
+    if facts.bias.is_off and first not in ("do not use", "check", "repeated key"):
+        bias = f": the scores are {verdict_words(facts.bias)} on average"
     # Both have the digits that the samples support.
-    digits = percent_decimals(model["event_frequency"], words.bias.n)
+    digits = percent_decimals(model["event_frequency"], facts.bias.n)
     what = "The mean score"
     of = "of the samples have the event"
-    if words.is_of_classes:
+    if facts.is_of_classes:
         what = "The mean probability of the predicted class"
         of = "of these predictions are right"
     return claim(
@@ -94,29 +101,31 @@ def _means(words, first):
 
 
 def classes_off(rows):
-    """Return the claim on the class with the largest error, and on the number of
-    classes with an error beyond chance. `rows` are those of the table of classes, in
-    which these classes come first, the largest error at the top.
+    """Return the claim on the classes with a significant calibration error: how many
+    there are, and how large the largest error is.
+
+    `rows` are the dicts of the table of classes, which begins with these classes, the
+    largest error first.
     """
     off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
         return claim("no class off", n=f"{len(rows)}")
-    first = off[0]
-    bias = read_verdict(first["verdict"])
-    too = ""
+    largest = off[0]
+    bias = read_verdict(largest["verdict"])
+    direction = ""
     if bias.is_off:
-        too = f"; its probabilities are {verdict_words(bias)} on average"
+        direction = f"; its probabilities are {verdict_words(bias)} on average"
     size = ""
-    if first["estimate"] is not None:
-        shown = interval_words(
-            first["estimate"],
-            first["low"],
-            first["high"],
+    if largest["estimate"] is not None:
+        error = interval_words(
+            largest["estimate"],
+            largest["low"],
+            largest["high"],
             scale=100,
             unit="points",
             level=OF_ESTIMATES,
         )
-        size = f": {shown}, averaged over all samples, also those of other classes"
+        size = f": {error}, averaged over all samples, also those of other classes"
     names = ""
     if 1 < len(off) < len(rows):
         names = f": {listed([row['class'] for row in off])}"
@@ -125,19 +134,20 @@ def classes_off(rows):
         share=share_of(off, rows),
         have="has" if len(off) == 1 else "have",
         names=names,
-        first=first["class"],
+        first=largest["class"],
         size=size,
-        bias=too,
+        bias=direction,
     )
 
 
-def segments_off(words):
-    """Return claims, one for each column of segments: how many are off and which most;
-    and a claim if the average hides them.
+def segments_off(facts):
+    """Return a claim for each column of segments, on how many of its segments are off
+    and which are the worst; and one more claim if the bias of all samples hides them.
+    `facts` are the `ModelFacts`.
     """
     claims = []
     rows_by_column = {}
-    for row in words.model["segments"]:
+    for row in facts.model["segments"]:
         rows_by_column.setdefault(row["column"], []).append(row)
     verdicts_off = []
     for column, rows in rows_by_column.items():
@@ -145,11 +155,11 @@ def segments_off(words):
         if not off:
             continue
         verdicts_off += [read_verdict(row["verdict"]) for row in off]
-        # First those that are off by the most for certain.
+        # The lower limit of the size decides which are the worst.
         off.sort(key=lambda row: -least(read_verdict(row["verdict"])))
-        worst = [
-            f"{row['segment']} {bias_words(row['verdict'])}" for row in off[:MOST_WORST]
-        ]
+        worst = []
+        for row in off[:MOST_WORST]:
+            worst.append(f"{row['segment']} {bias_words(row['verdict'])}")
         claims.append(
             claim(
                 "segments off",
@@ -159,35 +169,39 @@ def segments_off(words):
                 names=f": {series(worst, len(off), '; ')}",
             )
         )
-    if _are_hidden(verdicts_off, words.bias.estimate):
-        size = fixed(abs(100 * words.bias.estimate), points_digits(words.bias))
-        side = "high" if words.bias.estimate > 0 else "low"
+    if _are_hidden(verdicts_off, facts.bias.estimate):
+        size = fixed(abs(100 * facts.bias.estimate), points_digits(facts.bias))
+        side = "high" if facts.bias.estimate > 0 else "low"
         claims.append(claim("average hides", bias=f"{size} points too {side}"))
     return claims
 
 
-def _are_hidden(verdicts, overall):
-    """Return whether the bias of all samples, `overall`, hides a segment that is off:
-    it lies outside of the segment's interval, and is much smaller or on the other side.
+def _are_hidden(verdicts, overall_bias):
+    """Return whether the bias of all samples hides that of a segment that is off: it
+    lies outside of the interval of the segment's bias, and is less than half as large
+    or has the opposite sign.
+
+    `verdicts` is a list with the `Verdict` on the bias of each segment that is off.
     """
     for verdict in verdicts:
-        if verdict.low <= overall <= verdict.high:
+        if verdict.low <= overall_bias <= verdict.high:
             continue
-        if abs(verdict.estimate) > _HIDDEN * abs(overall):
+        if abs(verdict.estimate) > _HIDDEN * abs(overall_bias):
             return True
-        if verdict.estimate * overall < 0:
+        has_opposite_sign = verdict.estimate * overall_bias < 0
+        if has_opposite_sign:
             return True
     return False
 
 
-def changes(words):
-    """Return claims on the clearest changes of calibration: since when, and the bias
-    before and after.
+def changes(facts):
+    """Return claims on the clearest changes of calibration over time: the period of the
+    change, and the bias before and after it. `facts` are the `ModelFacts`.
     """
     claims = []
-    for row in clearest_changes(words.model):
-        whose = f"the {words.subject}"
-        if row["group"] is not None:
+    for row in clearest_changes(facts.model):
+        whose = f"the {facts.subject}"
+        if row["group"] is not None:  # a segment; None stands for all samples
             whose = f"{whose} of {row['group']}"
         claims.append(
             claim(
@@ -202,12 +216,13 @@ def changes(words):
 
 
 def over_time(model):
-    """Return claims on a trend of the bias, and on errors that depend on the ones
-    before them, if they are significant.
+    """Return claims on a significant linear trend of the bias, and on a significant
+    autocorrelation of errors. `model` is the dict of a model's numbers.
     """
     claims = []
     trend = model.get("trend")
-    # A line through a step rises by more than the step: one of the two is said.
+    # If the bias changed in one step, a straight line through it is misleading: the
+    # change alone is told, if `changes` tells it.
     is_step_told = any(row["group"] is None for row in clearest_changes(model))
     if trend is not None and trend["is_step"] and is_step_told:
         trend = None

@@ -1,5 +1,7 @@
 """What is worst about a model's scores, what to do about it, and how the rest is."""
 
+from typing import NamedTuple
+
 from skcalib._report._claims import claim
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
@@ -17,6 +19,7 @@ from skcalib._report._phrases import (
     verdict_words,
 )
 from skcalib._verdicts import (
+    Verdict,
     count_words,
     fixed,
     interval_words,
@@ -30,13 +33,32 @@ from skcalib._verdicts import (
 _RARE = 5
 
 
-class ModelWords:
-    """The words and verdicts of one model that several sentences need.
+class GroupVerdict(NamedTuple):
+    """The verdict on the bias of the scores of one segment, or of all samples.
+
+    Attributes
+    ----------
+    name : str or None
+        The segment; None for all samples.
+    verdict : Verdict
+        What their bias shows. If a clear change over time was found, it is about the
+        samples since the change only.
+    since : str or None
+        The period in which the change happened; None without a change.
+    """
+
+    name: str | None
+    verdict: Verdict
+    since: str | None
+
+
+class ModelFacts:
+    """What several sentences on one model need: verdicts, and numbers as text.
 
     Parameters
     ----------
     model : dict
-        The numbers of the model.
+        The numbers of the model, an entry "models" of `report_numbers`.
     table : dict
         The `tolerance` (a probability) and `n_samples`, of all models.
     """
@@ -45,13 +67,15 @@ class ModelWords:
         self.model = model
         self.tolerance = table["tolerance"]
         self.tolerance_words = rounded(100 * table["tolerance"])  # in points
-        self.n = count_words(table["n_samples"])  # as text
+        self.n = count_words(table["n_samples"])  # number of samples, as text
         self.is_of_classes = "classes" in model
-        # What sentences are about.
+        # What the sentences are about.
         self.subject = "scores"
         if self.is_of_classes:
             self.subject = "probabilities of the predicted classes"
-        # A `Verdict` each, on all samples.
+        # The `Verdict` on all samples: on mean score minus event frequency; on the same
+        # difference for the more probable outcome; on the mean absolute calibration
+        # error.
         verdicts = model["verdicts"]
         self.bias = read_verdict(verdicts["bias"])
         self.over_confidence = read_verdict(verdicts["over_confidence"])
@@ -59,11 +83,7 @@ class ModelWords:
 
     @property
     def segments(self):
-        """A list of triples (name, verdict, since), one for each segment.
-
-        If a clear change was found in the segment, the verdict is about its rows from
-        the period `since` on; else it is about all its rows, and `since` is None.
-        """
+        """A list with the `GroupVerdict` of each segment."""
         changed = {row["group"]: row for row in clearest_changes(self.model)}
         segments = []
         for row in self.model["segments"]:
@@ -73,231 +93,257 @@ class ModelWords:
             if name in changed:
                 verdict = read_verdict(changed[name]["verdict_after"])
                 since = changed[name]["since"]
-            segments.append((name, verdict, since))
+            segments.append(GroupVerdict(name, verdict, since))
         return segments
 
     @property
     def overall(self):
-        """A pair (verdict, since) on the bias of all segments together.
-
-        If a clear change was found, the verdict is about the rows from the period
-        `since` on; else it is about all rows, and `since` is None.
-        """
+        """The `GroupVerdict` of all samples."""
         for row in clearest_changes(self.model):
             if row["group"] is None:
-                return read_verdict(row["verdict_after"]), row["since"]
-        return self.bias, None
+                verdict = read_verdict(row["verdict_after"])
+                return GroupVerdict(None, verdict, row["since"])
+        return GroupVerdict(None, self.bias, None)
 
 
 def clearest_changes(model):
-    """Return the changes that are clearest, a list of dicts: that of all rows together
-    if it is the first, else those of up to three segments.
+    """Return the changes of calibration over time that a summary tells, as a list of
+    dicts: one change of all samples, or those of up to three segments.
+
+    The "changes" of `model` have the smallest p-value first. A change of all samples
+    has the "group" None; it is told only if it comes first.
     """
-    rows = model["changes"]
-    if rows and rows[0]["group"] is not None:
-        rows = [row for row in rows if row["group"] is not None]
-        return rows[:MOST_WORST]
-    return rows[:1]
+    changes = model["changes"]
+    if changes and changes[0]["group"] is not None:
+        of_segments = [row for row in changes if row["group"] is not None]
+        return of_segments[:MOST_WORST]
+    return changes[:1]
 
 
-def headline(words):
-    """Return a list of claims: what is worst about the scores, what to do about it, and
-    how the rest is; after a change, also that late labels would look like one.
+def headline(facts):
+    """Return the first sentences of a model's summary as a list of claims: what is
+    worst about the scores and what to do about it. `facts` are its `ModelFacts`.
+
+    After a change of calibration a reminder is added to look for its cause, which may
+    be labels that are late.
     """
-    found = _worst(words)
-    if words.model["changes"]:
-        found.append(claim("late labels"))
-    return found
+    claims = _worst(facts)
+    if facts.model["changes"]:
+        claims.append(claim("late labels"))
+    return claims
 
 
-def _worst(words):
-    """Return a list of claims: what is worst, what to do about it, and how the rest is.
-
-    `words` are the `ModelWords` of a model, here and below.
+def _worst(facts):
+    """Return the sentences on what is worst about the scores of a model, as a list of
+    claims: on all samples, on segments, on the calibration error, or that nothing is
+    off. `facts` are its `ModelFacts`.
     """
-    overall, since = words.overall
-    off = _segments_off(words)
-    verdicts = [verdict for _, verdict, _ in words.segments]
-    is_mixed = overall_verdict([*verdicts, overall]).kind == "mixed"
-    # Whether the worst segment is off by more than all samples together can be.
-    is_worse_in_segments = False
-    if off:
-        _, worst, _ = off[0]
-        is_beyond = overall.kind != "off" or least(worst) > overall.limit
-        is_worse_in_segments = worst.kind == "off" and is_beyond
-    # Whether single scores are off by more than their average can be.
-    is_error_worse = words.error.kind == "off" and words.error.low > overall.limit
-    # All scores come first, unless segments disagree or one of them is worse.
-    if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
-        if is_error_worse and since is None:
-            return [_error_off(words)]
-        return _all_off(words, overall, since)
-    if off:
-        return _segments_worst(words, off)
-    if words.error.kind == "off":
-        return [_error_off(words)]
-    if words.error.kind == "off, size unclear":
-        low, high = limits_words(words.error)
+    overall = facts.overall.verdict
+    segments_off = _segments_off(facts)
+    # 1. All samples are off on average, unless the segments tell more: if they are off
+    # in different directions, or the worst is off by more than all samples can be.
+    if overall.is_off:
+        verdicts = [segment.verdict for segment in facts.segments]
+        is_mixed = overall_verdict([*verdicts, overall]).kind == "mixed"
+        segments_tell_more = bool(segments_off) and (
+            is_mixed or _is_worse(segments_off[0].verdict, overall)
+        )
+        if not segments_tell_more:
+            # Scores may be off by more than their average: the error tells more. After
+            # a change it does not, since it is about all periods.
+            is_error_larger = (
+                facts.error.kind == "off" and facts.error.low > overall.limit
+            )
+            if is_error_larger and facts.overall.since is None:
+                return [_error_off(facts)]
+            return [_all_off(facts)]
+    # 2. Some segments are off.
+    if segments_off:
+        return _segments_worst(facts, segments_off)
+    # 3. The scores are off at some levels, but right on average.
+    if facts.error.kind == "off":
+        return [_error_off(facts)]
+    if facts.error.kind == "off, size unclear":
+        low, high = limits_words(facts.error)
         return [
             claim(
                 "check the error",
-                subject=words.subject,
+                subject=facts.subject,
                 low=low,
                 high=high,
                 level=OF_ESTIMATES,
             )
         ]
-    return _nothing_found(words)
+    # 4. Nothing is off.
+    return _nothing_found(facts)
 
 
-def _segments_off(words):
-    """Return the segments that are off as triples (name, verdict, since): those of
-    known size first, and among them the largest first.
+def _is_worse(worst, overall):
+    """Return whether the worst segment is off by more than all samples together can be.
+    Both arguments are a `Verdict`.
     """
-    off = []
-    for name, verdict, since in words.segments:
-        if verdict.is_off:
-            off.append((name, verdict, since))
+    if worst.kind != "off":
+        return False
+    return overall.kind != "off" or least(worst) > overall.limit
 
-    def key(segment):
-        """Return whether the size is unclear (False sorts first), and minus the least
-        size within the interval.
+
+def _segments_off(facts):
+    """Return the segments whose scores are off as a list of `GroupVerdict`, the worst
+    first: those off by more than the tolerance before those whose size is unclear, and
+    the larger ones first.
+    """
+
+    def rank(segment):
+        """Return what segments are sorted by: whether the size is unclear, and minus
+        the smallest size within the interval.
         """
-        _, verdict, _ = segment
+        verdict = segment.verdict
         return verdict.kind != "off", -least(verdict)
 
-    return sorted(off, key=key)
+    return sorted(
+        (segment for segment in facts.segments if segment.verdict.is_off), key=rank
+    )
 
 
-def _error_off(words):
-    """Return the claim that the scores are off, though neither on average nor in a
-    segment.
+def _error_off(facts):
+    """Return the claim that the mean absolute calibration error is too large, and
+    whether the scores are too extreme or too cautious.
     """
     direction = ""
-    if words.over_confidence.is_off and not words.is_of_classes:
-        too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
+    if facts.over_confidence.is_off and not facts.is_of_classes:
+        too = "extreme" if facts.over_confidence.estimate > 0 else "cautious"
         direction = f", and they are too {too}"
     return claim(
         "do not take at face value",
-        subject=words.subject,
-        size=points_words(words.error),
+        subject=facts.subject,
+        size=points_words(facts.error),
         direction=direction,
     )
 
 
-def _all_off(words, overall, since):
-    """Return the claim, in a list, that all scores are off on average."""
+def _all_off(facts):
+    """Return the claim that all scores are off on average."""
+    overall = facts.overall.verdict
     name = "do not use" if overall.kind == "off" else "check"
-    return [
-        claim(
-            name,
-            subject=words.subject,
-            size=verdict_words(overall),
-            since=from_words(since),
-            n=words.n,
-            tolerance=words.tolerance_words,
-        )
-    ]
+    return claim(
+        name,
+        subject=facts.subject,
+        size=verdict_words(overall),
+        since=from_words(facts.overall.since),
+        n=facts.n,
+        tolerance=facts.tolerance_words,
+    )
 
 
-def _segments_worst(words, off):
-    """Return claims on the worst segment, on up to three others, and on the rest. `off`
-    are the segments that are off, the worst first.
+def _segments_worst(facts, segments_off):
+    """Return claims on the worst segment, on up to three others that are off, and on
+    the segments that are not.
+
+    `segments_off` is a list of `GroupVerdict`, the worst first.
     """
-    (name, worst, since), *others = off
-    key = "do not use the segment" if worst.kind == "off" else "check the segment"
+    worst, *others = segments_off
+    is_size_known = worst.verdict.kind == "off"
     claims = [
         claim(
-            key,
-            subject=words.subject,
-            segment=name,
-            size=verdict_words(worst),
-            since=from_words(since),
+            "do not use the segment" if is_size_known else "check the segment",
+            subject=facts.subject,
+            segment=worst.name,
+            size=verdict_words(worst.verdict),
+            since=from_words(worst.since),
         )
     ]
     also_off = []
     unclear = []
-    for name, verdict, since in others:
-        size = f"{verdict_words(verdict)}{from_words(since)}"
-        if verdict.kind != "off":
-            unclear.append(f"{name}, {size}")
-        elif not _is_within(name, off):  # else the larger segment says it
-            also_off.append(f"{name}, {size}")
-    if also_off and worst.kind == "off":
+    for segment in others:
+        size = f"{verdict_words(segment.verdict)}{from_words(segment.since)}"
+        if segment.verdict.kind != "off":
+            unclear.append(f"{segment.name}, {size}")
+        elif not _is_within(segment.name, segments_off):
+            # A part of a larger segment that is off is not named again.
+            also_off.append(f"{segment.name}, {size}")
+    if also_off and is_size_known:
         names = series(also_off[:MOST_WORST], len(also_off), "; ")
         claims.append(claim("nor these segments", segments=names))
     if unclear:
         names = series(unclear[:MOST_WORST], len(unclear), "; ")
         claims.append(claim("check more segments", segments=names))
-    return claims + _other_segments(words)
+    return claims + _other_segments(facts)
 
 
-def _is_within(name, off):
-    """Return whether a segment of a crossing, such as "sex = f, site = 2", is part of a
-    segment of one column that is off. `off` holds triples that begin with a name.
+def _is_within(name, segments_off):
+    """Return whether the segment `name` of several columns, such as "sex = f,
+    site = 2", is part of one of the segments of a single column that are off, such as
+    "site = 2". `segments_off` is a list of `GroupVerdict`.
     """
     conditions = set(name.split(", "))
     if len(conditions) == 1:
         return False
-    return any(other in conditions for other, _, _ in off)
+    return any(segment.name in conditions for segment in segments_off)
 
 
-def _other_segments(words):
-    """Return a claim, in a list, on the segments that are not off."""
-    others = [verdict for _, verdict, _ in words.segments if not verdict.is_off]
-    fine = [verdict for verdict in others if verdict.kind == "fine"]
+def _other_segments(facts):
+    """Return a list with one claim on the segments that are not shown to be off; an
+    empty list if all are off.
+    """
+    others = []
+    fine = []
+    for segment in facts.segments:
+        if not segment.verdict.is_off:
+            others.append(segment.verdict)
+        if segment.verdict.kind == "fine":
+            fine.append(segment.verdict)
     if not others:
         return []
     if len(fine) < len(others):
-        return [_others_unclear(words, len(others) - len(fine), others)]
+        return [_others_unclear(facts, len(others) - len(fine), others)]
     widest = max(fine, key=lambda verdict: verdict.limit)
-    named = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
-    return [claim("others are fine", others=named, limit=limit_words(widest))]
+    which = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
+    return [claim("others are fine", others=which, limit=limit_words(widest))]
 
 
-def _others_unclear(words, n_unclear, others):
-    """Return the claim that the segments in `others` (a list of verdicts) are not
+def _others_unclear(facts, n_unclear, others):
+    """Return the claim that the segments in `others` (a list of `Verdict`) are not
     shown to be off, but that the samples cannot tell about `n_unclear` of them.
     """
-    found = words.model["advice"]
-    # Other advice than to leave them or to map some segments changes them, too.
-    keep_theirs = found["kind"] == "none" or found.get("others") == "unchanged"
+    advice = facts.model["advice"]
+    # The advice leaves these segments alone if it is to do nothing, or to recalibrate
+    # only those that are off.
+    can_keep = advice["kind"] == "none" or advice.get("others") == "unchanged"
     if len(others) == 1:
-        who = "The other segment"
-        keep = f"{who} can keep its {words.subject}: it is not"
-        known = f"{who} is not"
         which = "it"
+        clause = "The other segment is not"
+        if can_keep:
+            clause = f"The other segment can keep its {facts.subject}: it is not"
     else:
+        which = "them" if n_unclear == len(others) else f"{n_unclear} of them"
         who = f"the other {len(others)} segments"
-        keep = f"{who} can keep their {words.subject}: none is"
-        known = f"none of {who} is"
-        which = "them"
-        if n_unclear < len(others):
-            which = f"{n_unclear} of them"
+        clause = f"none of {who} is"
+        if can_keep:
+            clause = f"{who} can keep their {facts.subject}: none is"
     return claim(
         "others cannot be told",
-        Others=keep if keep_theirs else known,
+        Others=clause,
         which=which,
-        tolerance=words.tolerance_words,
+        tolerance=facts.tolerance_words,
         needed=_each_needs(others),
     )
 
 
 def _each_needs(verdicts):
-    """Return words on the samples per segment that are needed at least, for the segment
-    that needs the most; empty if no number is known.
+    """Return a clause on the number of samples per segment that are needed at least to
+    tell, for the segment that needs the most; empty if no number is known.
     """
-    known = [each for each in verdicts if each.n_needed is not None]
+    known = [verdict for verdict in verdicts if verdict.n_needed is not None]
     if not known:
         return ""
-    most = max(known, key=lambda each: each.n_needed)
+    most = max(known, key=lambda verdict: verdict.n_needed)
     number = rounded_up(most.n_needed)
     return f"; at least {number} of each are needed, {most.needed_if}"
 
 
 def _fine_bias(bias):
-    """Return words on a bias within the tolerance: its side and size, if its interval
-    excludes 0.
+    """Return words on a bias within the tolerance, a `Verdict`: its direction and size
+    if its interval excludes 0, else the largest size that it may have.
     """
     if bias.low <= 0 <= bias.high:
         return f"right on average to within {limit_words(bias)} points"
@@ -306,114 +352,141 @@ def _fine_bias(bias):
 
 
 def _frequency_ratio(mean_score, frequency, bias):
-    """Return words on how many times as frequent as predicted the rarer outcome is;
-    empty if the interval of the bias, mean score minus frequency, has 0.
+    """Return words on how many times as frequent as predicted the rarer outcome is, as
+    in ": events are 1.5 times as frequent as predicted".
+
+    `bias` is the `Verdict` on mean score minus event frequency. The text is empty if
+    its interval contains 0.
     """
     if bias.low <= 0 <= bias.high:
         return ""
-    expected, sign, what = mean_score, 1, "events"
-    if frequency > 0.5:
-        expected, sign, what = 1 - mean_score, -1, "samples without the event"
-    if expected <= 0:
-        return ""
-    # The frequency is what is expected minus its bias.
-    ratios = [
-        (expected - sign * value) / expected
-        for value in (bias.estimate, bias.low, bias.high)
-    ]
-    estimate, *limits = ratios
-    times = interval_words(estimate, *sorted(limits), unit="times", level=OF_VERDICTS)
-    return f": {what} are {times} as frequent as predicted"
-
-
-def _nothing_found(words):
-    """Return claims for a model about which nothing is seen to be off."""
-    bias = words.bias
-    error = words.error
-    if bias.kind != "fine":
-        digits = points_digits(bias)
-        # "more samples are needed", or "at least 900 samples are needed, if ...".
-        number = "more"
-        condition = ""
-        if bias.n_needed is not None:
-            number = f"at least {rounded_up(bias.n_needed)}"
-            condition = f", {bias.needed_if}"
-        then = (
-            f"Keep the {words.subject} unchanged for now and collect samples:"
-            f" {number} are needed to tell{condition}"
-        )
-        if words.model["advice"].get("recalibrator") is not None:
-            # The advice is to recalibrate now. This clause begins a sentence.
-            capitalised = f"{number[0].upper()}{number[1:]}"
-            then = (
-                f"{capitalised} samples are needed to"
-                f" tell{condition}; the recalibration below helps already"
-            )
-        return [
-            claim(
-                "cannot tell",
-                n=words.n,
-                subject=words.subject,
-                tolerance=words.tolerance_words,
-                low=fixed(100 * bias.low, digits),
-                high=fixed(100 * bias.high, digits),
-                level=OF_VERDICTS,
-                then=then,
-            )
-        ]
-    frequency = words.model["event_frequency"]
-    rarer = min(frequency, 1 - frequency)
-    # With rare events, scores of 0 for all samples would be within a large tolerance. A
-    # tolerance is small enough up to rarer / _RARE; half of that is proposed.
-    if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
-        claims = [
-            claim(
-                "tolerance too large",
-                subject=words.subject,
-                bias=_fine_bias(bias),
-                limit=limit_words(bias),
-                tolerance=words.tolerance_words,
-                ratio=_frequency_ratio(words.model["mean_score"], frequency, bias),
-                What="Events" if frequency == rarer else "Samples without the event",
-                frequency=percent_words(rarer, bias.n),
-                smaller=rounded(100 * rarer / (2 * _RARE), 1),
-            )
-        ]
-    elif error.kind == "fine":
-        claims = [
-            claim(
-                "usable",
-                subject=words.subject,
-                limit=limit_words(bias),
-                error=limits_words(error)[1],
-            )
-        ]
+    biases = (bias.estimate, bias.low, bias.high)
+    if frequency <= 0.5:
+        outcome = "events"
+        predicted = mean_score
+        observed = [predicted - value for value in biases]
     else:
-        needed = ""
-        if error.n_needed is not None:
-            number = rounded_up(error.n_needed)
-            needed = f"; at least {number} are needed, {error.needed_if}"
-        claims = [
-            claim(
-                "right on average",
-                subject=words.subject,
-                limit=limit_words(bias),
-                n=words.n,
-                tolerance=words.tolerance_words,
-                needed=needed,
-            )
-        ]
-    segments = [verdict for _, verdict, _ in words.segments]
-    rows = words.model.get("periods", ())
-    periods = [read_verdict(row["verdict"]) for row in rows]
-    claims += _cannot_be_told("segments cannot be told", segments)
-    claims += _cannot_be_told("periods cannot be told", periods)
+        outcome = "samples without the event"
+        predicted = 1 - mean_score
+        observed = [predicted + value for value in biases]
+    if predicted <= 0:
+        return ""
+    estimate, *limits = [value / predicted for value in observed]
+    times = interval_words(estimate, *sorted(limits), unit="times", level=OF_VERDICTS)
+    return f": {outcome} are {times} as frequent as predicted"
+
+
+def _nothing_found(facts):
+    """Return claims on a model whose scores are nowhere shown to be off."""
+    if facts.bias.kind != "fine":
+        return [_bias_unclear(facts)]
+    frequency = facts.model["event_frequency"]
+    rarer = min(frequency, 1 - frequency)  # frequency of the rarer outcome
+    # With rare events, even scores of 0 for all samples are within a large tolerance.
+    is_tolerance_too_large = facts.tolerance > rarer / _RARE and rarer > 0
+    if is_tolerance_too_large and not facts.is_of_classes:
+        first = _tolerance_too_large(facts)
+    elif facts.error.kind == "fine":
+        _, largest_error = limits_words(facts.error)
+        first = claim(
+            "usable",
+            subject=facts.subject,
+            limit=limit_words(facts.bias),
+            error=largest_error,
+        )
+    else:
+        first = _error_unclear(facts)
+    segments = [segment.verdict for segment in facts.segments]
+    periods = []
+    for row in facts.model.get("periods", ()):
+        periods.append(read_verdict(row["verdict"]))
+    claims = [first]
+    claims += _cannot_be_told("segments cannot be told", "segment", segments)
+    claims += _cannot_be_told("periods cannot be told", "period", periods)
     return claims
 
 
-def _cannot_be_told(name, verdicts):
-    """Return about how many segments or periods the samples cannot tell, if there are
-    any.
+def _bias_unclear(facts):
+    """Return the claim that the samples cannot tell whether the scores are right on
+    average, and how many are needed.
+    """
+    bias = facts.bias
+    # "more samples are needed", or "at least 900 samples are needed, if ...".
+    number = "more"
+    condition = ""
+    if bias.n_needed is not None:
+        number = f"at least {rounded_up(bias.n_needed)}"
+        condition = f", {bias.needed_if}"
+    if facts.model["advice"].get("recalibrator") is None:
+        then = (
+            f"Keep the {facts.subject} unchanged for now and collect samples:"
+            f" {number} are needed to tell{condition}"
+        )
+    else:
+        # The advice is to recalibrate now.
+        capitalised = f"{number[0].upper()}{number[1:]}"
+        then = (
+            f"{capitalised} samples are needed to tell{condition}; the recalibration"
+            " below helps already"
+        )
+    digits = points_digits(bias)
+    return claim(
+        "cannot tell",
+        n=facts.n,
+        subject=facts.subject,
+        tolerance=facts.tolerance_words,
+        low=fixed(100 * bias.low, digits),
+        high=fixed(100 * bias.high, digits),
+        level=OF_VERDICTS,
+        then=then,
+    )
+
+
+def _tolerance_too_large(facts):
+    """Return the claim that one outcome is so rare that the tolerance hides errors, and
+    suggest a smaller one.
+    """
+    frequency = facts.model["event_frequency"]
+    rarer = min(frequency, 1 - frequency)
+    return claim(
+        "tolerance too large",
+        subject=facts.subject,
+        bias=_fine_bias(facts.bias),
+        limit=limit_words(facts.bias),
+        tolerance=facts.tolerance_words,
+        ratio=_frequency_ratio(facts.model["mean_score"], frequency, facts.bias),
+        What="Events" if frequency == rarer else "Samples without the event",
+        frequency=percent_words(rarer, facts.bias.n),
+        # Half of the largest tolerance that is small enough, in points.
+        smaller=rounded(100 * rarer / (2 * _RARE), 1),
+    )
+
+
+def _error_unclear(facts):
+    """Return the claim that the scores are right on average, but that the samples
+    cannot tell whether their calibration error is within the tolerance.
+    """
+    error = facts.error
+    needed = ""
+    if error.n_needed is not None:
+        number = rounded_up(error.n_needed)
+        needed = f"; at least {number} are needed, {error.needed_if}"
+    return claim(
+        "right on average",
+        subject=facts.subject,
+        limit=limit_words(facts.bias),
+        n=facts.n,
+        tolerance=facts.tolerance_words,
+        needed=needed,
+    )
+
+
+def _cannot_be_told(name, kind, verdicts):
+    """Return a list with the claim about how many segments or periods the samples
+    cannot tell; an empty list if there are none.
+
+    `name` is that of the claim, `kind` is "segment" or "period", and `verdicts` is a
+    list with the `Verdict` of each.
     """
     unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
     if not unclear:
@@ -423,6 +496,5 @@ def _cannot_be_told(name, verdicts):
         number = f"each of {len(verdicts)}"
     none = ""
     if not any(verdict.is_off for verdict in verdicts):
-        kind = name.split()[0].removesuffix("s")  # "segment" or "period"
         none = f"no {kind} is shown to be off, but "
     return [claim(name, none=none, number=number, needed=_each_needs(unclear))]

@@ -1,15 +1,15 @@
 """The result of a report in sentences that a person can act on."""
 
-from skcalib._report._advice_words import advice
+from skcalib._report._advice_words import advice_claims
 from skcalib._report._claims import claim
 from skcalib._report._evidence import changes, evidence, over_time, segments_off
-from skcalib._report._headline import ModelWords, headline
+from skcalib._report._headline import ModelFacts, headline
 from skcalib._verdicts import count_words
 
 
 def summary(model, table):
-    """Return the paragraphs of a model's summary as lists of claims: what is worst and
-    what to do; the evidence; segments and time; the advice.
+    """Return the paragraphs of a model's summary, each a list of claims (sentences):
+    what is worst and what to do; the evidence; segments and time; the advice.
 
     Parameters
     ----------
@@ -19,23 +19,24 @@ def summary(model, table):
         What the report knows of all models: `n_samples`, `tolerance` and the name of
         the `segment` columns.
     """
-    words = ModelWords(model, table)
+    facts = ModelFacts(model, table)
     repeated = model["advice"]["needs_cluster"]
     if repeated is not None:
-        # All verdicts rest on limits that hold for independent samples only.
-        values = count_words(model["advice"]["n_of_key"])
-        asked = claim("repeated key", n=words.n, values=values, column=repeated)
-        return [[asked], evidence(words, asked.name), advice(words, False)]
-    worst = headline(words)
+        # A column of ids repeats: verdicts and advice, which hold for independent
+        # samples only, wait until the report is run with --cluster.
+        n_ids = count_words(model["advice"]["n_of_key"])
+        asked = claim("repeated key", n=facts.n, values=n_ids, column=repeated)
+        return [[asked], evidence(facts, asked.name), advice_claims(facts, False)]
+    worst = headline(facts)
     first = worst[0].name
     is_usable = first in ("usable", "right on average")
-    suggested = None
+    suggested_tolerance = None
     if first == "tolerance too large":
-        suggested = worst[0].words["smaller"]
+        suggested_tolerance = worst[0].words["smaller"]
     paragraphs = [
         worst,
-        evidence(words, first),
-        [*segments_off(words), *changes(words), *over_time(model)],
-        advice(words, is_usable, suggested),
+        evidence(facts, first),
+        [*segments_off(facts), *changes(facts), *over_time(model)],
+        advice_claims(facts, is_usable, suggested_tolerance),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
