@@ -177,10 +177,16 @@ def _dealt_folds(
         cells = _cells(scores, input, sign).T
     order = _order((weight, codes, *_turned(scores.T, sign), *cells, stratum))
 
-    # 2. Each copy of a row is shuffled within its stratum.
+    # 2. Each copy of a row is shuffled within its stratum. The rows of a stratum lie
+    # together in the order, so that each run of them is shuffled alone.
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(seed).uniform(size=len(dealt))
-    dealt = dealt[np.lexsort((shuffle, stratum[dealt]))]
+    first_of_stratum = np.flatnonzero(np.diff(stratum[dealt])) + 1
+    shuffled = []
+    for copies_of_stratum in np.split(np.arange(len(dealt)), first_of_stratum):
+        places = np.argsort(shuffle[copies_of_stratum], kind="stable")
+        shuffled.append(copies_of_stratum[places])
+    dealt = dealt[np.concatenate(shuffled)]
 
     # 3. The copies are dealt out like cards. A row may then be in several folds, with a
     # share of its weight in each.
@@ -262,18 +268,24 @@ def _order(keys):
     """Return the indices that sort rows by keys, a sequence of arrays (n,), of which
     the last one counts first, as `np.lexsort` does.
 
-    Four keys mostly leave no ties, and the others then change nothing: 200 keys of
-    10,000 rows take 40 times as long.
+    Two keys leave few ties as a rule, and only tied rows are then sorted by all keys,
+    of which scores of 100 classes have 200.
     """
-    last_keys = keys[-4:]
+    last_keys = keys[-2:]
     order = np.lexsort(last_keys)
-    if len(keys) == len(last_keys):
+    if len(keys) == len(last_keys) or len(order) < 2:
         return order
-    is_tied = np.ones(max(len(order) - 1, 0), dtype=bool)
+    is_tied_with_next = np.ones(len(order) - 1, dtype=bool)
     for key in last_keys:
-        is_tied &= key[order[1:]] == key[order[:-1]]
-    if is_tied.any():
-        return np.lexsort(keys)
+        is_tied_with_next &= key[order[1:]] == key[order[:-1]]
+    is_tied = np.zeros(len(order), dtype=bool)
+    is_tied[1:] |= is_tied_with_next
+    is_tied[:-1] |= is_tied_with_next
+    # All keys sort tied rows by the last two keys first, so that each run of ties keeps
+    # its places.
+    places = np.flatnonzero(is_tied)
+    tied = order[places]
+    order[places] = tied[np.lexsort([key[tied] for key in keys])]
     return order
 
 

@@ -404,10 +404,12 @@ class StackedRecalibrator(BaseRecalibrator):
         """
         left_out = np.empty(len(codes))
         rows = np.concatenate([fold.test for fold in folds])
-        fold_of_row = np.repeat(np.arange(len(folds)), [len(f.test) for f in folds])
-        for number, fold in enumerate(folds):
-            inside = np.flatnonzero(fold_of_row == number)
-            rest = np.flatnonzero(fold_of_row != number)
+        # The rows of a fold lie together: one fold after the other.
+        end = 0
+        for fold in folds:
+            inside = slice(end, end + len(fold.test))
+            end = inside.stop
+            rest = np.delete(np.arange(len(codes)), inside)
             weights = self._mixture_weights(
                 losses[rest], taken(sample_weight, rest), prior
             )
