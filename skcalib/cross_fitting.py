@@ -1,4 +1,4 @@
-"""Cross-fitting: every sample is scored by a model that was fitted on other samples."""
+"""Cross-fitting: every sample is scored by a model that was fitted to other samples."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -344,7 +344,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         ------
         ValueError
             If `cv` does not put each sample into exactly one test fold, if a test fold
-            overlaps its training set, and in the cases listed under `fit`.
+            overlaps its training set, or in the cases listed under `fit`.
         """
         return self._joined(self._fit(X, y, "fit_transform", params), X)
 

@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics(CellSums):
-    """Sums per bin, which are all that binned errors and curves need.
+    """Sums per bin, from which binned errors and curves are computed.
 
     A metric that can be computed from these sums accepts them instead of ``(y_true,
     y_proba)``. Sums of chunks of data are combined with ``+``, so the data need not fit
@@ -44,7 +44,7 @@ class BinStatistics(CellSums):
     Parameters
     ----------
     edges : array-like of shape (n_bins + 1,)
-        Increasing edges of the right-closed bins in [0, 1], the first bin closed on
+        Increasing edges of the right-closed bins in [0, 1]; the first bin is closed on
         both sides.
     count : array-like of int, shape (n_bins,)
         Number of samples.
@@ -69,7 +69,7 @@ class BinStatistics(CellSums):
     Raises
     ------
     ValueError
-        If a sum is missing or not finite, or if the sums are impossible.
+        If a sum is missing or not finite, or if the sums are inconsistent.
 
     See Also
     --------
@@ -307,13 +307,13 @@ class BinStatistics(CellSums):
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
-            Kind of the interval.
+            Type of interval.
         weight_type : {"frequency", "importance"}, default=None
             Meaning of the weights. "frequency": they count samples. "importance": each
             sample was observed once, and the effective number of samples in a bin is
             ``sum(w)**2 / sum(w**2)``. None means the `weight_type` given to
-            `reliability_curve`, otherwise "frequency". With `clusters` given there,
-            only None is possible.
+            `reliability_curve`, otherwise "frequency". If `clusters` were given there,
+            only None is allowed.
 
         Returns
         -------

@@ -55,7 +55,7 @@ class ErrorPower:
 
     Examples
     --------
-    The largest distance of a frequency from a score:
+    The largest distance between a frequency and a score:
 
     >>> import numpy as np
     >>> from skcalib.metrics import ErrorPower, reliability_curve
@@ -233,7 +233,7 @@ class CalibrationError:
         Parameters
         ----------
         task : BinaryTask
-            The problem: ``task.cells(most)`` are its distinct scores,
+            The problem: ``task.cells(most)`` returns its distinct scores, and
             ``task.bin_cells(binning)`` its bins.
         most : int, default=None
             For label draws, the number of cells above which neighbouring cells may be
@@ -258,7 +258,7 @@ class CalibrationError:
         return getattr(getattr(self, "binning", None), "needs_labels", False)
 
     def reduction(self, data: ScoredLabels | BinnedTask) -> str:
-        """Return the `multiclass` option by which data are reduced.
+        """Return the `multiclass` option with which the data are reduced.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class CalibrationError:
         pos_label: float | str | None = None,
         labels: ArrayLike | None = None,
     ) -> float:
-        """Return the error of labels and probabilities.
+        """Return the error for labels and probabilities.
 
         Parameters
         ----------

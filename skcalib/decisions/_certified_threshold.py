@@ -183,9 +183,9 @@ def certified_threshold(
 
     With `clusters`, each accepted row contributes 1 - :math:`\alpha` for an error and
     :math:`-\alpha` otherwise; :math:`X_g` is the sum of these terms over cluster g,
-    divided by the size of the largest cluster. The p-value is the inverse of the mean,
-    over 50 bets :math:`\lambda` from 0 to :math:`1 / (1 - \alpha)`, of :math:`\prod_g
-    (1 - \lambda X_g)` [3]_.
+    divided by the size of the largest cluster. The p-value is the reciprocal of the
+    mean, over 50 bets :math:`\lambda` from 0 to :math:`1 / (1 - \alpha)`, of
+    :math:`\prod_g (1 - \lambda X_g)` [3]_.
 
     References
     ----------

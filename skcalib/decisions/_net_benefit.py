@@ -160,7 +160,7 @@ def net_benefit(
     y_proba : array-like of shape (n,) or (n, 2)
         Probabilities in [0, 1] of a model that was fitted to other data.
     thresholds : array-like of float, default=None
-        Thresholds in [0, 1); None means .01, .02 to .99. A sample with a probability
+        Thresholds in [0, 1); None means .01, .02, ..., .99. A sample with a probability
         equal to a threshold is treated.
     reference : {"none", "all"} or array-like of shape (n,) or (n, 2), default="none"
         Strategy whose net benefit is subtracted: treating nobody (net benefit 0),
@@ -209,7 +209,7 @@ def net_benefit(
     ------
     ValueError
         If labels, probabilities, reference, clusters or parameters are inconsistent, if
-        there are more than two classes, if there is one class and `standardize` or
+        there are more than two classes, if there is only one class and `standardize` or
         `prevalence` requires both, or if there is only one cluster.
 
     Warns

@@ -61,7 +61,7 @@ class EstimatorBiasDisplay(FromEstimator):
     bias, standard_error : ndarray of shape (n_estimators, n_sizes)
         Bias and its Monte Carlo standard error.
     n_samples : sequence of int, shape (n_sizes,)
-        Numbers of samples.
+        Sample sizes.
     estimators : sequence of str or int, shape (n_estimators,)
         Names of the estimators, or numbers of bins.
     true_error : float
@@ -82,7 +82,7 @@ class EstimatorBiasDisplay(FromEstimator):
     colorbar_ : Colorbar or None
         The colour scale of the heat map.
     lines_ : list of Line2D
-        Bias against the number of samples, one per estimator.
+        Bias against the number of samples, with one line per estimator.
     bands_ : list of PolyCollection
         Bands of two standard errors on either side of the lines.
     legend_ : Legend or None
@@ -167,7 +167,7 @@ class EstimatorBiasDisplay(FromEstimator):
         n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
             Numbers of bins, if `metrics` is None.
         n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
-            Numbers of samples.
+            Sample sizes.
         n_simulations : int, default=200
             Number of simulated data sets of each size. The default is small because
             each cell of the figure requires this many simulations.

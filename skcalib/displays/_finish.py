@@ -67,7 +67,7 @@ def finish(
     display : object
         The display, on which the attributes `ax_`, `figure_` and `legend_` are set.
     frame : Frame
-        The axes, in which everything else has been drawn.
+        The axes in which everything else has been drawn.
     keys : mapping
         Artists that are explained once for all curves, by their legend text.
     x_label, y_label : str

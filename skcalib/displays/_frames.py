@@ -76,8 +76,8 @@ def frame_of_panels(
     Parameters
     ----------
     ax : Axes, array of Axes or None
-        None creates a figure. The area of a single axes is used, divided if there are
-        several panels. An array contains one axes for each panel.
+        None creates a figure. The area of a single Axes is used; it is divided if there
+        are several panels. An array contains one axes for each panel.
     n_panels : int, default=1
         Number of panels.
     strips : sequence of float, default=()

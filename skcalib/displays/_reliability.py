@@ -288,7 +288,7 @@ class ReliabilityDisplay(FromEstimator):
         that the curve gives to the samples. The bootstrap draws whole clusters; its
         deviations are widened by the factor by which jackknifed sums and the t quantile
         widen the interval for the mean. For the consistency band of label-dependent
-        bins, labels are drawn with dependence within clusters. In 60 data sets with 24
+        bins, labels are drawn with within-cluster dependence. In 60 data sets with 24
         such hospitals, the coverage of 90% bands was .95 for the smooth curve (.73
         without `clusters`), .93 for a bootstrap of five bins (.74) and .93 for the
         isotonic fit (.83).

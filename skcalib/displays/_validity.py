@@ -72,9 +72,9 @@ class ValidityCurve(NamedTuple):
 class ValidityDisplay(FromEstimator):
     """Validity plot: share of samples whose prediction is within each tolerance.
 
-    It is intended for binned models, whose predictions take few values. Create it with
-    `from_estimator`, `from_predictions`, or `from_repeats` for means over repeated
-    experiments.
+    It is intended for binned models, whose predictions take few distinct values. Create
+    it with `from_estimator`, `from_predictions`, or `from_repeats` for means over
+    repeated experiments.
 
     Parameters
     ----------

@@ -305,7 +305,7 @@ class PredictionTable:
         Parameters
         ----------
         binning : EqualWidth, EqualMass, FixedEdges, UniqueScores, int or None, default=None
-            Strategy; an int is a number of equal-mass bins; None means
+            Binning strategy; an int is the number of equal-mass bins, and None means
             ``EqualMass(15)``.
 
         Returns
@@ -327,10 +327,10 @@ class PredictionTable:
         """Return the table as a small number of weighted rows, for metrics and plots
         that accept `sample_weight`.
 
-        All rows of a cell get the mean score of the cell. The width of a cell is at
-        most 2^(8 - bits) relative to s or, above 1/2, relative to 1 - s, so that scores
-        near 0 and 1 keep their log-odds. The sums of weights, events and scores are
-        preserved.
+        All rows of a cell are assigned the mean score of the cell. The width of a cell
+        is at most 2^(8 - bits) relative to s or, above 1/2, relative to 1 - s, so that
+        scores near 0 and 1 keep their log-odds. The sums of weights, events and scores
+        are preserved.
 
         Parameters
         ----------
@@ -341,9 +341,9 @@ class PredictionTable:
         Returns
         -------
         rows : WeightedScores or dict of WeightedScores
-            Named tuples of arrays (n,), at most two rows per cell: `y_true`, 1 for
-            events and 0 otherwise, the scores `y_proba` in [0, 1], and `sample_weight`,
-            numbers of rows or sums of weights. Metrics and fits accept them in this
+            Named tuples of arrays (n,) with at most two rows per cell: `y_true` (1 for
+            events and 0 otherwise), the scores `y_proba` in [0, 1], and `sample_weight`
+            (numbers of rows or sums of weights). Metrics and fits accept them in this
             order.
 
         Raises
@@ -362,7 +362,7 @@ class PredictionTable:
         Returns
         -------
         error : float or dict of float
-            In [0, 1].
+            Error in [0, 1].
 
         Raises
         ------
@@ -381,7 +381,7 @@ class PredictionTable:
         Returns
         -------
         error : float or dict of float
-            In [0, 1]; see `skcalib.metrics.kolmogorov_smirnov_calibration_error`.
+            Error in [0, 1]; see `skcalib.metrics.kolmogorov_smirnov_calibration_error`.
 
         Raises
         ------

@@ -250,7 +250,7 @@ def compare(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws for the interval for an error, or of resamples for a custom
+        Number of draws for each error's interval, or of resamples for a custom
         function, as in `calibration_test`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.

@@ -158,10 +158,10 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
     Returns
     -------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        The restored object. Its probabilities are identical to those of the original,
-        bit for bit. A `RecalibratedClassifierCV` is restored without its classifiers:
-        its `predict_proba` takes scores instead of features, as an array of shape (n,
-        C) with scores for all classifiers, or of shape (n_classifiers, n, C) with the
+        The restored object. Its probabilities are bitwise identical to those of the
+        original. A `RecalibratedClassifierCV` is restored without its classifiers: its
+        `predict_proba` takes scores instead of features, as an array of shape (n, C)
+        with scores for all classifiers, or of shape (n_classifiers, n, C) with the
         scores of each.
 
     Raises

@@ -281,8 +281,8 @@ def uniform_mass_certificate(
 
     Examples
     --------
-    With 1999 rows and 4 bins, each boundary is one row, and 499 rows lie inside each
-    bin.
+    With 1999 rows and 4 bins, each boundary is the score of one row, and 499 rows lie
+    inside each bin.
 
     >>> import numpy as np
     >>> from skcalib.guarantees import uniform_mass_certificate
@@ -381,9 +381,10 @@ def independent_bins_certificate(
 
     Notes
     -----
-    Given the scores, the counts are fixed and the numbers of events are binomial,
-    independently between bins. The other steps are as in `uniform_mass_certificate`. A
-    bin without rows has the interval [0, 1], so that the tolerance is at least 0.5.
+    Given the scores, the counts are fixed, and the numbers of events in the bins are
+    independent binomial variables. The other steps are as in
+    `uniform_mass_certificate`. A bin without rows has the interval [0, 1], so that the
+    tolerance is at least 0.5.
 
     References
     ----------

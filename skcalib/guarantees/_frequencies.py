@@ -199,7 +199,7 @@ def grade_upper_limits(
     See Also
     --------
     skcalib.guarantees.event_frequency_interval : Limits for each bin separately.
-    skcalib.metrics.calibration_by_group : Whether the scores of the grades are
+    skcalib.metrics.calibration_by_group : Tests whether the scores of the grades are
         calibrated.
 
     Notes

@@ -217,7 +217,7 @@ def max_n_bins(
     n_samples : int
         Number of calibration samples, at least 2.
     epsilon : float
-        Required tolerance, positive.
+        Required tolerance, which must be positive.
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
@@ -304,7 +304,7 @@ def min_n_samples(
     n_bins : int
         Number of bins.
     epsilon : float
-        Required tolerance, positive.
+        Required tolerance, which must be positive.
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"

@@ -64,7 +64,7 @@ def reliability_curve(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        Labels, an indicator matrix of several labels per row, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].

@@ -211,9 +211,9 @@ def neighborhood_calibration_error(
     """Calibration error with event frequencies estimated from neighbouring scores.
 
     The neighbours of a sample are all samples within the smallest distance that
-    includes `n_neighbors` samples, itself included. Tied scores are always neighbours,
-    so the order of the samples does not matter. Like a plugin error with few samples
-    per bin, this error is biased upwards with few neighbours.
+    includes `n_neighbors` samples, including the sample itself. Tied scores are always
+    neighbours, so the order of the samples does not matter. Like a plugin error with
+    few samples per bin, this error is biased upwards with few neighbours.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        Labels, an indicator matrix of several labels per row, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted
@@ -72,10 +72,10 @@ def calibration_error(
         see Notes.
     class_weight : array-like of shape (K,) or dict, default=None
         Weights w_k of the classes in the marginal error, used without normalisation;
-        None means 1 / K each.
+        None means 1 / K for each class.
     squared : bool, default=False
-        Norm 2 only: return the signed square, which may be negative. Use it to average
-        over folds.
+        Whether to return the signed square, which may be negative (norm 2 only). Use it
+        to average over folds.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a weight of 2 counts a sample twice, including in the
         debiasing.
@@ -205,7 +205,7 @@ def expected_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        Labels, an indicator matrix of several labels per row, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
@@ -307,7 +307,7 @@ def maximum_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        Labels, an indicator matrix of several labels per row, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].

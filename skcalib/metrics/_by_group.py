@@ -276,7 +276,7 @@ def calibration_by_group(
         several columns (``frame[["sex", "age_band"]]``), each combination is a group,
         named by a tuple. An ordered Categorical keeps its order. Missing values form
         the group "missing". Floats with more than 30 distinct values are treated as
-        measurements, and need `max_bins`.
+        measurements, and require `max_bins`.
     norm : float, default=2
         Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf`` (`method`
         "plugin" only).
@@ -307,8 +307,8 @@ def calibration_by_group(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws for the interval for each error. The default is small because
-        there may be many groups, and no p-value depends on it.
+        Number of draws for each error's interval. The default is small because there
+        may be many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, and "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
@@ -387,10 +387,9 @@ def calibration_by_group(
     effect, the ratio of the jackknife variance of the clusters' sums of residuals to
     the variance of independent rows, with Satterthwaite degrees of freedom. Both
     p-values and the interval take it into account, and dependent labels are drawn for
-    the interval for the error. If the effective number of clusters is below three, the
-    limits are NaN and the p-values are 1, and `reason` states this. In groups with
-    fewer than 40 expected events or non-events, the type I error rate is not
-    controlled.
+    the error's interval. If the effective number of clusters is below three, the limits
+    are NaN and the p-values are 1, and `reason` states this. In groups with fewer than
+    40 expected events or non-events, the type I error rate is not controlled.
 
     References
     ----------

@@ -67,7 +67,7 @@ def brier_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        Labels, an indicator matrix of several labels per row, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
@@ -111,7 +111,8 @@ def brier_decomposition(
     Examples
     --------
     Overconfident forecasts: the log-odds are twice what they should be. The score is
-    the first part minus the second plus the third; recalibration can remove the first.
+    the first part minus the second plus the third; recalibration can remove the first
+    part.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -147,7 +148,7 @@ def log_loss_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        Labels, an indicator matrix of several labels per row, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].

@@ -64,7 +64,7 @@ def calibration_error_interval(
         that returns a number; None means `calibration_error`.
     interval : {"auto", "inverted", "basic"}, default="auto"
         "inverted" inverts a test; see Notes. This interval is available for the errors
-        of this module and for your own registered metrics (see the guide, "Write your
+        of this module and for your own registered metrics (see the guide "Write your
         own metric"). "basic" is the basic bootstrap, which reflects the resampled
         values about the estimate. The bootstrap works for any other metric, and issues
         a warning. "auto" is "inverted" if available.
@@ -93,7 +93,8 @@ def calibration_error_interval(
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
-        Threads for a bootstrap of a metric that must be recomputed on each resample.
+        Number of threads for the bootstrap of a metric that must be recomputed on each
+        resample.
     random_state : int, RandomState instance or None, default=None
         Seed for the random draws.
     verbose : bool, default=False
@@ -148,12 +149,12 @@ def calibration_error_interval(
     are treated as fixed, except for those of `sweep_calibration_error`, which are
     recomputed for each draw.
 
-    Several labels per row are drawn with the dependence estimated from the data. Shifts
-    of each label, and a common shift of all labels, are then also used as d. With ten
-    labels of event frequency s^1.5 and pairwise correlation .6 (on the scale of a
-    normal variable), and with 100 samples and ten bins per label, 90% intervals
-    covered .89 (norm 2) and .93 (norm 1) in 150 data sets; with a correlation of .9,
-    they covered .83 and .90.
+    If there are several labels per row, they are drawn with the dependence estimated
+    from the data. Shifts of each label, and a common shift of all labels, are then also
+    used as d. With ten labels of event frequency s^1.5 and pairwise correlation .6 (on
+    the scale of a normal variable), and with 100 samples and ten bins per label, 90%
+    intervals covered .89 (norm 2) and .93 (norm 1) in 150 data sets; with a correlation
+    of .9, they covered .83 and .90.
 
     In simulations with 1 to 50 bins and 60 to 1,500 rows, intervals at level .9 covered
     the error in 88% to 98% of the data sets. For a plugin error of norm 1, they covered

@@ -65,8 +65,8 @@ class Metric:
     limits : tuple of float, default=(0.0, 1.0)
         The smallest and the largest possible value.
     scorers : dict, default=None
-        Options of the function for each scorer name; None means a single scorer,
-        ``neg_`` plus the name of the function, without options.
+        Options of the function for each scorer name; None means a single scorer without
+        options, whose name is ``neg_`` plus the name of the function.
 
     See Also
     --------

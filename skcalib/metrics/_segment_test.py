@@ -148,8 +148,8 @@ def segment_calibration_test(
 
     Segments are the whole data set, the parts of each column, and their intersections.
     The p-value is the probability, for calibrated scores, that the largest statistic of
-    any segment is at least as large as observed. It is valid for any number of segments
-    and samples.
+    any segment is at least as large as the observed one. It is valid for any number of
+    segments and samples.
 
     Parameters
     ----------
@@ -175,9 +175,9 @@ def segment_calibration_test(
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        Meaning of the weights. "frequency": how often each sample is repeated (whole
-        numbers). "importance": each sample was observed once and represents more or
-        less than one (a sampling correction, a covariate shift).
+        Meaning of the weights. "frequency": the number of times that each sample is
+        repeated (whole numbers). "importance": each sample was observed once and
+        represents more or less than one (a sampling correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a match) may be
         dependent.

@@ -97,8 +97,9 @@ def calibration_slope_intercept(
     Raises
     ------
     ValueError
-        If there is no finite estimate: only one class, only one distinct score, or
-        scores that separate the classes. Also raised if there is only one cluster.
+        If there is no finite estimate, because there is only one class or one distinct
+        score, or because the scores separate the classes. Also raised if there is only
+        one cluster.
 
     Warns
     -----

@@ -141,7 +141,7 @@ def calibration_test(
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
-        Threads for a `metric` from outside this module.
+        Number of threads for a `metric` from outside this module.
     random_state : int, RandomState instance or None, default=None
         Seed for the random draws.
     verbose : bool, default=False
@@ -152,8 +152,8 @@ def calibration_test(
     -------
     result : CalibrationTestResult
         `statistic` and `pvalue`, in this order when unpacked. The statistic is the
-        metric, the Kuiper or Kolmogorov-Smirnov error, Spiegelhalter's z, or
-        chi-squared.
+        metric, the Kuiper or Kolmogorov-Smirnov error, Spiegelhalter's z, or the
+        chi-squared statistic.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def calibration_test(
     The resampling test controls the type I error rate for any metric and number of
     samples, with or without ties. For the errors of this module, its cost hardly grows
     with n, because they are computed from sums over cells: bins, distinct scores, or
-    4,096 cells of nearly equal scores if there are more than 8,192 distinct ones. The
+    4,096 cells of nearly equal scores if there are more than 8,192 distinct scores. The
     number of events in a cell has the same mean and variance as with labels drawn row
     by row. Only higher moments are approximate, and only if scores differ within a
     cell. With the same `random_state`, the test draws the same labels as

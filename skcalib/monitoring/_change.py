@@ -190,10 +190,10 @@ def calibration_change(
     the distributions of the scores. The statistic is the range of the cumulative sums
     of the second data set's excess, in the order of the scores. For a permutation, the
     number of events in the second data set is drawn from a hypergeometric distribution,
-    and the rest of the residuals from a normal distribution. Bins of `BinStatistics`
-    serve as cells; their sums are drawn from a normal distribution with the residual
-    variance of each bin and data set. The same applies to weights that are not
-    integers, and to importance weights.
+    and the remaining part of the residuals from a normal distribution. Bins of
+    `BinStatistics` serve as cells; their sums are drawn from a normal distribution with
+    the residual variance of each bin and data set. The same applies to weights that are
+    not integers, and to importance weights.
 
     With `clusters`, labels are drawn from the event frequencies of both data sets
     together, with the within-cluster dependence estimated from the residuals. The

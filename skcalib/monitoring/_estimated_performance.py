@@ -197,8 +197,8 @@ def estimated_performance(
     Returns
     -------
     performance : EstimatedPerformance
-        Table `metric, estimate, low, high, reason`, with `outside`, `assumptions` and,
-        with labels in `y_new`, `change`.
+        Table `metric, estimate, low, high, reason`, with the attributes `outside`,
+        `assumptions` and, if there are labels in `y_new`, `change`.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def estimated_performance(
     is the augmented inverse-probability-weighted (AIPW) estimate, where q in [0, 1] is
     chosen to minimise the variance [1]_. The estimate is valid even if the curve has
     changed. With ``missing="at_random"``, pi is the share of known labels among samples
-    of similar score. With fewer than 30 known labels, or fewer than 10 of the rarer
+    with similar scores. With fewer than 30 known labels, or fewer than 10 of the rarer
     class, both estimates are shown side by side.
 
     If more than 5% of the new scores lie outside the range of the labelled scores,

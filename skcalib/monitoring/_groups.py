@@ -70,7 +70,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         with `average_run_length` has no level and is rejected.
     confidence_level : float, default=None
         Probability that no group has an alarm as long as all are calibrated; None means
-        that of `monitor`.
+        the level of `monitor`.
 
     Attributes
     ----------

@@ -35,10 +35,10 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         Maximum deviation of a class's inverse temperature from the shared one (Gamma in
         [1]_). 0 gives `TemperatureScaling`; infinity fits each class separately, which
         needs a few hundred samples per class: with 20 samples in each of 150 classes,
-        it doubles the log-loss. "auto" allows for the variation between classes that
+        this doubles the log-loss. "auto" allows for the variation between classes that
         exceeds chance (see Notes).
     bounds : tuple of two floats, default=(1e-2, 1e2)
-        Limits of every inverse temperature. Without limits, a class with only correct
+        Limits for every inverse temperature. Without limits, a class with only correct
         predictions would have an infinite inverse temperature, and a class with only
         wrong predictions a negative one.
     clip : "auto", float or None, default="auto"
@@ -86,10 +86,10 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     Notes
     -----
-    The optimum is exact. The log-loss is a sum over the predicted classes, and each
-    term is convex in its inverse temperature. For a given centre, the best inverse
-    temperature of a class is its own optimum, clipped to the allowed deviation. The
-    remaining problem is convex in the centre alone.
+    The fit finds the exact optimum. The log-loss is a sum over the predicted classes,
+    and each term is convex in its inverse temperature. For a given centre, the best
+    inverse temperature of a class is its own optimum, clipped to the allowed deviation.
+    The remaining problem is convex in the centre alone.
 
     ``max_deviation="auto"`` means ``variance / (2 * standard_error)``. The variance is
     that of the separate inverse temperatures of the classes around the shared one, by

@@ -59,7 +59,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Source of the groups: the class with the largest score, the column of `X` with
         this name or position (which is then not a score), or a function of `X` that
         returns one value per sample. Alternatively, pass an array as `groups` to `fit`
-        and `predict_proba`; with None, this is required.
+        and `predict_proba`; with ``groups=None``, this is required.
     min_group_size : float, default=50
         Groups with fewer samples (total weight) use the pooled fit, or are merged.
     shrinkage : float, default=0.0

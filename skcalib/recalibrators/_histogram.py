@@ -196,9 +196,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         Binning strategy; an int is the number of equal-mass bins, and None means
         ``EqualMass(10)``.
     sample_split : float, default=None
-        Share of the samples used to place the bins; the others are used to estimate the
-        frequencies. None uses all samples for both. 0.5 with equal-mass bins is
-        uniform-mass binning with sample splitting (UMS).
+        Share of the samples used to place the bins; the remaining samples are used to
+        estimate the frequencies. None uses all samples for both. 0.5 with equal-mass
+        bins is uniform-mass binning with sample splitting (UMS).
     smoothing : float, default=0.0
         Number of pseudo-observations, at the base rate, added to each bin so that the
         log-loss remains finite; 1 gives mild smoothing.

@@ -16,7 +16,7 @@ _ROUNDING = 1e-14  # means of two blocks that differ by less are equal
 
 
 class IsotonicCalibration(BinaryRecalibrator):
-    """Isotonic regression of the labels on the scores, linear between its knots.
+    """Isotonic regression of the labels on the scores, interpolated between knots.
 
     Parameters
     ----------

@@ -206,9 +206,9 @@ class VectorScaling(AffineScaling):
 
     ``softmax(coef * logits + intercept)``.
 
-    The fit minimises the log-loss. The fit starts from temperature scaling, with a
-    ridge penalty that pulls the map toward it, so the map does not overfit if there are
-    many classes and few samples.
+    The fit minimises the log-loss. It starts from temperature scaling, with a ridge
+    penalty that pulls the map toward it, so the map does not overfit if there are many
+    classes and few samples.
 
     Parameters
     ----------
@@ -430,10 +430,10 @@ class MatrixScaling(AffineScaling):
     Notes
     -----
     ``alpha="auto"`` uses a weaker penalty only if the log-loss summed over held-out
-    rows falls by more than 5 nats, and stops when it rises. With up to 16 classes, each
-    sample is held out by one Newton step from the fit to all samples; with more
-    classes, one of five folds is held out. This takes as long as two to eight fits.
-    With fewer than 30 rows per class, alpha is 1.
+    rows falls by more than 5 nats, and stops when it rises. With up to 16 classes, the
+    fit without a given sample is approximated by one Newton step from the fit to all
+    samples; with more classes, one of five folds is held out. This takes as long as two
+    to eight fits. With fewer than 30 rows per class, alpha is 1.
 
     References
     ----------

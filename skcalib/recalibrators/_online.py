@@ -80,7 +80,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
     weights_ : ndarray of shape (n_members,)
         Weights of these forecasts, which sum to 1.
     n_rows_ : int
-        Number of samples from which it has learned.
+        Number of samples from which the recalibrator has learned.
     n_features_in_ : int
         Number of score columns.
     feature_names_in_ : ndarray of str

@@ -105,14 +105,14 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     Notes
     -----
-    The temperature is fitted to Platt's targets, so that it is finite if the classes
-    are separable.
+    The temperature is fitted to Platt's targets, so that it is finite even if the
+    classes are separable.
 
     ``class_pooling="auto"`` uses a weaker penalty only if the log-loss of the K-class
     predictions, summed over held-out rows, falls by more than 5 nats, and stops when it
-    rises. Each row is held out by one Newton step of each class's fit. This takes as
-    long as two to five fits. With more than 50 classes, or fewer than 30 rows per
-    class, `class_pooling` is 1.
+    rises. The fit of each class without a given row is approximated by one Newton step.
+    This takes as long as two to five fits. With more than 50 classes, or fewer than 30
+    rows per class, `class_pooling` is 1.
 
     References
     ----------

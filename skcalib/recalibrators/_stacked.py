@@ -102,7 +102,7 @@ class StackedRecalibrator(BaseRecalibrator):
         preserved (up to ties). For K > 2 classes, the order of the classes within each
         sample is preserved. `recalibrators` must then be None.
     n_jobs : int, default=None
-        Threads for fitting the members in the folds; None means 1.
+        Number of threads for fitting the members in the folds; None means 1.
     verbose : bool, default=False
         Whether to report on standard error which member is being fitted to all samples
         or to a fold. At least one line is written every nine seconds, and at most one

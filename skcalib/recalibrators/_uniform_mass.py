@@ -90,7 +90,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
-        Number of events and number of samples that determine the value.
+        Number of events and number of samples that determine the value of each bin.
     n_bins_ : int
         Number of bins.
     salt_ : str

@@ -13,7 +13,7 @@ _SCALES = ("logit", "log", "logflip")
 
 @dataclass(frozen=True)
 class GlmCurve:
-    """Calibration curve of a generalised linear model of the event given the score.
+    """Calibration curve of a generalised linear model for the event given the score.
 
     ``link(T(s)) = intercept + slope * transform(s)``.
 
