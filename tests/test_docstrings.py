@@ -106,7 +106,7 @@ SENTENCES = {
             "Number of parallel jobs. None means 1 unless a `joblib.parallel_config`"
             " says otherwise; -1 means all processors."
         ),
-        "Threads",  # of which each docstring says what they do
+        "Number of threads",  # of which each docstring says what they do
     ),
     "random_state": (
         "Seed for the random draws.",
