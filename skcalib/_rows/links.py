@@ -141,16 +141,21 @@ def impossible(logits, largest_gap=LARGEST_GAP):
     is_impossible = None
     for rows in row_blocks(*logits.shape):
         block = logits[rows]
-        largest = block.max(axis=1, keepdims=True)
+        smallest = block.min(axis=1)
+        # Mostly the smallest logit of every row is possible, and so are all others.
         if largest_gap == np.inf:
+            if not np.isneginf(smallest).any():
+                continue
             impossible_here = np.isneginf(block)
         else:
-            lowest = np.subtract(largest, largest_gap, dtype=np.float64)
-            impossible_here = block < lowest
-        if impossible_here.any():
-            if is_impossible is None:
-                is_impossible = np.zeros(logits.shape, dtype=bool)
-            is_impossible[rows] = impossible_here
+            largest = block.max(axis=1)
+            lowest_possible = np.subtract(largest, largest_gap, dtype=np.float64)
+            if not (smallest < lowest_possible).any():
+                continue
+            impossible_here = block < lowest_possible[:, None]
+        if is_impossible is None:
+            is_impossible = np.zeros(logits.shape, dtype=bool)
+        is_impossible[rows] = impossible_here
     return is_impossible
 
 

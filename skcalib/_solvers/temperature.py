@@ -255,9 +255,12 @@ def row_derivatives(inverse, logits, codes):
         likelihood = inverse_of_rows * z
         np.exp(likelihood, out=likelihood)
         total = likelihood @ ones
-        if z.min() == -np.inf:
-            z[np.isneginf(z)] = 0  # impossible classes have the likelihood 0
-        mean = np.vecdot(likelihood, z) / total
+        with np.errstate(invalid="ignore"):
+            mean = np.vecdot(likelihood, z) / total
+        if np.isnan(mean).any():
+            # Impossible classes have the logit -inf and the likelihood 0.
+            z[np.isneginf(z)] = 0
+            mean = np.vecdot(likelihood, z) / total
         z_true = z[np.arange(len(z)), codes[rows]]
         z *= z
         variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)

@@ -160,17 +160,19 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     def _fit_logits(self, logits, codes, sample_weight):
         """Set the temperature of least loss."""
-        inverse = self._inverse_temperature(logits, codes, sample_weight)
+        inverse = self._inverse_temperature(
+            logits, codes, sample_weight, start=self._start
+        )
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
 
-    def _inverse_temperature(self, logits, codes, sample_weight):
-        """Return the inverse temperature of least loss."""
+    def _inverse_temperature(self, logits, codes, sample_weight, start):
+        """Return the inverse temperature of least loss, with steps that begin at the
+        inverse temperature `start`, or if that is None at that of a sample.
+        """
         if self.loss == "brier":
             return fit_brier_temperature(logits, codes, sample_weight)
-        inverse = fit_inverse_temperature(
-            logits, codes, sample_weight, start=self._start
-        )
+        inverse = fit_inverse_temperature(logits, codes, sample_weight, start=start)
         if callable(self.loss):
             return self._searched(logits, codes, sample_weight, around=inverse)
         return inverse
@@ -196,7 +198,10 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             # themselves.
             codes = codes.astype(np.intp, copy=False)
             logits = self._logits(scores)
-            inverse = self._inverse_temperature(logits, codes, sample_weight)
+            # The steps begin at the temperature above the floor, which is often near.
+            inverse = self._inverse_temperature(
+                logits, codes, sample_weight, start=self.inverse_temperature_
+            )
             self.plain_temperature_ = float(1 / inverse)
         return self
 
