@@ -132,8 +132,8 @@ MUTATIONS = [
     ),
     (
         "_inference/bias.py",
-        "effect = max(effect, _weight_effect(weight, calibrated_variance, importance))",
-        "effect = max(effect, 1.0)",
+        "divisor = max(divisor, effect)",
+        "divisor = effect",
         "small_rules",
     ),
     (

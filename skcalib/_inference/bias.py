@@ -19,9 +19,9 @@ _FEW_ROWS = 200
 # More rows than the first number are summed in cells of log-odds, the second number of
 # them in a unit of log-odds.
 _MANY_ROWS, _CELLS_PER_UNIT = 4096, 32
-# The distribution of the number of events is made for so many parts of the rows at
-# once, and these are convolved.
-_PIECES = 8
+# The distribution of the number of events is computed for so many groups of rows at
+# once, and these distributions are convolved.
+_GROUPS = 8
 # relative, of the total weight: an event sum this close to 0 or to the total is equal
 # to it but for rounding
 _ROUNDING = 1e-12
@@ -53,16 +53,19 @@ class BiasTest(NamedTuple):
 
 
 def bias_test(scores, events, confidence_level, weight=None, residual_variance=None):
-    """Test the number (or weight) of events of rows against their scores, and invert
-    the test.
+    """Test whether the scores predict the number of events, with an interval of the
+    bias.
 
-    Each row has the probability ``expit(logit(s) + delta)``: the test is of delta = 0,
-    and the limits are those of the mean difference of probabilities for every delta
-    that it does not reject. For equal scores they are Clopper and Pearson's. Weights
-    count as repeated rows. Where y - s varies more than s (1 - s) says, each side of
-    the interval is longer by the ratio of the standard deviations, up to Clopper and
-    Pearson's limits for the mean score: by Hoeffding (1956) these hold for any
-    probabilities of the rows.
+    The bias is the mean score minus the event frequency. In the model of the test each
+    row has an event with probability ``expit(logit(s) + delta)``, with one shift delta
+    for all rows. The p-value is that of delta = 0. The interval contains the biases of
+    all shifts that the test does not reject; for equal scores these are Clopper and
+    Pearson's limits.
+
+    If the residuals y - s vary more than s (1 - s), a common shift does not describe
+    the labels. Each side of the interval then becomes longer by the ratio of the
+    standard deviations, but not beyond Clopper and Pearson's limits for the mean score,
+    which hold for any probabilities of the rows (Hoeffding 1956).
 
     Parameters
     ----------
@@ -73,38 +76,39 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     confidence_level : float
         Coverage of the interval.
     weight : ndarray of shape (n,), default=None
-        Positive weights.
+        Positive weights; a weight of 2 means two rows. None means 1.
     residual_variance : float, default=None
-        Variance of y - s. None means that the scores are calibrated but for a shift.
+        Weighted mean of the squared centred residuals y - s. None means that the scores
+        are calibrated but for a shift, so that nothing becomes longer.
 
     Returns
     -------
     result : BiasTest
-        Named tuple (pvalue, low, high, bias_pvalue); the interval excludes 0 exactly
+        Named tuple (pvalue, low, high, bias_pvalue). The interval excludes 0 exactly
         where bias_pvalue < 1 - confidence_level.
     """
     z, weight = _log_odds_cells(as_numbers(scores, "scores"), weight)
     total = weight.sum()
     if residual_variance is None:
-        test, _ = _shift_tests(z, weight, events, confidence_level)
-        return test
-    # How much longer each side of the interval is: the ratio of the standard deviation
-    # of y - s to that of calibrated scores.
+        exact, _ = _shift_tests(z, weight, events, confidence_level)
+        return exact
+    # How many times longer each side of the interval becomes: the standard deviation of
+    # y - s over that of calibrated scores, at least 1.
     probability = expit(z)
     calibrated_variance = weight @ (probability * (1 - probability))
     stretch = np.sqrt(max(residual_variance * total / calibrated_variance, 1.0))
-    test, stretched = _shift_tests(z, weight, events, confidence_level, stretch)
+    exact, stretched = _shift_tests(z, weight, events, confidence_level, stretch)
     if stretch == 1:
-        return test
+        return exact
     # Hoeffding (1956): the limits for equal scores hold for any probabilities. So the
-    # longer interval ends there at the latest, and never inside the exact one.
+    # longer interval need not go beyond them; it always contains the exact one.
     mean_score = float(weight @ probability / total)
     equal_scores = _equal_scores_test(mean_score, total, events, confidence_level)
     return BiasTest(
-        pvalue=test.pvalue,
-        low=min(test.low, max(stretched.low, equal_scores.low)),
-        high=max(test.high, min(stretched.high, equal_scores.high)),
-        bias_pvalue=max(test.pvalue, min(stretched.bias_pvalue, equal_scores.pvalue)),
+        pvalue=exact.pvalue,
+        low=min(exact.low, max(stretched.low, equal_scores.low)),
+        high=max(exact.high, min(stretched.high, equal_scores.high)),
+        bias_pvalue=max(exact.pvalue, min(stretched.bias_pvalue, equal_scores.pvalue)),
     )
 
 
@@ -113,11 +117,11 @@ def rows_bias_test(
 ):
     """Test a bias as `bias_test` does, for importance weights and for rows in clusters.
 
-    `bias_test` takes weights for numbers of independent rows. All weights are therefore
-    divided by one factor, so that it has the right variance of the number of events.
-    With importance weights w the factor is sum w^2 v / sum w v, v = s (1 - s), because
-    the variance under calibration is the sum of w^2 v. With clusters it is the design
-    effect of the residuals, or that of the weights if it is larger.
+    `bias_test` takes weights for numbers of independent rows. So all weights are first
+    divided by one number, the variance of the weighted number of events over the
+    variance that `bias_test` assumes. For importance weights w it is sum w^2 v /
+    sum w v, with v = s (1 - s). For clusters it is the design effect of the residuals
+    y - s, or the number for the weights if that is larger.
 
     Parameters
     ----------
@@ -128,7 +132,7 @@ def rows_bias_test(
     weight : ndarray of shape (n,), default=None
         Positive weights.
     importance : bool, default=False
-        Whether each row was seen once, whatever its weight.
+        Whether each row was seen once, whatever its weight; else weights count rows.
     cluster : ndarray of shape (n,), default=None
         Each row's cluster.
 
@@ -144,47 +148,49 @@ def rows_bias_test(
     weight = weights_or_ones(weight, len(scores))
     total = weight.sum()
     residual = labels - scores
-    residual = residual - weight @ residual / total
+    centred = residual - weight @ residual / total
     calibrated_variance = scores * (1 - scores)
-    residual_variance = weight @ residual**2 / total
     no_limits = BiasTest(pvalue=1.0, low=np.nan, high=np.nan, bias_pvalue=1.0)
+    # What the weights are divided by so that they count independent rows.
+    divisor = _weight_divisor(weight, calibrated_variance, importance)
     if cluster is not None:
         code = np.unique(cluster, return_inverse=True)[1]
-        influence = Influence(residual, weight, importance, code)
-        # The effect depends on the level, because it contains the ratio of Student's
-        # quantile to the normal one.
+        influence = Influence(centred, weight, importance, code)
+        # The design effect depends on the level, because it contains the ratio of
+        # Student's quantile to the normal one.
         effect, reason = influence.design_effect(confidence_level)
         if np.all(labels == labels[0]):
             reason = ONE_CLASS_IN_CLUSTERS
         if reason:
             return no_limits, reason
         # Clusters are never worth more than independent rows of these weights.
-        effect = max(effect, _weight_effect(weight, calibrated_variance, importance))
+        divisor = max(divisor, effect)
+        residual_variance = weight @ centred**2 / total
     else:
-        # The weight of a row in a variance: w copies, or one row that counts w times.
-        squared_weight = weight
+        # What a row adds to a variance: w for w copies, w^2 for one row of weight w.
+        variance_weight = weight
         if importance:
             reason = too_few_units(weight, importance)
             if reason:
                 return no_limits, reason
-            squared_weight = weight**2
-        effect = _weight_effect(weight, calibrated_variance, importance)
+            variance_weight = weight**2
         residual_variance = _residual_variance(
-            squared_weight, residual**2, calibrated_variance, weight
+            variance_weight, centred**2, calibrated_variance, weight
         )
-    events = weight @ labels / effect
+    events = weight @ labels / divisor
     test = bias_test(
-        scores, events, confidence_level, weight / effect, residual_variance
+        scores, events, confidence_level, weight / divisor, residual_variance
     )
     return test, ""
 
 
-def _weight_effect(weight, variance, importance):
-    """Return the number by which weights (n,) are divided, so that they count rows.
+def _weight_divisor(weight, variance, importance):
+    """Return the number by which weights (n,) are divided so that they count rows.
 
-    The sum of w events has the variance sum w^2 v with importance weights, v the
-    `variance` (n,) of each label, and sum (w / effect) v as so many repeated rows: the
-    effect is the ratio of sum w^2 v and sum w v. Frequency weights count rows already.
+    `variance` (n,) holds the variance v of each label. Importance weights w give the
+    weighted number of events the variance sum w^2 v. Weights that count rows, w / d,
+    would give it sum (w / d) v after the number of events is divided by d as well: the
+    two agree for d = sum w^2 v / sum w v. Frequency weights count rows already: d = 1.
     """
     if not importance:
         return 1.0
@@ -194,92 +200,110 @@ def _weight_effect(weight, variance, importance):
     return float(weight**2 @ variance / (weight @ variance))
 
 
-def _residual_variance(squares, residual_square, variance, weight):
-    """Return the variance of y - s for `bias_test`, estimated with squared weights.
+def _residual_variance(variance_weight, squared_residual, label_variance, weight):
+    """Return the mean variance of the residuals y - s that `bias_test` takes.
+
+    It is the weighted mean of s (1 - s), the variance of calibrated labels, times the
+    ratio of the observed sum of squared residuals to the sum that calibrated labels
+    would have.
 
     Parameters
     ----------
-    squares : ndarray of shape (n,)
-        Weights in the variance: w for repeated rows, w^2 for importance weights.
-    residual_square : ndarray of shape (n,)
+    variance_weight : ndarray of shape (n,)
+        Weights in the two sums of the ratio: w for w repeated rows, w^2 for one row
+        with the importance weight w.
+    squared_residual : ndarray of shape (n,)
         Squares of the centred residuals y - s.
-    variance : ndarray of shape (n,)
-        s (1 - s), the variance of the labels of calibrated scores.
+    label_variance : ndarray of shape (n,)
+        s (1 - s).
     weight : ndarray of shape (n,)
         Weights in the mean.
 
     Returns
     -------
     residual_variance : float
-        The weighted mean of s (1 - s), times the ratio of two sums over the rows with
-        the weights `squares`: of residual squares, and of s (1 - s).
+        The mean variance.
     """
-    expected = squares @ variance
-    if expected == 0:
+    calibrated_sum = variance_weight @ label_variance
+    if calibrated_sum == 0:
         # All scores are 0 or 1: there is no ratio.
-        return float(weight @ residual_square / weight.sum())
-    ratio = squares @ residual_square / expected
-    return float(ratio * (weight @ variance) / weight.sum())
+        return float(weight @ squared_residual / weight.sum())
+    ratio = variance_weight @ squared_residual / calibrated_sum
+    return float(ratio * (weight @ label_variance) / weight.sum())
 
 
 def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=False):
-    """Test the bias of the rows of `BinStatistics`, as `bias_test` does.
+    """Test the bias of binned data with `bias_test`.
 
-    `scores` and `weight` (m,) are points that stand for the rows, up to two in each bin
-    (`Cells.two_points`). With importance weights the squared weights are known by bin,
-    not by row: the rows of a bin count as equal.
+    Parameters
+    ----------
+    statistics : BinStatistics
+        Sums over the rows of each bin.
+    scores, weight : ndarray of shape (m,)
+        Scores that stand for those of the rows, which are not known, and their weights:
+        one or two in each bin, with the mean and the variance of its scores.
+    confidence_level : float
+        Coverage of the interval.
+    importance : bool, default=False
+        Whether weights are importance weights. Their squares are known by bin, not by
+        row: the rows of a bin count as equal.
+
+    Returns
+    -------
+    result : BiasTest
+        Named tuple (pvalue, low, high, bias_pvalue).
     """
     events = statistics.weighted_label.sum()
     if not importance:
         residual_variance = statistics.total_residual_variance
         return bias_test(scores, events, confidence_level, weight, residual_variance)
     is_filled = statistics.weight > 0
-    total = statistics.weight[is_filled]
-    # W^2 / (sum of w^2) is the number of equal rows that the weights of a bin are
-    # worth, so that one of them weighs (sum of w^2) / W.
-    weight_of_row = statistics.weight_squared[is_filled] / total
-    # mean of s (1 - s) by bin: the variance of a label if the scores are right
-    calibrated_variance = statistics.weighted_score - statistics.weighted_score_squared
-    calibrated_variance = np.maximum(calibrated_variance[is_filled], 0) / total
-    # sum of w (y - s - mean)^2 by bin: the variance that the labels show
-    excess = (statistics.weighted_label - statistics.weighted_score)[is_filled]
-    mean = excess.sum() / total.sum()
-    residual_square = (
-        statistics.residual_square[is_filled] - 2 * mean * excess + mean**2 * total
+    bin_weight = statistics.weight[is_filled]
+    squared_weight = statistics.weight_squared[is_filled]  # sums of w^2
+    # The variance s (1 - s) of calibrated labels, its mean in each bin.
+    label_variance = statistics.weighted_score - statistics.weighted_score_squared
+    label_variance = np.maximum(label_variance[is_filled], 0) / bin_weight
+    # The mean square of the centred residuals r - m in each bin, r = y - s and m their
+    # overall mean: sum w (r - m)^2 = sum w r^2 - 2 m sum w r + m^2 sum w.
+    residual_sum = (statistics.weighted_label - statistics.weighted_score)[is_filled]
+    mean = residual_sum.sum() / bin_weight.sum()
+    centred_square = (
+        statistics.residual_square[is_filled]
+        - 2 * mean * residual_sum
+        + mean**2 * bin_weight
     )
-    # All weights are divided by one factor, as in `rows_bias_test`, so that the
-    # variance of the number of events is right.
-    squared_weight = weight_of_row * total
-    effect = 1.0
-    if calibrated_variance.any():
-        effect = float(
-            squared_weight @ calibrated_variance / (total @ calibrated_variance)
-        )
+    # All weights are divided by one number, as in `rows_bias_test`.
+    divisor = 1.0
+    if label_variance.any():
+        divisor = float(squared_weight @ label_variance / (bin_weight @ label_variance))
     residual_variance = _residual_variance(
-        squared_weight, residual_square / total, calibrated_variance, total
+        squared_weight, centred_square / bin_weight, label_variance, bin_weight
     )
     return bias_test(
-        scores, events / effect, confidence_level, weight / effect, residual_variance
+        scores, events / divisor, confidence_level, weight / divisor, residual_variance
     )
 
 
 def event_ratio_limits(
     scores, events, confidence_level, weight=None, residual_variance=0.0
 ):
-    """Return the limits of the ratio of observed to expected events.
+    """Return the confidence limits of the ratio of observed to expected events, O/E.
 
-    They are those of a common shift of the log-odds: of the mean of the shifted
-    probabilities over the mean score. For equal scores the former are Clopper and
-    Pearson's. Each side is longer where y - (O/E) s, whose variance is given, varies
-    more than events with the probabilities at the estimate: where the curve is no shift
-    of the log-odds, and because the mean score is that of a sample.
+    In the model all log-odds of the scores are shifted by one number. Each shift has a
+    ratio, the mean of the shifted probabilities over the mean score, and the limits are
+    the ratios at the ends of the interval of the shift; for equal scores these are
+    Clopper and Pearson's limits over the score.
+
+    If y - (O/E) s varies more than labels of the estimated probabilities do, each side
+    becomes longer by the ratio of the standard deviations. That happens where a common
+    shift does not describe the labels, and because the mean score is that of a sample.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
         Scores in [0, 1].
     events : float
-        Sum of the weights of the rows with an event. Without one the lower limit is 0.
+        Sum of the weights of the rows with an event. If it is 0 the lower limit is 0.
     confidence_level : float
         Coverage.
     weight : ndarray of shape (n,), default=None
@@ -298,23 +322,24 @@ def event_ratio_limits(
     mean_score = float(weight @ expit(z)) / total
     all_have_event = events >= total * (1 - _ROUNDING)
     none_has_event = events <= total * _ROUNDING
-    # How much longer each side is: the ratio of the standard deviations of
-    # y - (O/E) s and of events with the probabilities at the estimate.
+    # How many times longer each side becomes: the standard deviation of y - (O/E) s
+    # over that of labels with the probabilities at the estimated shift, at least 1.
     stretch = 1.0
     if not all_have_event and not none_has_event:
         probability = expit(z + _estimated_shift(z, weight, events))
-        event_variance = weight @ (probability * (1 - probability))
-        stretch = np.sqrt(max(residual_variance * total / event_variance, 1))
+        label_variance = weight @ (probability * (1 - probability))
+        stretch = np.sqrt(max(residual_variance * total / label_variance, 1))
     test, stretched = _shift_tests(z, weight, events, confidence_level, stretch)
     if stretch > 1:
         test = stretched
-    # The bias is the mean score less the mean of the shifted probabilities, which is
-    # O / n: O/E = 1 - bias / mean score.
+    # The test has limits of the bias, mean score - O / n, and O/E is 1 - bias / mean
+    # score: the upper limit of one gives the lower limit of the other.
     low = 1 - test.high / mean_score
     high = 1 - test.low / mean_score
     if all_have_event and residual_variance > 0:
-        # The events do not vary, but the mean score of a sample does: its normal
-        # interval is added to each side, as the root of the sum of squares.
+        # If all rows have events there is no stretch, since the labels do not vary. The
+        # mean score of a sample does: the half-width of its normal interval is combined
+        # with each side as the root of the sum of squares.
         ratio = events / total / mean_score
         z_value = ndtri((1 + confidence_level) / 2)
         half_width = z_value * np.sqrt(residual_variance / total) / mean_score
@@ -340,26 +365,26 @@ def _estimated_shift(z, weight, events):
     )
 
 
-def _equal_scores_test(score, total, events, confidence_level):
-    """Return the `BiasTest` of `events` among rows of weight `total` that all have one
-    score: the binomial test with the limits of Clopper and Pearson.
+def _equal_scores_test(score, n_rows, events, confidence_level):
+    """Return the `BiasTest` of `events` among `n_rows` rows that all have one score:
+    the exact binomial test and the limits of Clopper and Pearson.
 
-    Many rows, and weights that are no integers, take `_shift_tests` of one cell, which
-    is the same test up to its approximation of the binomial tails.
+    Both numbers may be sums of weights. If they are not integers, if there are many
+    rows, or if all or no rows have events, `_shift_tests` does the same test.
     """
-    counts_rows = float(total).is_integer() and float(events).is_integer()
-    if not (total < _FEW_ROWS and counts_rows and 0 < events < total):
+    are_integers = float(n_rows).is_integer() and float(events).is_integer()
+    if not (n_rows < _FEW_ROWS and are_integers and 0 < events < n_rows):
         z = log_odds(np.array([score]))
-        test, _ = _shift_tests(z, np.array([total]), events, confidence_level)
+        test, _ = _shift_tests(z, np.array([n_rows]), events, confidence_level)
         return test
     k = round(events)
-    n = round(total)
+    n = round(n_rows)
     tail = (1 - confidence_level) / 2
-    at_least = bdtrc(k - 1, n, score)
-    at_most = bdtr(k, n, score)
+    at_least = bdtrc(k - 1, n, score)  # P(S >= k) of a binomial S
+    at_most = bdtr(k, n, score)  # P(S <= k)
     pvalue = float(min(1.0, 2 * min(at_least, at_most)))
-    # Clopper and Pearson's limits of the frequency: a quantile of a beta distribution
-    # each.
+    # Clopper and Pearson: each limit of the event frequency is a quantile of a beta
+    # distribution.
     highest_frequency = betaincinv(k + 1, n - k, 1 - tail)
     lowest_frequency = betaincinv(k, n - k + 1, tail)
     return BiasTest(
@@ -371,7 +396,8 @@ def _equal_scores_test(score, total, events, confidence_level):
 
 
 def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
-    """Test whether log-odds need no common shift, and invert the test for the bias.
+    """Test that a common shift of all log-odds is 0, and return the p-value with two
+    intervals of the bias, the mean score minus the mean of the shifted probabilities.
 
     Parameters
     ----------
@@ -388,21 +414,21 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
 
     Returns
     -------
-    test, stretched : BiasTest
-        The exact test, and the same with the longer interval and its p-value.
+    exact, stretched : BiasTest
+        The test with its own interval, and with the longer interval and its p-value.
     """
     tail = (1 - confidence_level) / 2
-    total = weight.sum()
-    # Exact formulas exist for no event and for one (`_no_event`, `_Tails`). Where all
-    # rows or all but one have an event, these are used for the non-events, whose bias
-    # has the opposite sign.
-    has_one_non_event = total - events == 1 < events
-    if has_one_non_event or events >= total * (1 - _ROUNDING):
+    n_rows = weight.sum()
+    # Exact formulas exist for no event and for one (`_no_event`, `_EventCountTails`).
+    # If all rows or all but one have an event, these are used for the non-events, whose
+    # log-odds and bias have the opposite signs.
+    has_one_non_event = n_rows - events == 1 < events
+    if has_one_non_event or events >= n_rows * (1 - _ROUNDING):
         mirrored = _shift_tests(
-            -z, weight, round(total - events), confidence_level, stretch
+            -z, weight, round(n_rows - events), confidence_level, stretch
         )
         return [test._replace(low=-test.high, high=-test.low) for test in mirrored]
-    if events <= total * _ROUNDING:
+    if events <= n_rows * _ROUNDING:
         pvalue, low, high = _no_event(z, weight, tail)
         # Labels without events show no spread: the longer interval is unlimited, and
         # `bias_test` takes the limits for equal scores in its place.
@@ -411,37 +437,49 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
     # The limits of the shift are those at which the observed number k of events is in a
     # tail: P(S >= k) = tail at the lower one, P(S <= k) = tail at the upper one. Both
     # are sought as distances from the estimated shift.
-    tails = _Tails(z, weight, events)
-    # where the search begins: two standard errors of the shift, at most 4
-    step = min(2 / np.sqrt(tails.variance), 4.0)
-    below = _root(tails.upper, tail, step)
-    above = _root(lambda tau: tails.lower(-tau), tail, step)
+    tails = _EventCountTails(z, weight, events)
+    # The search begins at two standard errors of the shift, at most 4.
+    first_distance = min(2 / np.sqrt(tails.variance), 4.0)
+    below = _distance_at_level(tails.at_least_observed, tail, first_distance)
+    above = _distance_at_level(
+        lambda distance: tails.at_most_observed(-distance), tail, first_distance
+    )
     # A larger shift makes the events more probable, and the bias of the scores smaller.
-    low = _bias(z, weight, tails.centre + above)
-    bias = _bias(z, weight, tails.centre)
-    high = _bias(z, weight, tails.centre - below)
-    pvalue = tails.two_sided(tails.centre)
-    test = BiasTest(pvalue, low, high, pvalue)
+    low = _bias(z, weight, tails.estimated_shift + above)
+    high = _bias(z, weight, tails.estimated_shift - below)
+    pvalue = tails.two_sided(0.0)
+    exact = BiasTest(pvalue, low, high, pvalue)
     if stretch == 1:
-        return test, test
-    # The longer interval holds 0 exactly where the other one holds the bias
-    # b (1 - 1 / stretch), so that its p-value is that of the shift with this bias.
+        return exact, exact
+    return exact, _stretched_test(exact, tails, z, stretch)
+
+
+def _stretched_test(exact, tails, z, stretch):
+    """Return the `BiasTest` whose interval is longer than that of the test `exact`: the
+    distance from the estimated bias to each limit is multiplied by `stretch` > 1.
+
+    `tails` are the `_EventCountTails` of the rows with log-odds z (m,).
+    """
+    weight = tails.weight
+    bias = _bias(z, weight, tails.estimated_shift)
+    # The p-value of "the bias is 0" that agrees with the longer interval. A limit
+    # bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch). So it is the
+    # exact p-value of the shift with that bias, which lies between 0 and the estimate.
     shift = 0.0
     if bias != 0:
         equivalent_bias = bias * (1 - 1 / stretch)
         shift = brentq(
             lambda delta: _bias(z, weight, delta) - equivalent_bias,
-            min(0.0, tails.centre),
-            max(0.0, tails.centre),
+            min(0.0, tails.estimated_shift),
+            max(0.0, tails.estimated_shift),
             xtol=1e-13,
         )
-    stretched = BiasTest(
-        pvalue,
-        low=bias - stretch * (bias - low),
-        high=bias + stretch * (high - bias),
-        bias_pvalue=tails.two_sided(tails.centre - shift),
+    return BiasTest(
+        exact.pvalue,
+        low=bias - stretch * (bias - exact.low),
+        high=bias + stretch * (exact.high - bias),
+        bias_pvalue=tails.two_sided(shift),
     )
-    return test, stretched
 
 
 def _log_odds_cells(scores, weight):
@@ -465,17 +503,17 @@ def _log_odds_cells(scores, weight):
     return log_odds(weighted_score / weight_in_cell), weight_in_cell
 
 
-class _Tails:
-    """Tail probabilities of the number of events S of independent rows.
+class _EventCountTails:
+    """Tail probabilities of the number S of events among independent rows whose
+    log-odds are shifted by one number.
 
-    The observed number is k. `centre` is the shift of all log-odds at which k events
-    are expected, and `q` (m,) are the probabilities there. The methods take tau: the
-    shift is then centre - tau, so that the tail probability P(S >= k) falls as tau
-    grows.
+    The observed number is k. `estimated_shift` is the shift at which k events are
+    expected. The shift that is tested is given by tau = estimated shift - tested shift,
+    so that the tail probability P(S >= k) falls as tau grows.
 
-    Few rows have the exact distribution of S, by convolution (`log_pmf`, at `centre`).
-    The tails of others are the saddlepoint approximation of Lugannani and Rice (1980),
-    and for k = 1 products over the rows.
+    The distribution of S is convolved exactly if there are few rows. Otherwise the
+    tails are the saddlepoint approximation of Lugannani and Rice (1980), or products
+    over the rows if k = 1.
 
     Parameters
     ----------
@@ -488,111 +526,125 @@ class _Tails:
     """
 
     def __init__(self, z, weight, events):
-        self.centre = _estimated_shift(z, weight, events)
-        q = expit(z + self.centre)
-        # At `centre`, (m,): the probabilities q, log q and log(1 - q).
-        self.q = q
-        self.log_q = log_expit(z + self.centre)
-        self.log_complement = log_expit(-z - self.centre)
-        self.weight = weight  # (m,)
-        # Of S at `centre`: the variance, and its third central moment over six times
-        # the variance.
-        self.variance = weight @ (q * (1 - q))
-        self.skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * self.variance)
+        self.weight = weight  # (m,), numbers of rows
+        # The shift at which as many events are expected as were observed, and the
+        # probabilities (m,) of an event there, with log(p) and log(1 - p).
+        self.estimated_shift = _estimated_shift(z, weight, events)
+        p = expit(z + self.estimated_shift)
+        self.probability = p
+        self.log_probability = log_expit(z + self.estimated_shift)
+        self.log_complement = log_expit(-z - self.estimated_shift)
+        # Variance of the number of events at these probabilities, and a sixth of the
+        # ratio of its third central moment to the variance.
+        self.variance = weight @ (p * (1 - p))
+        self.skewness = weight @ (p * (1 - p) * (1 - 2 * p)) / (6 * self.variance)
         are_counts = not (weight % 1).any() and events % 1 == 0
         # whether one event was observed, for which the tails are products over rows
-        self.is_one = events == 1 and are_counts
-        # For few rows the exact distribution of S: log P(S = j), j = 0, ..., n. None
-        # for others.
+        self.is_one_event = events == 1 and are_counts
+        # For few rows the exact distribution of the number of events at these
+        # probabilities, log P(S = j) for j = 0, ..., n; None for many rows.
         self.log_pmf = None
         if are_counts and weight.sum() < _FEW_ROWS:
-            mass = event_count_pmf(q, weight)
-            self.events = round(events)  # k as an int, an index of `log_pmf`
-            self.distance = np.arange(len(mass)) - self.events  # j - k, (n + 1,)
+            mass = event_count_pmf(p, weight)
+            self.n_observed = round(events)  # k
+            self.excess_over_observed = np.arange(len(mass)) - self.n_observed  # j - k
             with np.errstate(divide="ignore"):
                 self.log_pmf = np.log(mass)
 
-    def upper(self, tau):
-        """Return P(S >= k) for log-odds shifted by centre - tau."""
+    def at_least_observed(self, tau):
+        """Return P(S >= k), k the observed number of events, if the log-odds are
+        shifted by the estimated shift minus tau.
+        """
         if self.log_pmf is not None:
-            at_least = slice(self.events, None)
-            return self._exact(tau, at_least)
-        if self.is_one:
-            return -np.expm1(self._log_none(tau))
+            return self._exact_probability(tau, slice(self.n_observed, None))
+        if self.is_one_event:
+            return -np.expm1(self._log_no_event(tau))  # 1 - P(S = 0)
         return _lugannani_rice(
-            self._signed_root(tau), -np.expm1(-tau), self.skewness, self.variance
+            self._signed_root(tau), tau, self.skewness, self.variance
         )
 
-    def lower(self, tau):
-        """Return P(S <= k) for log-odds shifted by centre - tau."""
+    def at_most_observed(self, tau):
+        """Return P(S <= k), k the observed number of events, if the log-odds are
+        shifted by the estimated shift minus tau.
+        """
         if self.log_pmf is not None:
-            at_most = slice(self.events + 1)
-            return self._exact(tau, at_most)
-        if self.is_one:
+            return self._exact_probability(tau, slice(self.n_observed + 1))
+        if self.is_one_event:
             # P(S = 0) + P(S = 1) = P(S = 0) (1 + the sum of the odds)
             sum_of_odds = self.weight @ self._odds(tau)
-            return np.exp(np.log1p(sum_of_odds) + self._log_none(tau))
-        # P(S <= k) is the upper tail of the non-events, whose tau is -tau.
+            return np.exp(np.log1p(sum_of_odds) + self._log_no_event(tau))
+        # At most k events are at least n - k non-events. Counting non-events reverses
+        # the signs of tau, of the root and of the skewness.
         return _lugannani_rice(
-            -self._signed_root(tau), -np.expm1(tau), -self.skewness, self.variance
+            -self._signed_root(tau), -tau, -self.skewness, self.variance
         )
 
     def _odds(self, tau):
-        """Return the odds (m,) of an event for log-odds shifted by centre - tau."""
-        return self.q / (1 - self.q) * np.exp(-tau)
+        """Return the odds (m,) of an event if the log-odds are shifted by the estimated
+        shift minus tau.
+        """
+        return self.probability / (1 - self.probability) * np.exp(-tau)
 
-    def _log_none(self, tau):
-        """Return log P(S = 0), the sum of log(1 - probability) over the rows, for
-        log-odds shifted by centre - tau.
+    def _log_no_event(self, tau):
+        """Return log P(S = 0), the sum of log(1 - probability) over the rows, if the
+        log-odds are shifted by the estimated shift minus tau.
         """
         return -(self.weight @ np.log1p(self._odds(tau)))
 
-    def two_sided(self, tau):
+    def two_sided(self, shift):
         """Return the two-sided p-value, twice the smaller tail, of the hypothesis that
-        the log-odds are shifted by centre - tau.
+        the log-odds are shifted by `shift`.
         """
-        return float(min(1.0, 2 * min(self.upper(tau), self.lower(tau))))
+        tau = self.estimated_shift - shift
+        at_least = self.at_least_observed(tau)
+        at_most = self.at_most_observed(tau)
+        return float(min(1.0, 2 * min(at_least, at_most)))
 
-    def _exact(self, tau, counts):
-        """Return the probability that S is one of `counts`, a slice of 0, 1, ..., n,
-        for log-odds shifted by centre - tau.
+    def _exact_probability(self, tau, counts):
+        """Return the probability that the number of events is one of `counts`, a slice
+        of 0, 1, ..., n, if the log-odds are shifted by the estimated shift minus tau.
         """
         # Shifting all log-odds by -tau multiplies P(S = j) by exp(-tau j), up to one
-        # factor. The counts are taken relative to k, and the largest is scaled to 1, so
-        # that nothing overflows.
-        log_mass = self.log_pmf - tau * self.distance
+        # factor. Here it is exp(-tau (j - k)), and the largest product is scaled to 1,
+        # so that nothing overflows.
+        log_mass = self.log_pmf - tau * self.excess_over_observed
         mass = np.exp(log_mass - log_mass.max())
         return mass[counts].sum() / mass.sum()
 
     def _signed_root(self, tau):
-        """Return r of the formula of Lugannani and Rice, the signed root of the
-        likelihood ratio statistic of tau: r^2 / 2 = tau k - K(centre) + K(centre -
-        tau), K the sum of log(1 + exp(z + shift)).
+        """Return the signed root r of the likelihood ratio statistic of a shift by the
+        estimated shift minus tau; r has the sign of tau.
+
+        With p (m,) the probabilities at the estimated shift, r^2 / 2 is the weighted
+        sum of log(1 + p (exp(-tau) - 1)) + tau p over the rows.
         """
         with np.errstate(over="ignore"):  # a root that is infinite: a tail of 0
-            # Each row's term of the sum, without cancellation, for k is the sum of q.
-            change = self.q * np.expm1(-tau)
-            # log(1 + change) where 1 - q may be lost to rounding, of both parts
-            far = np.logaddexp(self.log_complement, self.log_q - tau)
-            near = np.log1p(np.maximum(change, -0.5))
-            terms = np.where(change < -0.5, far, near) + tau * self.q
-            half_square = self.weight @ terms
+            change = self.probability * np.expm1(-tau)
+            # The logarithm in two forms: log1p(change) is exact for small changes;
+            # log((1 - p) + p exp(-tau)) does not lose digits where the change is near
+            # -1. The maximum only keeps the argument of a form that is not used valid.
+            if_small = np.log1p(np.maximum(change, -0.5))
+            if_large = np.logaddexp(self.log_complement, self.log_probability - tau)
+            log_ratio = np.where(change < -0.5, if_large, if_small)
+            half_square = self.weight @ (log_ratio + tau * self.probability)
         return np.copysign(np.sqrt(2 * max(half_square, 0.0)), tau)
 
 
-def _lugannani_rice(r, lattice_step, skewness, variance):
+def _lugannani_rice(r, tau, skewness, variance):
     """Return P(S >= k) of an integer S by the saddlepoint formula of Lugannani and Rice
     (1980): Phi(-r) + phi(r) (1 / u - 1 / r), u = (1 - exp(-tau)) sqrt(variance).
 
     Parameters
     ----------
     r : float
-        Signed root of the likelihood ratio statistic.
-    lattice_step : float
-        1 - exp(-tau), tau the distance of the hypothesis from the saddlepoint.
-    skewness, variance : float
-        A sixth of the third cumulant of S over its variance, and the variance, at the
-        saddlepoint.
+        Signed root of the likelihood ratio statistic of the hypothesis.
+    tau : float
+        Natural parameter (log-odds) at which k is expected, minus that of the
+        hypothesis.
+    skewness : float
+        Third cumulant of S over six times the variance, where k is expected.
+    variance : float
+        Variance of S where k is expected.
 
     Returns
     -------
@@ -601,9 +653,10 @@ def _lugannani_rice(r, lattice_step, skewness, variance):
     """
     deviation = np.sqrt(variance)
     if abs(r) < _NEAR_ZERO:
-        correction = (0.5 - skewness) / deviation  # the limit of the line below
+        # 1 / u and 1 / r are infinite at r = 0, but their difference has this limit.
+        correction = (0.5 - skewness) / deviation
     else:
-        correction = 1 / (lattice_step * deviation) - 1 / r
+        correction = 1 / (-np.expm1(-tau) * deviation) - 1 / r
     normal_density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
     return min(max(ndtr(-r) + normal_density * correction, 0.0), 1.0)
 
@@ -623,20 +676,24 @@ def event_count_pmf(scores, weight=None):
     pmf : ndarray of shape (n_rows + 1,)
         P(S = j) for j = 0, 1, ..., n_rows.
     """
-    q = as_numbers(scores, "scores")
+    probability = as_numbers(scores, "scores")
     if weight is not None:
-        q = np.repeat(q, weight.astype(np.int64))
-    # The rows in pieces of equal length, whose distributions are made side by side.
-    # Rows of probability 0 fill up the last piece: they change nothing.
-    pieces = np.pad(q, (0, -len(q) % _PIECES)).reshape(_PIECES, -1)
-    mass = np.zeros((_PIECES, pieces.shape[1] + 1))
-    mass[:, 0] = 1
-    for place in range(pieces.shape[1]):  # one more row of each piece
-        probability = pieces[:, place, None]
-        with_event = mass[:, :-1] * probability
-        mass *= 1 - probability
-        mass[:, 1:] += with_event
-    return reduce(np.convolve, mass)[: len(q) + 1]
+        probability = np.repeat(probability, weight.astype(np.int64))
+    n_rows = len(probability)
+    # The rows are dealt to eight groups, whose distributions (a line of `pmf` each) are
+    # computed in one loop and then convolved. Rows of probability 0, which change
+    # nothing, make the groups equally large.
+    padded = np.pad(probability, (0, -n_rows % _GROUPS))
+    groups = padded.reshape(_GROUPS, -1)
+    pmf = np.zeros((_GROUPS, groups.shape[1] + 1))
+    pmf[:, 0] = 1  # without rows there are 0 events
+    # One more row r of each group: P(j) becomes P(j) (1 - r) + P(j - 1) r.
+    for row in range(groups.shape[1]):
+        row_probability = groups[:, row, None]
+        with_event = pmf[:, :-1] * row_probability
+        pmf *= 1 - row_probability
+        pmf[:, 1:] += with_event
+    return reduce(np.convolve, pmf)[: n_rows + 1]
 
 
 def event_count_tails(scores, events, weight=None):
@@ -662,9 +719,10 @@ def _event_count_tails(z, events, weight):
     if has_one_non_event or events >= total * (1 - _ROUNDING):
         upper, lower = _event_count_tails(-z, round(total - events), weight)
         return lower, upper
-    tails = _Tails(z, weight, events)
-    no_shift = tails.centre
-    return float(tails.upper(no_shift)), float(tails.lower(no_shift))
+    tails = _EventCountTails(z, weight, events)
+    # The log-odds as they are, a shift of 0.
+    tau = tails.estimated_shift
+    return float(tails.at_least_observed(tau)), float(tails.at_most_observed(tau))
 
 
 def half_pvalue(pvalue, is_on_side):
@@ -677,30 +735,33 @@ def half_pvalue(pvalue, is_on_side):
 
 
 def _no_event(z, weight, tail):
-    """Return the two-sided p-value and the lower and the upper limit of the bias where
-    no row has an event.
+    """Return the p-value of calibrated scores, and the lower and the upper limit of the
+    bias (mean score minus event frequency), where no row has an event.
 
-    P(S = 0) is then a product over the rows, of log-odds z (m,) and weights (m,). Each
-    limit is wrong with probability `tail`. The upper one is the mean score: no
-    frequency is below 0.
+    The probability of no event, P(S = 0), is then the product of 1 - probability over
+    the rows, which have log-odds z (m,) and weights (m,). The p-value is two-sided, and
+    each limit is wrong with probability `tail`.
     """
 
-    def log_no_event(delta):
-        return -weight @ np.logaddexp(0, z + delta)
+    def log_no_event(shift):
+        """Return log P(S = 0) if all log-odds are shifted."""
+        return -weight @ np.logaddexp(0, z + shift)
 
     pvalue = min(1.0, 2 * float(np.exp(log_no_event(0.0))))
-    # The shift at which rows of equal score would have P(S = 0) = tail. The extreme
-    # scores bracket the shift of the others, with a margin of 1e-9 that keeps the signs
-    # of both ends apart where all scores are equal.
+    # The lower limit belongs to the shift with P(S = 0) = tail. If all n rows had one
+    # probability p, (1 - p)^n = tail would give p / (1 - p) = tail^(-1 / n) - 1. The
+    # shift lies between those that take the largest and the smallest score there; a
+    # margin of 1e-9 keeps the signs of both ends apart where all scores are equal.
     log_odds_if_equal = np.log(np.expm1(-np.log(tail) / weight.sum()))
-    delta = brentq(
-        lambda delta: log_no_event(delta) - np.log(tail),
+    shift = brentq(
+        lambda shift: log_no_event(shift) - np.log(tail),
         log_odds_if_equal - z.max() - 1e-9,
         log_odds_if_equal - z.min() + 1e-9,
         xtol=1e-12,
     )
+    # The upper limit is the mean score, since no event frequency is below 0.
     mean_score = float(weight @ expit(z) / weight.sum())
-    return pvalue, _bias(z, weight, delta), mean_score
+    return pvalue, _bias(z, weight, shift), mean_score
 
 
 def _bias(z, weight, delta):
@@ -710,25 +771,26 @@ def _bias(z, weight, delta):
     return float(weight @ (expit(z) - expit(z + delta)) / weight.sum())
 
 
-def _root(tail, level, step):
-    """Return the tau at which the tail probability ``tail(tau)``, which falls in tau,
-    is `level`.
+def _distance_at_level(tail_probability, level, first_guess):
+    """Return the number x at which ``tail_probability(x)``, a function that falls, is
+    `level`.
 
-    The search is of its normal deviate, which is nearly linear in tau, and starts with
-    the bracket from 0 to `step`.
+    The equation is solved for normal quantiles of the probabilities, which are nearly
+    linear in x. The first bracket of the root is from 0 to `first_guess`.
     """
 
-    def excess(tau):
+    def excess(x):
+        """Return the normal quantile of the probability less that of the level."""
         # ndtri is infinite at 0 and 1
-        probability = min(max(tail(tau), 1e-300), _ALMOST_ONE)
+        probability = min(max(tail_probability(x), 1e-300), _ALMOST_ONE)
         return ndtri(probability) - ndtri(level)
 
     low = 0.0
-    high = step
+    high = first_guess
     while excess(high) > 0:
         low = high
         high = 2 * high
     while excess(low) < 0:
         high = low
-        low = low - step
+        low = low - first_guess
     return brentq(excess, low, high, xtol=1e-10, rtol=1e-12)
