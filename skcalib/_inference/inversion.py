@@ -6,11 +6,15 @@ For a number c >= 0 the event frequency that belongs to a score s is taken to be
 computed on them. The limits of the interval are the errors at the smallest and the
 largest c for which the observed value is not extreme among the drawn ones. At c = 0
 this is the resampling test of calibration.
+
+The search is written as generators that yield a `_Request` for draws and are sent
+`Drawn`, so that the draws for many intervals can be made together.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -27,6 +31,41 @@ _CLOSE = 0.02
 _ROUNDING = 4 * np.finfo(np.float64).eps
 
 
+class Drawn(NamedTuple):
+    """What a search looks at in the labels drawn for one hypothesis.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_draws,)
+        The statistic of each draw.
+    distances : ndarray of shape (n_draws,) or None
+        How far each draw deviates from the scores in the direction of the observed
+        deviation, in the scale of `Hypotheses.observed_distance`; None if this was not
+        asked for.
+    """
+
+    statistics: np.ndarray
+    distances: np.ndarray | None
+
+
+class _Request(NamedTuple):
+    """The draws that a search needs next.
+
+    Parameters
+    ----------
+    direction : ndarray of shape (m,)
+        The deviation d of the hypothesis f = s + c d.
+    c : float
+        Its factor.
+    with_distances : bool
+        Whether the distances of the draws are needed.
+    """
+
+    direction: np.ndarray
+    c: float
+    with_distances: bool
+
+
 @dataclass(frozen=True)
 class Hypotheses:
     """A metric, and labels drawn from ``f = s + c d`` for it.
@@ -34,7 +73,7 @@ class Hypotheses:
     Parameters
     ----------
     cells : Cells
-        The rows.
+        The rows, summed in m cells; s is the mean score of a cell.
     draw : callable
         ``draw(f, c)`` yields blocks of drawn event frequencies, of shape (draws, m);
         the same random numbers for every call.
@@ -45,7 +84,7 @@ class Hypotheses:
         Maps frequencies (m,) without noise to the metric's own value, a float.
     observed : float
         The statistic of the labels.
-    directions : list of ndarray
+    directions : list of ndarray of shape (m,)
         Deviations d, the observed one first.
     progress : Progress
         What writes how many draws are done.
@@ -59,55 +98,57 @@ class Hypotheses:
     directions: list
     progress: Progress
 
-    def drawn(self, blocks, c, sides):
-        """Return the statistics of drawn event frequencies and, if asked for, how far
-        these lie on the side of the observed deviation.
+    def drawn(self, blocks, c, *, with_distances):
+        """Return the `Drawn` of blocks of drawn event frequencies: their statistics
+        and, if asked for, their distances from the scores.
+
+        A distance is the sum, over the cells, of weight share, observed deviation and
+        drawn deviation (drawn frequency minus score).
 
         Parameters
         ----------
         blocks : iterable of ndarray of shape (draws, m)
             Blocks of drawn event frequencies.
         c : float
-            The hypothesis, for the progress.
-        sides : bool
-            Whether the second array is needed.
-
-        Returns
-        -------
-        statistics : ndarray of shape (n_draws,)
-            The statistic of each draw.
-        distances : ndarray of shape (n_draws,) or None
-            Sum of share, observed deviation and drawn deviation over the cells,
-            comparable with `side`.
+            The hypothesis they were drawn from, for the progress message.
+        with_distances : bool
+            Whether distances are computed.
         """
         statistics = []
         distances = []
-        if sides:
-            towards = self.cells.share * self.directions[0]
-            expected = self.cells.mean_score @ towards
-        for drawn in blocks:
-            statistics.append(self.statistic(drawn))
-            if sides:
-                distances.append(drawn @ towards - expected)
+        # The sum for drawn frequencies g and scores s: g @ factor - s @ factor.
+        factor = self.cells.share * self.directions[0]
+        of_scores = self.cells.mean_score @ factor
+        for frequency in blocks:
+            statistics.append(self.statistic(frequency))
+            if with_distances:
+                distances.append(frequency @ factor - of_scores)
             if self.progress.verbose:
                 n_drawn = sum(map(len, statistics))
                 self.progress(f"{n_drawn} draws at c = {c:.3g}")
-        if sides:
-            return np.concatenate(statistics), np.concatenate(distances)
-        return np.concatenate(statistics), None
+        if with_distances:
+            return Drawn(np.concatenate(statistics), np.concatenate(distances))
+        return Drawn(np.concatenate(statistics), None)
 
     @cached_property
     def null(self):
-        """What `drawn` returns for labels of calibrated scores: statistics and
-        distances, arrays (n_draws,).
-        """
+        """The `Drawn` for labels of calibrated scores, with distances."""
         calibrated = self.draw(self.cells.mean_score, c=0.0)
-        return self.drawn(calibrated, c=0.0, sides=True)
+        return self.drawn(calibrated, c=0.0, with_distances=True)
 
     @property
-    def side(self):
-        """How far the labels lie on the side of the observed deviation: sum of share,
-        deviation and first direction over the cells.
+    def has_null(self):
+        """Whether `null` has been drawn."""
+        return "null" in vars(self)
+
+    def set_null(self, drawn):
+        """Keep a `Drawn` for labels of calibrated scores as `null`."""
+        object.__setattr__(self, "null", drawn)
+
+    @property
+    def observed_distance(self):
+        """Sum, over the cells, of weight share, observed deviation (smoothed: the first
+        direction) and deviation of the labels; see `drawn`.
         """
         return self.cells.share * self.directions[0] @ self.cells.deviation
 
@@ -116,15 +157,17 @@ class Hypotheses:
         """Difference of statistics within which they are tied: labels with equal sums
         may differ in the last digit.
         """
-        return 1e-12 * max(abs(self.observed), float(np.median(np.abs(self.null[0]))))
+        typical = float(np.median(np.abs(self.null.statistics)))
+        return 1e-12 * max(abs(self.observed), typical)
 
     @cached_property
-    def reached(self):
+    def upper_reference(self):
         """The value that draws are compared with for the upper limit: the observed
         statistic, or the median of calibrated draws if that is larger, which keeps the
         interval of a small value non-empty.
         """
-        return max(self.observed, float(np.median(self.null[0]))) + self.slack
+        median = float(np.median(self.null.statistics))
+        return max(self.observed, median) + self.slack
 
     def frequency(self, direction, c):
         """Return the event frequencies s + c d (m,) of the hypothesis c, clipped to [0,
@@ -132,18 +175,20 @@ class Hypotheses:
         """
         return (self.cells.mean_score + c * direction).clip(0, 1)
 
-    def last(self, direction):
-        """Return the largest c that matters for a direction (m,): from there on each
-        frequency is 0 or 1, or equals its score.
+    def largest_c(self, direction):
+        """Return the largest c of the hypotheses f = s + c d that matters for a
+        direction d (m,): from there on every f is 0 or 1, or equals its score.
         """
         score = self.cells.mean_score
+        # How far a frequency can move: up to 1 for d > 0, down to 0 for d < 0.
         room = np.where(direction > 0, 1 - score, score)
-        moved = direction != 0
-        return float(np.max(room[moved] / np.abs(direction[moved]), initial=0))
+        moves = direction != 0
+        return float(np.max(room[moves] / np.abs(direction[moves]), initial=0))
 
-    def first(self, direction):
-        """Return the first c of a search along a direction (m,): half of that at which
-        the deviation is as large as the noise, at least 1/8.
+    def first_c(self, direction):
+        """Return the c at which a search along a direction d (m,) takes its first step
+        from 0: half of the c at which the deviations c d are as large as the noise of
+        the frequencies (root mean squares), at least 1/8.
         """
         share = self.cells.share
         noise = np.sqrt(share @ self.cells.variance)
@@ -158,7 +203,7 @@ def resampling_pvalue(hypotheses):
     calibrated draws, the observed one included, that are at least as large as the
     observed one.
     """
-    return _share(hypotheses.null[0] >= hypotheses.observed - hypotheses.slack)
+    return _share(hypotheses.null.statistics >= hypotheses.observed - hypotheses.slack)
 
 
 def inverted_limits(hypotheses, tail):
@@ -169,289 +214,355 @@ def inverted_limits(hypotheses, tail):
 
 
 def limits_of_each(many, tail):
-    """Yield the limits for each of many hypotheses, as `inverted_limits` returns them.
+    """Yield the (lower, upper) limits for each of many `Hypotheses`, each limit wrong
+    with probability `tail`.
 
-    A search asks for one set of draws after the other. As many searches as fill a block
-    of counts go on side by side, and the draws that they ask for are made in one pass.
-    With many small problems most of the time would else go into the overhead of calls.
+    With many small problems most of the time would be spent on calls, not on numbers.
+    So the problems are taken in groups whose numbers (draws times cells) fill a block,
+    and the draws of a group are made together.
     """
-    together = []
+    group = []
     n_counts = 0
     for hypotheses in many:
-        together.append(hypotheses)
+        group.append(hypotheses)
         n_counts += hypotheses.draw.n_draws * len(hypotheses.cells.weight)
         if n_counts >= BLOCK:
-            yield from _searched(together, tail)
-            together = []
+            yield from _limits_of_group(group, tail)
+            group = []
             n_counts = 0
-    yield from _searched(together, tail)
+    yield from _limits_of_group(group, tail)
 
 
-def _searched(many, tail):
-    """Return the (lower, upper) limits for each of many `Hypotheses`, whose searches go
-    on in turns, so that the draws that all of them need next are made in one pass.
+def _limits_of_group(group, tail):
+    """Return a list with the (lower, upper) limits for each of several `Hypotheses`.
+
+    Their searches advance together: in each turn every unfinished search, a generator
+    of `_search_limits`, says which draws it needs, and all are drawn in one pass.
     """
-    limits = [None] * len(many)
-    searches = [_limits(hypotheses, tail) for hypotheses in many]
-    # Each turn sends every search its draws and collects what it asks for next; the
-    # first turn starts them.
-    answers = dict.fromkeys(range(len(many)))
+    limits = [None] * len(group)
+    searches = [_search_limits(hypotheses, tail) for hypotheses in group]
+    # What each unfinished search is sent next, by its position: the `Drawn` that it
+    # asked for, at first None, which starts a generator.
+    answers = dict.fromkeys(range(len(group)))
     while answers:
-        questions = {}
+        # 1. Continue each search. It asks for draws, or ends with its limits.
+        requests = {}
         for k, answer in answers.items():
             try:
-                questions[k] = searches[k].send(answer)
+                requests[k] = searches[k].send(answer)
             except StopIteration as end:
                 limits[k] = end.value
-        laws = []
-        for k, (direction, c, _) in questions.items():
-            laws.append((many[k].draw, many[k].frequency(direction, c), c))
+        # 2. Draw for all requests.
+        frequencies = []
+        for k, request in requests.items():
+            frequencies.append(group[k].frequency(request.direction, request.c))
+        blocks_of_each = _drawn_together(
+            [group[k].draw for k in requests],
+            frequencies,
+            [request.c for request in requests.values()],
+        )
+        # 3. Compute what the searches look at.
         answers = {}
-        for k, blocks in zip(questions, _drawn_together(laws), strict=True):
-            _, c, sides = questions[k]
-            answers[k] = many[k].drawn(blocks, c, sides)
+        for (k, request), blocks in zip(requests.items(), blocks_of_each, strict=True):
+            answers[k] = group[k].drawn(
+                blocks, request.c, with_distances=request.with_distances
+            )
     return limits
 
 
-def _drawn_together(laws):
-    """Return the blocks of drawn event frequencies for each of several laws.
+def _drawn_together(draws, frequencies, factors):
+    """Return the drawn event frequencies for each of several problems: a list with an
+    iterable of blocks (draws, m) for each.
 
-    A law is (draws, frequency, c): a `CountDraws` or `ClusterDraws`, event frequencies
-    (m,), and the c of the hypothesis. Laws that are drawn as one block each are drawn
-    in one call.
+    If every problem is drawn as a single block, one call draws all.
+
+    Parameters
+    ----------
+    draws : list of CountDraws or ClusterDraws
+        What draws the numbers of events of each problem.
+    frequencies : list of ndarray of shape (m,)
+        Event probabilities of the cells of each problem; m may differ.
+    factors : list of float
+        The c of the hypothesis of each problem.
     """
-    can_be_joined = len(laws) > 1
-    for draw, _, _ in laws:
+    can_be_joined = len(draws) > 1
+    for draw in draws:
         if not (isinstance(draw, CountDraws) and draw.is_one_block):
             can_be_joined = False
     if not can_be_joined:
-        return [draw(frequency, c) for draw, frequency, c in laws]
-    draws, frequencies, c = zip(*laws, strict=True)
-    sizes = [len(frequency) for frequency in frequencies]
+        blocks_of_each = []
+        for draw, frequency, c in zip(draws, frequencies, factors, strict=True):
+            blocks_of_each.append(draw(frequency, c))
+        return blocks_of_each
+    n_cells = [len(frequency) for frequency in frequencies]
     joined = CountDraws.joined(draws)
-    (drawn,) = joined(np.concatenate(frequencies), np.repeat(c, sizes))
-    by_law = np.split(drawn, np.cumsum(sizes)[:-1], axis=1)
-    return [[block] for block in by_law]
+    # a single block, with the cells of all problems side by side
+    (drawn,) = joined(np.concatenate(frequencies), np.repeat(factors, n_cells))
+    by_problem = np.split(drawn, np.cumsum(n_cells)[:-1], axis=1)
+    return [[block] for block in by_problem]
 
 
-def _limits(hypotheses, tail):
-    """Search the limits of one `Hypotheses`, each wrong with probability `tail`: a
-    generator that asks for draws.
+def _search_limits(hypotheses, tail):
+    """Search the lower and the upper limit of the error for one `Hypotheses`, each
+    wrong with probability `tail`.
 
-    It yields (direction, c, sides), is sent what `Hypotheses.drawn` returns for them,
-    and returns (low, high). The generators below do the same: `yield from` hands on
-    what they ask for.
+    This is a generator, so that the draws of several searches can be made together: it
+    yields a `_Request`, is sent the `Drawn`, and returns (low, high). The methods of
+    `_DirectionSearch` are such generators, too, and ``yield from`` runs them.
     """
-    if "null" not in vars(hypotheses):
-        # `null` is a cached property: its draws are made with those of other searches.
-        vars(hypotheses)["null"] = yield hypotheses.directions[0], 0.0, True
-    # The interval reaches from the least lower limit to the largest upper limit of all
-    # directions.
-    lines = [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
+    if not hypotheses.has_null:
+        first = hypotheses.directions[0]
+        drawn = yield _Request(first, c=0.0, with_distances=True)
+        hypotheses.set_null(drawn)
+    searches = []
+    for direction in hypotheses.directions:
+        searches.append(_DirectionSearch(hypotheses, direction, tail))
+    # The interval reaches from the smallest lower limit of all directions to the
+    # largest upper one. If calibration is not rejected, the lower limit is 0.
     low = 0.0
     is_rejected = resampling_pvalue(hypotheses) < tail
     if is_rejected:
         low = np.inf
-        for line in lines:
-            lowest = yield from line.lowest()
-            low = min(low, lowest)
+        for search in searches:
+            low_of_direction = yield from search.lower_limit()
+            low = min(low, low_of_direction)
         if low == np.inf:
             # No hypothesis reaches the observed value: the limit is the error of the
             # observed frequencies, taken to be without noise.
             low = hypotheses.error(hypotheses.cells.event_frequency)
     high = -np.inf
-    for line in lines:
-        highest = yield from line.highest()
-        high = max(high, highest)
+    for search in searches:
+        high_of_direction = yield from search.upper_limit()
+        high = max(high, high_of_direction)
     if not is_rejected:
-        # The true frequencies may also lie on the other side of the scores.
-        high_of_this_side = high
-        for line in lines:
-            other = _Line(hypotheses, -line.direction, tail)
-            highest = yield from other.highest(beyond=(line.limit, high_of_this_side))
-            high = max(high, highest)
+        # The true frequencies may also lie on the other side of the scores: f = s - c d
+        known_high = high
+        for search in searches:
+            opposite = _DirectionSearch(hypotheses, -search.direction, tail)
+            high_of_opposite = yield from opposite.upper_limit_opposite(
+                search.upper_c, known_high
+            )
+            high = max(high, high_of_opposite)
     return low, max(low, high)
 
 
-class _Line:
-    """The hypotheses s + c d along one direction d (m,), and the limits of the error
-    among them, each wrong with probability `tail`.
+class _DirectionSearch:
+    """Search of the limits of an error among the hypotheses f = s + c d along one
+    direction d (m,), each limit wrong with probability `tail`.
 
-    `limit` is the c of the upper limit, once `highest` has found it.
+    The methods are generators that yield a `_Request` and are sent the `Drawn`; see
+    `_search_limits`.
     """
 
     def __init__(self, hypotheses, direction, tail):
         self.hypotheses = hypotheses
-        self.direction = direction
-        self.tail = tail
-        # what `Hypotheses.drawn` returned, by the c it was asked for
-        self._drawn = {0.0: hypotheses.null}
+        self.direction = direction  # d, (m,)
+        self.tail = tail  # probability that a limit is wrong
+        # the c of the upper limit, once `upper_limit` has found it
+        self.upper_c = None
+        # The `Drawn` of each c that draws were made for, at first for c = 0.
+        self._drawn_at = {0.0: hypotheses.null}
 
-    def lowest(self):
-        """Return the lower limit: the error at the smallest c for which the observed
-        value is not too large for the draws; inf where there is none. A generator like
-        `_limits`.
+    def lower_limit(self):
+        """Search the lower limit: the error at the smallest c for which enough draws,
+        a share of `tail`, reach the observed value; inf if there is no such c. A
+        generator; see the class.
         """
-        reached = self.hypotheses.observed - self.hypotheses.slack
 
         def excess(c):
-            values, _ = yield from self._draws(c)
-            return self._excess(_share(values >= reached))
+            """Return how far the share of draws that reach the observed value is above
+            `tail`: it rises with c.
+            """
+            drawn = yield from self._draws(c)
+            observed = self.hypotheses.observed - self.hypotheses.slack
+            return self._excess_over_tail(_share(drawn.statistics >= observed))
 
         c = yield from self._crossing(excess)
         if c is None:
             return np.inf
         return self._error(c)
 
-    def highest(self, beyond=None):
-        """Return the upper limit: the error at the c from which on the observed value
-        is too small for the draws. A generator like `_limits`.
-
-        `beyond` is given on the other side of the scores: the c of the upper limit of
-        this side, and the upper limit that is known so far. Where the observed value is
-        too small at that c as well, the limit of the other side is lower and need not
-        be found: half of the draws.
+    def upper_limit(self):
+        """Search the upper limit: the error at the c beyond which too few draws, less
+        than a share of `tail`, are as small as the observed value. A generator; see the
+        class.
         """
 
         def excess(c):
-            """Return how far c is beyond the limit: tail less share of draws, which
-            rises with c.
+            """Return how far the share of draws that are as small as the observed value
+            is below `tail`: it rises with c.
             """
-            values, distances = yield from self._draws(c, sides=beyond is not None)
-            share = _share(values <= self.hypotheses.reached)
-            # On the other side of the scores few draws may also lie, but for rounding,
-            # as far on the side of the observed deviation as the labels do.
-            if beyond is not None:
-                as_far = distances >= self.hypotheses.side * (1 - 1e-12)
-                share = min(share, _share(as_far))
-            return -self._excess(share)
+            drawn = yield from self._draws(c)
+            is_as_small = drawn.statistics <= self.hypotheses.upper_reference
+            return -self._excess_over_tail(_share(is_as_small))
 
-        if beyond is not None:
-            c_of_this_side, high_of_this_side = beyond
-            if self._error(c_of_this_side) <= high_of_this_side:
-                excess_there = yield from excess(c_of_this_side)
-                if excess_there >= 0:
-                    return high_of_this_side
         c = yield from self._crossing(excess)
         if c is None:
-            c = self.hypotheses.last(self.direction)
-        self.limit = c
+            c = self.hypotheses.largest_c(self.direction)
+        self.upper_c = c
         return self._error(c)
 
-    def _draws(self, c, sides=False):
-        """Return what `Hypotheses.drawn` returns for c, drawn once: a generator like
-        `_limits`.
-        """
-        if c not in self._drawn:
-            self._drawn[c] = yield self.direction, c, sides
-        return self._drawn[c]
+    def upper_limit_opposite(self, c_of_other_side, known_high):
+        """Search the upper limit if `direction` is the opposite of a direction whose
+        upper limit is known. A generator; see the class.
 
-    def _excess(self, share):
-        """Return by how much a share of draws exceeds the tail probability, as a
-        difference of normal deviates; 0 within its Monte Carlo error.
+        A draw is then as extreme as the labels only if its deviation also lies as far
+        on the side of the observed one.
+
+        Parameters
+        ----------
+        c_of_other_side : float
+            The c of the upper limit in the other direction.
+        known_high : float
+            The largest upper limit that was found so far. It is returned in place of a
+            smaller one, which need not be searched.
+        """
+
+        def excess(c):
+            """Return how far the share of draws as extreme as the labels is below
+            `tail`: it rises with c.
+            """
+            drawn = yield from self._draws(c, with_distances=True)
+            is_as_small = drawn.statistics <= self.hypotheses.upper_reference
+            # as far but for rounding
+            observed_distance = self.hypotheses.observed_distance * (1 - 1e-12)
+            is_as_far = drawn.distances >= observed_distance
+            share = min(_share(is_as_small), _share(is_as_far))
+            return -self._excess_over_tail(share)
+
+        # If this c lies beyond the limit, and its error below the known one, so does
+        # the limit. This saves half of the draws.
+        if self._error(c_of_other_side) <= known_high:
+            excess_there = yield from excess(c_of_other_side)
+            if excess_there >= 0:
+                return known_high
+        c = yield from self._crossing(excess)
+        if c is None:
+            c = self.hypotheses.largest_c(self.direction)
+        return self._error(c)
+
+    def _draws(self, c, *, with_distances=False):
+        """Return the `Drawn` of the hypothesis c, which is drawn once. A generator; see
+        the class.
+        """
+        if c not in self._drawn_at:
+            self._drawn_at[c] = yield _Request(self.direction, c, with_distances)
+        return self._drawn_at[c]
+
+    def _excess_over_tail(self, share):
+        """Return by how much a share of the draws exceeds the tail probability, as a
+        difference of normal quantiles; 0 if they differ by the Monte Carlo error only.
         """
         if abs(share - self.tail) <= _CLOSE * self.tail:
             return 0.0
-        # below 1, where the deviate would be infinite
+        # The quantile of a share of 1 would be infinite.
         return ndtri(min(share, 1 - 1e-6)) - ndtri(self.tail)
 
     def _error(self, c):
-        """Return the error itself, without noise, at c."""
+        """Return the error of the event frequencies s + c d themselves, a float."""
         return self.hypotheses.error(self.hypotheses.frequency(self.direction, c))
 
     def _crossing(self, excess):
-        """Return the c at which `excess` reaches 0, or None where it stays negative. A
-        generator like `_limits`.
+        """Return the c >= 0 at which `excess` reaches 0, or None if it stays negative
+        up to the largest c. A generator; see the class.
 
-        `excess(c)` is such a generator, too: a step function of c that rises on the
-        whole.
+        ``excess(c)`` is a generator of the same kind: a step function of c that rises
+        on the whole.
         """
-        first = self.hypotheses.first(self.direction)
-        last = self.hypotheses.last(self.direction)
-        # Growing steps until the excess is no longer negative.
-        below = (0.0, -np.inf)
         c = 0.0
         value = yield from excess(c)
+        if value >= 0:
+            return c
+        # Growing steps until the excess is no longer negative.
+        first = self.hypotheses.first_c(self.direction)
+        largest = self.hypotheses.largest_c(self.direction)
         while value < 0:
-            if c >= last:
+            if c >= largest:
                 return None
-            below = (c, value)
-            c = min(max(_GROWTH * c, first), last)
+            below = _Point(c, value)
+            c = min(max(_GROWTH * c, first), largest)
             value = yield from excess(c)
-        if value == 0 or c == 0:
+        if value == 0:
             return c
         # The root lies between the last two.
-        return (yield from _root(excess, below, (c, value), _PRECISION * c))
+        return (yield from _brent_root(excess, below, _Point(c, value), _PRECISION * c))
 
 
-def _root(function, before, now, precision):
-    """Return the root between two points (x, value) by Brent's method, the steps of
-    `scipy.optimize.brentq`. `function(x)` is a generator that returns the value, so
-    that this is one, too.
+class _Point(NamedTuple):
+    """A point of a function whose root is sought."""
+
+    x: float
+    value: float
+
+
+def _brent_root(function, below, above, precision):
+    """Return the root of a function between two `_Point` with values of opposite sign,
+    found by Brent's method with the steps of `scipy.optimize.brentq`.
+
+    ``function(x)`` is a generator that asks for draws and returns the value; so this is
+    such a generator, too. `precision` is the accepted error of the root.
     """
-    # x is the newest point, x_before the one before it, and x_other the end of the
-    # bracket on the other side of the root; f, f_before and f_other are their values.
-    x_before, f_before = before
-    x, f = now
-    x_other = 0.0
-    f_other = 0.0
+    # `newest` is the last point, `before` the one before it, and `other` the end of the
+    # bracket on the other side of the root.
+    before = below
+    newest = above
+    other = below
     step = 0.0
     last_step = 0.0
     while True:
-        # 1. The other end is the last point on the other side of the root.
-        if f_before and f and (f_before < 0) != (f < 0):
-            x_other, f_other = x_before, f_before
-            step = x - x_before
+        # 1. If the sign has changed, the point before is on the other side of the root.
+        if before.value and newest.value and before.value * newest.value < 0:
+            other = before
+            step = newest.x - before.x
             last_step = step
-        # 2. The point is the better one of both ends.
-        if abs(f_other) < abs(f):
-            x_before, x, x_other = x, x_other, x
-            f_before, f, f_other = f, f_other, f
-        least = (precision + _ROUNDING * abs(x)) / 2
-        half = (x_other - x) / 2
-        if f == 0 or abs(half) < least:
-            return x
+        # 2. The search goes on from the end of the bracket with the smaller value.
+        if abs(other.value) < abs(newest.value):
+            before, newest, other = newest, other, newest
+        least = (precision + _ROUNDING * abs(newest.x)) / 2
+        half = (other.x - newest.x) / 2
+        if newest.value == 0 or abs(half) < least:
+            return newest.x
         # 3. An interpolated step if it shrinks well, else half of the interval.
         interpolated = np.inf
-        if abs(last_step) > least and abs(f) < abs(f_before):
-            interpolated = _interpolated_step(
-                (x_before, f_before), (x, f), (x_other, f_other)
-            )
+        if abs(last_step) > least and abs(newest.value) < abs(before.value):
+            interpolated = _interpolated_step(before, newest, other)
         if 2 * abs(interpolated) < min(abs(last_step), 3 * abs(half) - least):
             last_step = step
             step = interpolated
         else:
             step = half
             last_step = half
-        # 4. A step of at least the precision.
-        x_before, f_before = x, f
+        # 4. A step is at least as long as the precision.
         if abs(step) > least:
-            x += step
+            x = newest.x + step
         elif half > 0:
-            x += least
+            x = newest.x + least
         else:
-            x -= least
-        f = yield from function(x)
+            x = newest.x - least
+        value = yield from function(x)
+        before = newest
+        newest = _Point(x, value)
 
 
-def _interpolated_step(before, now, other):
-    """Return the step of Brent's method from the point `now` to a root, points being
-    (x, value): of the line through `before` and `now` where the two others are one
-    point, else of the inverse quadratic function through all three. It is inf where
-    there is none.
+def _interpolated_step(before, newest, other):
+    """Return the step from the `_Point` `newest` to the root of an interpolation: of
+    the line through `before` and `newest` if `before` and `other` are the same point,
+    else of the inverse quadratic function through all three. It is inf if there is
+    none.
     """
-    x_before, f_before = before
-    x, f = now
-    x_other, f_other = other
-    if x_before == x_other:
-        return -f * (x - x_before) / (f - f_before)
-    # the slopes of the lines from the point to both others
-    to_before = (f_before - f) / (x_before - x)
-    to_other = (f_other - f) / (x_other - x)
-    slope = to_other * to_before * (f_other - f_before)
-    if not slope:
+    if before.x == other.x:
+        # the secant method
+        run = newest.x - before.x
+        return -newest.value * run / (newest.value - before.value)
+    # Slopes of the lines from the newest point to the two others; the step is Brent's
+    # formula for the inverse quadratic function in terms of these.
+    slope_before = (before.value - newest.value) / (before.x - newest.x)
+    slope_other = (other.value - newest.value) / (other.x - newest.x)
+    denominator = slope_other * slope_before * (other.value - before.value)
+    if not denominator:
         return np.inf
-    return -f * (f_other * to_other - f_before * to_before) / slope
+    numerator = other.value * slope_other - before.value * slope_before
+    return -newest.value * numerator / denominator
 
 
 def _share(hits):
