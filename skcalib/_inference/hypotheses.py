@@ -75,70 +75,83 @@ class Resampling(NamedTuple):
 
 
 def error_hypotheses(error, data, resampling):
-    """Return what the interval and the resampling test of an error need, for validated
-    data: its cells, draws of their events, the error as a function of event
-    frequencies, and the directions in which an interval looks for it.
+    """Return the `Hypotheses` that the interval and the resampling test of a
+    calibration error need.
+
+    An error is computed from one or more binary problems: one for each class, or for
+    each label, of each group. Each problem sums its rows in cells of the score. The
+    error and the drawn labels are functions of the event frequencies of all cells.
 
     Parameters
     ----------
     error : CalibrationError
         The error with its parameters.
     data : ScoredLabels or BinnedTask
-        The data; rows of weight zero may be among it.
+        Validated data, in which rows of weight zero may remain.
     resampling : Resampling
-        What is drawn; its clusters have one code a row of `data`.
+        What is drawn; its clusters have one code for each row of `data`.
 
     Returns
     -------
     hypotheses : Hypotheses
         For `inverted_limits` and `resampling_pvalue`.
     """
-    segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
+    groups, group_weights, cluster = _split_by_group(
+        error.groups, data, resampling.cluster
+    )
     classes = ClassPowers.of(data, error)
+    # Whether the counts of cells depend on each other, by clusters or within a row.
     is_dependent = cluster is not None or _labels_depend(error, data, classes)
     most_cells = _MOST_CELLS
     if is_dependent:
-        # Dependent draws are kept for all cells at once.
+        # Dependent counts are kept for all cells at once.
         affordable = _MOST_COUNTS // (resampling.n_draws * classes.n_tasks)
         most_cells = min(max(affordable, _FEWEST_CELLS), _MOST_CELLS)
-    # The binary problems, class by class in each group, and the power of each.
+    # 1. The binary problems, group by group and in each group class by class, and the
+    # error of each as a function of the event frequencies of its cells.
     tasks = []
-    for segment in segments:
-        tasks.extend(binary_tasks(segment, error.reduction(data), pooled=True))
+    for group in groups:
+        tasks.extend(binary_tasks(group, error.reduction(data), pooled=True))
     powers = [error.of_task(task, most_cells) for task in tasks]
-    problem = _JoinedPowers(error, classes, powers, weights)
-    directions = _directions(powers, problem.cells)
-    rows = _TaskRows(tasks, powers, classes.n_tasks)
-    # Several labels of a row depend on each other as their residuals about the observed
-    # deviation show.
-    deviation = None
+    joined = _JoinedPowers(error, classes, powers, group_weights)
+    rows = _ProblemRows(tasks, powers, classes.n_tasks)
+    # 2. The deviations along which an interval looks for the error, the observed first.
+    directions = _directions(powers, joined.cells)
+    observed_deviation = directions[0]
+    label_deviation = None
     if data.is_multilabel and is_dependent:
-        deviation = directions[0]
-        directions += _shifts(powers)
+        # The labels of a row depend on each other as their residuals about the observed
+        # deviation show.
+        label_deviation = observed_deviation
+        directions += _common_shifts(powers)
+    # 3. The draws of the event frequencies.
     if cluster is not None:
         draw = ClusterDraws(
-            problem.cells,
-            rows.in_cells(deviation),
-            directions[0],
+            joined.cells,
+            rows.in_cells(label_deviation),
+            observed_deviation,
             cluster,
             resampling.n_draws,
             resampling.rng,
         )
     else:
-        draw = _count_draws(problem.cells, rows, is_dependent, resampling, deviation)
+        draw = _count_draws(
+            joined.cells, rows, is_dependent, resampling, label_deviation
+        )
     return Hypotheses(
-        cells=problem.cells,
+        cells=joined.cells,
         draw=draw,
-        statistic=problem.statistic,
-        error=problem.noiseless,
-        observed=problem.observed,
+        statistic=joined.statistic,
+        error=joined.noiseless,
+        observed=joined.observed,
         directions=directions,
         progress=resampling.progress,
     )
 
 
 class _JoinedPowers:
-    """An error as a function of the event frequencies of all cells of all its problems.
+    """An error as a function of the event frequencies of all cells of all its binary
+    problems.
 
     The problems stand group by group, and in each group class by class.
 
@@ -147,9 +160,9 @@ class _JoinedPowers:
     error : CalibrationError
         The error.
     classes : ClassPowers
-        How the classes of a group are one number.
+        How the classes of a group are combined.
     powers : list of ErrorPower
-        One for each problem.
+        For each problem, the p-th power of its error as a function of its frequencies.
     weights : ndarray of shape (n_groups,) or None
         Weights of the groups.
     """
@@ -159,51 +172,59 @@ class _JoinedPowers:
         self._classes = classes
         self._powers = powers
         self._weights = weights
+        # The cells of all problems, one problem after the other, and where those of
+        # each problem but the last end.
         self.cells = Cells.joined([power.cells for power in powers])
-        # where the cells of each problem but the last end
         n_cells = [len(power.weight) for power in powers]
         self._ends = np.cumsum(n_cells)[:-1]
-        # Draws are only compared with each other, for which a single problem has a
-        # faster power (`ErrorPower.at`).
-        self._drawn_powers = powers
+        # Draws are only compared with each other and with the observed value. For that
+        # a single problem has a faster function, up to a constant (`ErrorPower.at`).
+        self._powers_of_draws = powers
         if len(powers) == 1:
-            self._drawn_powers = [powers[0].at(self.cells.event_frequency)]
+            self._powers_of_draws = [powers[0].at(self.cells.event_frequency)]
 
     def statistic(self, frequency):
-        """Return what draws are compared by, (draws,), for event frequencies (draws, m)
-        of the cells of all problems.
+        """Return the number by which draws are compared, (draws,), for drawn event
+        frequencies (draws, m) of the cells of all problems.
+
+        Without groups it is the p-th power of the error, with groups the error.
         """
-        if len(self._drawn_powers) == 1 and self._error.groups is None:
-            return self._drawn_powers[0].power(frequency)
+        if len(self._powers_of_draws) == 1 and self._error.groups is None:
+            return self._powers_of_draws[0].power(frequency)
         by_problem = np.split(frequency, self._ends, axis=-1)
-        powers = []
-        for power, of_problem in zip(self._drawn_powers, by_problem, strict=True):
-            powers.append(power.power(of_problem))
-        return self._combined(np.stack(powers, axis=-1))
+        values = []
+        for power, problem_frequency in zip(
+            self._powers_of_draws, by_problem, strict=True
+        ):
+            values.append(power.power(problem_frequency))
+        return self._combined(np.stack(values, axis=-1))
 
     @property
     def observed(self):
-        """The statistic of the labels, in the scale of `statistic`."""
-        powers = np.array([power.observed for power in self._drawn_powers])
-        return float(self._combined(powers))
+        """The `statistic` of the observed labels, a float."""
+        values = np.array([power.observed for power in self._powers_of_draws])
+        return float(self._combined(values))
 
     def noiseless(self, frequency):
-        """Return the error itself for frequencies (m,) without noise."""
+        """Return the error, a float, if frequencies (m,) are the true event frequencies
+        of the cells, so that no noise has to be subtracted.
+        """
         by_problem = np.split(frequency, self._ends)
-        powers = []
-        for power, of_problem in zip(self._powers, by_problem, strict=True):
-            powers.append(power.noiseless(of_problem))
-        combined = float(self._combined(np.array(powers)))
+        values = []
+        for power, problem_frequency in zip(self._powers, by_problem, strict=True):
+            values.append(power.noiseless(problem_frequency))
+        combined = float(self._combined(np.array(values)))
         if self._error.groups is not None:
-            return combined  # the p-th roots have been taken group by group
+            return combined  # an error: the p-th root of each group has been taken
         return self._error.from_power(combined)
 
     def _combined(self, powers):
-        """Return one number (...) for the powers (..., n_problems) of all problems.
+        """Return one number (...) for the p-th powers (..., n_problems) of the errors
+        of all problems.
 
-        Without groups it is the power of the error, combined over the classes. With
-        groups it is the error: the p-th root of each group's power, reduced over the
-        groups.
+        Without groups it is the p-th power of the whole error, combined over the
+        classes. With groups it is the error itself: the p-th root of each group's
+        power, reduced over the groups to their weighted mean, maximum or another value.
         """
         if self._error.groups is None:
             return self._classes.combine(powers)
@@ -215,13 +236,13 @@ class _JoinedPowers:
         return reduced(errors, self._weights, self._error.reduce)
 
 
-def _segments(groups, data, cluster):
-    """Split validated data by group.
+def _split_by_group(groups, data, cluster):
+    """Return validated data split by group, without rows of weight zero.
 
     Parameters
     ----------
     groups : array-like of shape (n,), "predicted_class" or None
-        Group of each row; None makes one segment of all rows.
+        Group of each row; None puts all rows into one group.
     data : ScoredLabels or BinnedTask
         The data.
     cluster : ndarray of int, shape (n,), or None
@@ -229,15 +250,17 @@ def _segments(groups, data, cluster):
 
     Returns
     -------
-    segments : list of ScoredLabels or BinnedTask
-        The rows of positive weight of each group.
+    data_of_groups : list of ScoredLabels or BinnedTask
+        The rows of each group.
     weights : ndarray of shape (n_groups,) or None
-        Weight of each group.
+        Weight of each group; None for binned data.
     cluster : ndarray of int or None
-        The clusters in the order of these rows, group after group.
+        The clusters of these rows, first those of the first group, and so on.
     """
     if isinstance(data, BinnedTask) and groups is None:
         return [data], None, None
+    # Positions of the rows with weight, sorted by group, and where each group but the
+    # first begins among them.
     order = data.kept
     starts = []
     if groups is not None:
@@ -247,11 +270,11 @@ def _segments(groups, data, cluster):
         order = order[by_group]
         starts = np.flatnonzero(np.diff(codes[by_group])) + 1
     if groups is None and len(order) == len(data.scores):
-        segments = [data]
+        data_of_groups = [data]
     else:
-        segments = [data.at(rows) for rows in np.split(order, starts)]
-    weights = np.array([_weight_of(segment) for segment in segments])
-    return segments, weights, taken(cluster, order)
+        data_of_groups = [data.at(rows) for rows in np.split(order, starts)]
+    weights = np.array([_weight_of(group) for group in data_of_groups])
+    return data_of_groups, weights, taken(cluster, order)
 
 
 def _weight_of(data):
@@ -264,176 +287,186 @@ def _weight_of(data):
 
 
 def _labels_depend(error, data, classes):
-    """Return whether the labels of a row are drawn together.
+    """Return whether the draws keep the dependence between the labels of a row.
 
-    So are those of up to 30 classes (`_MOST_CLASSES`) or labels, each with its own
-    binary problem, and those of a pooled error, whose one problem has each row once for
-    each class. Otherwise the problems are drawn as if they were independent. `classes`
-    is the `ClassPowers` of the error.
+    They do for several labels per row, and for a marginal error of several exclusive
+    classes, if there are at most 30 (`_MOST_CLASSES`); also for a pooled error, whose
+    only problem has each row once for each class. Otherwise the problems are drawn as
+    if they were independent.
+
+    Parameters
+    ----------
+    error : CalibrationError
+        The error.
+    data : ScoredLabels or BinnedTask
+        The data.
+    classes : ClassPowers
+        The classes of the error; it has a binary problem for each.
     """
+    has_several_problems = 1 < classes.n_tasks <= _MOST_CLASSES
     if data.is_multilabel:
-        return 1 < classes.n_tasks <= _MOST_CLASSES
-    if error.reduction(data) != "pooled":
-        has_few_classes = 1 < classes.n_tasks <= _MOST_CLASSES
-        if not has_few_classes or data.sample_weight is not None:
-            return False
+        return has_several_problems
+    is_pooled = error.reduction(data) == "pooled"
+    if not is_pooled and (not has_several_problems or data.sample_weight is not None):
+        return False
     # Scores that do not sum to 1 are no probabilities of exclusive classes.
     return data.is_binary or one_label_a_row(data.scores)
 
 
-def _count_draws(cells, rows, is_dependent, resampling, deviation):
+def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
     """Return the `CountDraws` of the cells of rows without clusters.
 
     Parameters
     ----------
     cells : Cells
         Cells of all problems, m together.
-    rows : _TaskRows
+    rows : _ProblemRows
         The rows of the problems.
     is_dependent : bool
         Whether the labels of a row depend on each other.
     resampling : Resampling
         What is drawn.
-    deviation : ndarray of shape (m,) or None
-        Observed deviation, where a row may have several labels; None where the labels
-        of a row exclude each other.
+    label_deviation : ndarray of shape (m,) or None
+        Event frequency minus score of each cell, if a row may have several labels, for
+        their dependence; None if the labels of a row exclude each other.
     """
-    # Numbers of rows that the cells are worth; None for their weights, which then count
-    # rows.
+    # Numbers of rows that the cells are worth. None stands for the weights of the
+    # cells, which count rows unless they are importance weights.
     trials = None
     if resampling.importance:
         trials = rows.effective_trials(cells)
+    # Uniform random numbers that are dependent between cells; None for independent
+    # ones.
     uniforms = None
     n_cells = len(cells.weight)
     if is_dependent and resampling.n_draws * n_cells <= _MOST_COUNTS:
-        draws_of = exclusive_draws
-        if deviation is not None:
-            draws_of = copula_draws
-        uniforms = draws_of(
-            rows.in_cells(deviation), n_cells, resampling.n_draws, resampling.rng
+        dependent_draws = exclusive_draws
+        if label_deviation is not None:
+            dependent_draws = copula_draws
+        uniforms = dependent_draws(
+            rows.in_cells(label_deviation), n_cells, resampling.n_draws, resampling.rng
         )
     return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
 
 
-class _TaskRows(NamedTuple):
-    """The rows of binary problems.
+class _ProblemRows(NamedTuple):
+    """The rows of the binary problems of an error.
 
     Parameters
     ----------
     tasks : list of BinaryTask or BinnedTask
-        The problems, class by class in each group.
+        The problems, group by group, and in each group class by class.
     powers : list of ErrorPower
-        The power of each, with its cells.
-    n_tasks : int
+        The error of each problem, with the problem's cells.
+    n_classes : int
         Number of problems of a group.
     """
 
     tasks: list
     powers: list
-    n_tasks: int
+    n_classes: int
 
     def in_cells(self, deviation=None):
-        """Return the `RowsInCells` of all groups: the rows, with the cell of each
-        score.
+        """Return the rows of all groups as `RowsInCells`: for each row and class, the
+        score, the label and the number of the cell.
 
-        Where the labels of a row do not exclude each other, their dependence is
-        estimated about the observed deviation (m,) of the cells.
+        `deviation` (m,), event frequency minus score in each cell, is given if a row
+        may have several labels; the dependence of the labels is then estimated.
         """
-        # The cells of all problems are numbered through: those of each follow the last
-        # one's.
-        n_cells = 0
-        cells = []
+        # The cells of the second problem are numbered after those of the first, and so
+        # on.
+        n_cells_before = 0
+        cell_by_problem = []
         for power, task in zip(self.powers, self.tasks, strict=True):
-            cells.append(n_cells + power.cells.of_rows(task.scores))
-            n_cells += len(power.weight)
-        # All problems of a group have the same weights: those of its first one are
-        # taken. A pooled problem has the weight of a row once for each of its
-        # `n_columns` pairs, of which one is taken.
-        n_columns = self.tasks[0].n_columns
-        weights = [task.sample_weight for task in self.tasks[:: self.n_tasks]]
-        weight = None
-        if weights[0] is not None:
-            weight = np.concatenate(weights)[::n_columns]
-        cell = self._by_row(cells)
+            cell_by_problem.append(n_cells_before + power.cells.of_rows(task.scores))
+            n_cells_before += len(power.weight)
+        cell = self._by_row(cell_by_problem)
         scores = self._by_row([task.scores for task in self.tasks])
         labels = self._by_row([task.labels for task in self.tasks])
+        # All problems of a group have the same weights: those of its first are taken. A
+        # pooled problem repeats the weight of a row for each of its `n_columns`
+        # classes.
+        first_of_groups = self.tasks[:: self.n_classes]
+        weight = None
+        if first_of_groups[0].sample_weight is not None:
+            weight = np.concatenate([task.sample_weight for task in first_of_groups])
+            weight = weight[:: first_of_groups[0].n_columns]
         copula = None
         if deviation is not None:
             copula = label_copula(scores, labels, weight, deviation[cell])
         return RowsInCells(cell, scores, labels, weight, copula)
 
-    def _by_row(self, values_of_tasks):
-        """Return values as an array (n, n_columns) of the rows of all groups, with a
-        column for each class.
+    def _by_row(self, values_by_problem):
+        """Return values as an array (n, n_columns): a line for each row of all groups,
+        a column for each class.
 
-        They are given for each problem, in the order of `tasks`. A pooled problem holds
-        the values of a row and all classes side by side.
+        They are given for each problem, in the order of `tasks`: group by group, and in
+        each group class by class.
         """
         n_columns = self.tasks[0].n_columns
         if n_columns > 1:
-            return np.concatenate(values_of_tasks).reshape(-1, n_columns)
+            # A pooled problem holds the values of a row for all classes side by side.
+            return np.concatenate(values_by_problem).reshape(-1, n_columns)
         columns = []
-        for k in range(self.n_tasks):
-            of_class = values_of_tasks[k :: self.n_tasks]  # of each group
-            columns.append(np.concatenate(of_class))
+        for k in range(self.n_classes):
+            values_of_class = values_by_problem[k :: self.n_classes]  # of each group
+            columns.append(np.concatenate(values_of_class))
         return np.column_stack(columns)
 
     def effective_trials(self, cells):
-        """Return how many equal rows the weights of each of the m cells are worth, by
-        Kish's formula (sum w)^2 / sum w^2; None without weights.
+        """Return how many rows of equal weight the rows of each of the m cells are
+        worth, by Kish's formula (sum w)^2 / sum w^2; None without weights.
         """
         if isinstance(self.tasks[0], BinnedTask):
+            # Binned data hold the sums of squares.
             return cells.weight**2 / cells.weight_squared
         rows = self.in_cells()
         if rows.sample_weight is None:
             return None
-        squares = np.repeat(rows.sample_weight**2, rows.cell.shape[1])
-        return cells.weight**2 / np.bincount(rows.cell.ravel(), squares)
+        n_columns = rows.cell.shape[1]
+        squared_weight = np.repeat(rows.sample_weight**2, n_columns)
+        return cells.weight**2 / np.bincount(rows.cell.ravel(), squared_weight)
 
 
 def _directions(powers, cells):
-    """Return the deviations d (m,) of event frequencies from scores along which an
-    interval looks for the error, the observed one first.
+    """Return the directions of the search for an interval: deviations d (m,) of event
+    frequencies from scores, so that f = s + c d for c >= 0, the observed one first.
 
-    Scores stand for their neighbours: their residuals are averaged. The deviations of
-    bins are taken as they are. An unbiased error of norm 2 needs no more, for it
-    depends on the sum of their squares alone. Other errors also see how they are
-    spread: a smoothed deviation is more even, a shrunk one, without what may be noise,
-    less.
+    The upper limit of an error depends on how its deviations are spread over the cells,
+    which is not known. So several are tried.
 
     Parameters
     ----------
     powers : list of ErrorPower
-        The powers of the binary problems.
+        The error of each binary problem, with the problem's cells.
     cells : Cells
-        The m cells of all of them, one problem after the other.
+        The m cells of all problems, one problem after the other.
     """
     if not powers[0].is_binned:
-        averaged = []
-        for window in _WINDOWS:
-            of_problems = [_averaged(power.cells, window) for power in powers]
-            averaged.append(np.concatenate(of_problems))
-        if np.any(averaged[0]):
-            return averaged
-        return [_noise_size(cells)]
+        return _directions_of_scores(powers, cells)
     deviation = cells.deviation
     if not np.any(deviation):
         deviation = _noise_size(cells)
     if powers[0].is_sum_of_squares:
+        # The error depends on the sum of squared deviations alone, and so not on how
+        # they are spread.
         return [deviation]
-    # 1 / variance, finite also where no event is possible
+    # More evenly spread deviations: smoothed over neighbouring bins of each problem.
+    # Weights are 1 / variance, finite also where no event is possible.
     precision = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
-    # Smoothed within each problem.
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
-    deviations = np.split(deviation, ends)
-    precisions = np.split(precision, ends)
-    smooth = []
+    deviation_by_problem = np.split(deviation, ends)
+    precision_by_problem = np.split(precision, ends)
+    smoothed = []
     for width in _WIDTHS:
-        of_problems = []
-        for of_problem, weight in zip(deviations, precisions, strict=True):
-            of_problems.append(_smoothed(of_problem, weight, width))
-        smooth.append(np.concatenate(of_problems))
-    # Shrunk by the estimated share of its square that is no noise.
+        by_problem = []
+        for problem_deviation, weight in zip(
+            deviation_by_problem, precision_by_problem, strict=True
+        ):
+            by_problem.append(_smoothed(problem_deviation, weight, width))
+        smoothed.append(np.concatenate(by_problem))
+    # Less evenly spread ones: d d^2 / (d^2 + variance), which is small where d may be
+    # noise.
     square = deviation**2
     shrunk = np.divide(
         deviation * square,
@@ -441,28 +474,46 @@ def _directions(powers, cells):
         out=np.zeros_like(deviation),
         where=square > 0,
     )
-    return [deviation, *smooth, shrunk]
+    return [deviation, *smoothed, shrunk]
 
 
-def _shifts(powers):
-    """Return two directions: all cells of a problem move by its mean deviation, and all
-    cells of all problems by theirs.
+def _directions_of_scores(powers, cells):
+    """Return the directions (m,) for an error whose cells are distinct scores: the
+    residuals of neighbouring scores, averaged over a small and a large window, since
+    the residual of a single score is mostly noise.
 
-    Where labels depend on each other, what makes an error uncertain is what the labels
-    of a row have in common, and most of that is a shift. Of the observed deviation,
-    which is mostly noise of the cells, a shift is a small part.
+    The arguments are those of `_directions`.
+    """
+    averaged = []
+    for window in _WINDOWS:
+        by_problem = [_averaged(power.cells, window) for power in powers]
+        averaged.append(np.concatenate(by_problem))
+    if np.any(averaged[0]):
+        return averaged
+    return [_noise_size(cells)]
+
+
+def _common_shifts(powers):
+    """Return two more directions (m,) for rows with several labels: the mean deviation
+    of its problem (label) in every cell, and the mean over all problems in every cell.
+
+    Labels of a row that depend on each other make deviations of the same sign in many
+    cells uncertain. The observed deviation, mostly noise of single cells, has little of
+    such a common shift.
     """
     shifts = []
     for power in powers:
         shifts.append(power.cells.share @ power.cells.deviation)
-    sizes = [len(power.weight) for power in powers]
-    return [np.repeat(shifts, sizes), np.full(sum(sizes), np.mean(shifts))]
+    n_cells = [len(power.weight) for power in powers]
+    shift_of_problem = np.repeat(shifts, n_cells)
+    shift_of_all = np.full(sum(n_cells), np.mean(shifts))
+    return [shift_of_problem, shift_of_all]
 
 
 def _noise_size(cells):
-    """Return a direction (m,) for cells whose frequencies all equal their scores: the
-    standard deviation of each frequency, or a step towards 1/2 where all scores are 0
-    or 1.
+    """Return a deviation of event frequencies from scores (m,), none of them observed,
+    with which an interval can still be searched: the standard deviation of each
+    frequency. If that is 0, because all scores are 0 or 1, it is a step towards 1/2.
     """
     noise = np.sqrt(cells.variance)
     if np.any(noise):
@@ -483,10 +534,11 @@ def _smoothed(deviation, weight, width):
 
 
 def _averaged(cells, window):
-    """Return the residuals of the cells (m,), averaged by a moving mean over a share
-    `window` of the rows, twice. Next to the ends the window is cut off.
+    """Return the deviations, event frequency minus score, of the cells (m,), averaged
+    twice by a moving mean over a share `window` of the weight, such as .15. Next to the
+    ends the window is cut off.
     """
-    # Each cell covers an interval of the cumulative weight.
+    # Each cell covers an interval of the cumulative weight, and has a window of it.
     limits = np.append(0.0, np.cumsum(cells.weight))
     total = limits[-1]
     middle = (limits[1:] + limits[:-1]) / 2
@@ -494,7 +546,8 @@ def _averaged(cells, window):
     high = np.minimum(middle + window / 2 * total, total)
     deviation = cells.deviation
     for _ in range(2):
-        # The sum between two points of the cumulative weight, linear within a cell.
+        # The sum over a window is the difference of two cumulative sums, which are
+        # interpolated where the window ends within a cell.
         sums = np.append(0.0, np.cumsum(cells.weight * deviation))
         sum_in_window = np.interp(high, limits, sums) - np.interp(low, limits, sums)
         deviation = sum_in_window / (high - low)
