@@ -1,7 +1,7 @@
 """Net benefit: what decisions at a threshold are worth, in true positives a row."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,10 @@ from skcalib.decisions._treatment_cells import (
     TreatmentCells,
     cell_sums,
     critical_values,
-    reached,
+    design_effects,
     reasons_for_no_limits,
-    unit_residuals,
+    treated_weight,
+    unit_influences,
 )
 
 
@@ -323,8 +324,7 @@ def net_benefit(
     data = check_scored_labels(y_true, y_proba, **options)
     counted_rows(data, weight_type)  # for its checks: weights enter cell by cell
     events = data.labels.astype(bool)
-    places, against, is_same = _strategies(data, t, y_true, reference, options)
-    model_places, _ = places
+    strategies = _strategies(data, t, y_true, reference, options)
     if data.sample_weight is None:
         weight = np.ones(len(events))
     else:
@@ -339,79 +339,98 @@ def net_benefit(
         cluster = cluster_codes(codes)
     _check_classes(weight @ events, weight.sum(), standardize, prevalence)
 
-    cells = _cells(events, places, weight, squares, t, standardize, prevalence)
-    reasons = _reasons(cells, weight, is_importance, cluster, against == "model")
-    residuals, degrees, least = unit_residuals(
-        cells, events, places, weight, squares, cluster
+    n_reached = (strategies.model_reached, strategies.reference_reached)
+    cells = _cells(events, n_reached, weight, squares, t, standardize, prevalence)
+    reasons = _reasons(
+        cells, weight, is_importance, cluster, strategies.reference == "model"
     )
+    influences = unit_influences(cells, events, n_reached, weight, squares, cluster)
     n_draws = None
     rng = None
     if simultaneous:
         n_draws = check_int(n_resamples, "n_resamples")
         rng = check_random_state(random_state)
-    z = critical_values(residuals, degrees, level, n_draws, rng)
-    # Design effect: variance of the clusters' sums over that of independent rows.
-    effect = np.ones(len(t))
-    if cluster is not None:
-        np.divide(
-            np.sum(residuals**2, axis=0),
-            cells.variance,
-            out=effect,
-            where=cells.variance > 0,
-        )
+    z = critical_values(influences, level, n_draws, rng)
+    effect = design_effects(cells, influences, cluster)
     # The critical values of a band are so high that the likelihood ratio must reject
     # as well: `cautious`.
-    low, high = cells.limits(z, np.maximum(effect, least), cautious=bool(simultaneous))
+    low, high = cells.limits(z, effect, cautious=bool(simultaneous))
     estimate = cells.estimate
-    # Where the model and the reference always do the same, the difference is 0 with
-    # certainty.
-    known = is_same | ((t == 0) & (against == "all"))
-    reasons = np.where(known, "", reasons)
-    has_limits = reasons == ""
-    low = np.where(has_limits, np.where(known, estimate, low), np.nan)
-    high = np.where(has_limits, np.where(known, estimate, high), np.nan)
+    # If model and reference always decide alike, the difference is 0 with certainty,
+    # and both limits are 0.
+    is_certain = strategies.are_same | ((t == 0) & (strategies.reference == "all"))
+    low = np.where(is_certain, estimate, low)
+    high = np.where(is_certain, estimate, high)
+    reasons = np.where(is_certain, "", reasons)
+    low = np.where(reasons == "", low, np.nan)
+    high = np.where(reasons == "", high, np.nan)
     frequency = float(np.average(events, weights=weight))
     if prevalence is not None:
         frequency = prevalence
     loss = harm / frequency if standardize else harm
-    (n_treated,) = reached(model_places, weight, len(t))
+    (n_treated,) = treated_weight(strategies.model_reached, weight, len(t))
     return NetBenefit(
         thresholds=t,
         net_benefit=estimate - loss,
         low=low - loss,
         high=high - loss,
         interventions_avoided=_interventions_avoided(
-            events, model_places, weight, t, harm, prevalence
+            events, strategies.model_reached, weight, t, harm, prevalence
         ),
         n_treated=n_treated,
         reason=reasons.astype(str),
         n_samples=float(weight.sum()),
         event_frequency=frequency,
-        reference=against,
+        reference=strategies.reference,
         standardize=bool(standardize),
         confidence_level=level,
         simultaneous=bool(simultaneous),
     )
 
 
-def _strategies(data, thresholds, y_true, reference, options):
-    """Return the pair of arrays (n,) with the number of thresholds that each sample
-    reaches, by the model and by the reference; "none", "all" or "model" for the
-    reference; and whether both have the same probabilities.
+class _Strategies(NamedTuple):
+    """What the model and the reference do with n samples at m increasing thresholds.
+
+    Parameters
+    ----------
+    model_reached, reference_reached : ndarray of int, shape (n,)
+        How many thresholds a sample reaches; it is treated at these.
+    reference : {"none", "all", "model"}
+        The kind of reference.
+    are_same : bool
+        Whether the reference is a model with the same probabilities.
     """
-    places = _places(data, thresholds)
+
+    model_reached: np.ndarray
+    reference_reached: np.ndarray
+    reference: str
+    are_same: bool
+
+
+def _strategies(data, thresholds, y_true, reference, options):
+    """Return the `_Strategies` of the model with the scores of `data` (`ScoredLabels`)
+    and of the user's `reference`; `options` are those of `check_scored_labels`.
+    """
+    model_reached = _n_reached(data, thresholds)
     if isinstance(reference, str):
-        against = check_option(reference, "reference", ("none", "all"))
+        kind = check_option(reference, "reference", ("none", "all"))
         # To treat everybody is to reach every threshold, to treat nobody to reach none.
-        n_reached = 0 if against == "none" else len(thresholds)
-        return (places, np.full(len(places), n_reached)), against, False
+        number = 0 if kind == "none" else len(thresholds)
+        reference_reached = np.full(len(model_reached), number)
+        return _Strategies(model_reached, reference_reached, kind, are_same=False)
     other = check_scored_labels(y_true, reference, **options)
-    is_same = np.array_equal(data.scores, other.scores)
-    return (places, _places(other, thresholds)), "model", is_same
+    return _Strategies(
+        model_reached,
+        _n_reached(other, thresholds),
+        "model",
+        are_same=np.array_equal(data.scores, other.scores),
+    )
 
 
-def _places(data, thresholds):
-    """Return the number of thresholds that each sample's probability reaches, (n,)."""
+def _n_reached(data, thresholds):
+    """Return how many of the increasing thresholds (m,) the probability of each sample
+    reaches, (n,); raise an error if the labels are not those of one event.
+    """
     check_one_event(
         data, "net benefit (ExpectedCostClassifier decides between more classes)"
     )
@@ -435,66 +454,95 @@ def _check_classes(n_events, total, standardize, prevalence):
 
 def _reasons(cells, weight, is_importance, cluster, is_against_model):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
-    rows, or too few clusters.
+    rows, or, if there are clusters, too few clusters.
+
+    `cells` are the `TreatmentCells`, `weight` (n,) the weights, `cluster` (n,) the
+    codes of clusters or None; `is_against_model` says that the reference is another
+    model.
     """
     has_weight = weight > 0
+    weight = weight[has_weight]
     reasons = reasons_for_no_limits(
-        cells,
-        weight[has_weight],
-        is_importance=is_importance,
-        cluster=None,
-        is_paired=is_against_model,
+        cells, weight, is_importance, None, is_against_model
     )
     if cluster is None:
         return reasons
-    # The same with the effective number of clusters in place of that of rows.
     cluster_reasons = reasons_for_no_limits(
-        cells,
-        weight[has_weight],
-        is_importance=False,
-        cluster=cluster[has_weight],
-        is_paired=is_against_model,
+        cells, weight, False, cluster[has_weight], is_against_model
     )
     return np.where(reasons == "", cluster_reasons, reasons)
 
 
-def _cells(events, places, weight, squares, thresholds, standardize, prevalence):
-    """Return the samples as `TreatmentCells`.
+def _cells(events, n_reached, weight, squares, thresholds, standardize, prevalence):
+    """Return the `TreatmentCells`: the weight of the samples by label and by what model
+    and reference do with them, at each of m thresholds.
 
-    `events` (n,) says which samples are events; `places` is the pair of `_strategies`;
-    `weight` and `squares` (n,) are what a sample adds to a sum and to a variance.
+    Parameters
+    ----------
+    events : ndarray of bool, shape (n,)
+        Whether a sample is an event.
+    n_reached : pair of ndarray of int, shape (n,)
+        How many thresholds a sample reaches with the model, and with the reference.
+    weight, squares : ndarray of shape (n,)
+        What a sample adds to a sum, and to a variance.
+    thresholds : ndarray of shape (m,)
+        The thresholds.
+    standardize : bool
+        Whether the net benefit is divided by the event frequency.
+    prevalence : float or None
+        The event frequency of the population, if it is given.
     """
     m = len(thresholds)
-    # False positives at a threshold t cost t / (1 - t) true positives each.
-    price = thresholds / (1 - thresholds)
-    # Whether a difference of treatments d = 1, -1, 0 can occur: a model never treats
-    # more rows than "all" does, and never fewer than "none".
-    _, reference_places = places
+    # Whether each difference of treatments d = 1, -1, 0 can occur. The model alone (1)
+    # cannot treat a sample if the reference treats all, and the reference alone (-1)
+    # cannot if it treats none.
+    _, reference_reached = n_reached
     possible = np.ones((m, 3), dtype=bool)
-    possible[:, 0] = ~np.all(reference_places == m)
-    possible[:, 1] = ~np.all(reference_places == 0)
-    # What a treated event and a treated non-event are worth, and what the sum over the
-    # labels is divided by.
-    factor = np.column_stack((np.ones(m), -price))
-    base = np.array([1.0, 0.0 if standardize else 1.0])
+    possible[:, 0] = ~np.all(reference_reached == m)
+    possible[:, 1] = ~np.all(reference_reached == 0)
+    # What treating an event and a non-event is worth, and what each adds to the
+    # denominator. A false positive at a threshold t costs t / (1 - t) true positives.
+    price = thresholds / (1 - thresholds)
+    treatment_value = np.column_stack((np.ones(m), -price))
+    denominator = np.array([1.0, 0.0 if standardize else 1.0])
     if prevalence is not None:
-        factor = factor * np.array([prevalence, 1 - prevalence])
-        factor = factor / (prevalence if standardize else 1.0)
-    cell_weight = cell_sums(events, places, weight, m)
+        # Means within the labels are weighted by the given shares of the labels.
+        treatment_value = treatment_value * np.array([prevalence, 1 - prevalence])
+        if standardize:
+            treatment_value = treatment_value / prevalence
+    cell_weight = cell_sums(events, n_reached, weight, m)
     cell_squares = cell_weight
     if squares is not weight:
-        cell_squares = cell_sums(events, places, squares, m)
-    is_stratified = prevalence is not None
+        cell_squares = cell_sums(events, n_reached, squares, m)
     return TreatmentCells(
-        cell_weight, cell_squares, possible, factor, base, is_stratified
+        cell_weight,
+        cell_squares,
+        possible,
+        treatment_value,
+        denominator,
+        is_stratified=prevalence is not None,
     )
 
 
-def _interventions_avoided(events, place, weight, thresholds, harm, prevalence):
-    """Return the interventions avoided per 100 rows at each threshold t, (m,): the net
-    benefit minus that of treating everybody, times (1 - t) / t.
+def _interventions_avoided(events, n_reached, weight, thresholds, harm, prevalence):
+    """Return the interventions that the model avoids per 100 samples compared with
+    treating everybody, at each threshold t, (m,): the difference of the net benefits,
+    times 100 (1 - t) / t; NaN at t = 0.
 
-    `place` (n,) is the number of thresholds that each sample reaches.
+    Parameters
+    ----------
+    events : ndarray of bool, shape (n,)
+        Whether a sample is an event.
+    n_reached : ndarray of int, shape (n,)
+        How many thresholds a sample reaches with the model.
+    weight : ndarray of shape (n,)
+        Weights.
+    thresholds : ndarray of shape (m,)
+        The thresholds.
+    harm : float
+        Net benefit that the model itself costs.
+    prevalence : float or None
+        Event frequency of the population; None for that of the samples.
     """
     m = len(thresholds)
     price = thresholds / (1 - thresholds)
@@ -502,8 +550,8 @@ def _interventions_avoided(events, place, weight, thresholds, harm, prevalence):
     # non-event a gain of the price.
     event_weight = weight * events
     non_event_weight = weight * ~events
-    (treated_events,) = reached(place, event_weight, m)
-    (treated_non_events,) = reached(place, non_event_weight, m)
+    (treated_events,) = treated_weight(n_reached, event_weight, m)
+    (treated_non_events,) = treated_weight(n_reached, non_event_weight, m)
     missed = event_weight.sum() - treated_events
     spared = non_event_weight.sum() - treated_non_events
     if prevalence is None:

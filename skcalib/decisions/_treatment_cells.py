@@ -28,21 +28,25 @@ _DIFFERENCE = np.array([1, -1, 0])  # d of the columns of an array of cells
 
 
 class TreatmentCells(NamedTuple):
-    """Weights of the cells, for each of m thresholds and both labels (event, other).
+    """Weights of the samples by what two strategies do with them, at each of m
+    thresholds and for both labels (event, non-event).
+
+    A cell is a label and a difference of treatments d: 1 where the model treats and the
+    reference does not, -1 the other way round, 0 where both do the same.
 
     Parameters
     ----------
     weight, squares : ndarray of shape (m, 2, 3)
         Sums of weights, and of squared weights for importance weights; otherwise, the
-        sums of weights again.
+        sums of weights again. The last axis is d = 1, -1, 0.
     possible : ndarray of bool, shape (m, 3)
-        Differences that are possible between the two strategies.
-    factor : ndarray of shape (m, 2)
-        Contribution of a difference of 1 to the estimate: 1 and -price, or larger
-        values with a given prevalence.
-    base : ndarray of shape (2,)
-        Contribution of a row to the denominator: 1 and 1, or 1 and 0 if the net benefit
-        is divided by the event frequency.
+        Differences d that are possible between the two strategies.
+    treatment_value : ndarray of shape (m, 2)
+        What treating a sample of each label adds to the net benefit: 1 and -price, or
+        larger values with a given prevalence.
+    denominator : ndarray of shape (2,)
+        What a sample of each label adds to the denominator: 1 and 1, or 1 and 0 if the
+        net benefit is divided by the event frequency.
     is_stratified : bool
         Whether the shares of both labels are given (a case-control sample).
     """
@@ -50,8 +54,8 @@ class TreatmentCells(NamedTuple):
     weight: np.ndarray
     squares: np.ndarray
     possible: np.ndarray
-    factor: np.ndarray
-    base: np.ndarray
+    treatment_value: np.ndarray
+    denominator: np.ndarray
     is_stratified: bool
 
     @property
@@ -61,13 +65,15 @@ class TreatmentCells(NamedTuple):
 
     @property
     def estimate(self):
-        """The net benefit, (m,)."""
-        # By label, `factor` is what a difference of treatments of 1 adds, and `base` is
-        # what a row adds to the denominator.
+        """The net benefit of the model minus that of the reference, (m,)."""
         if self.is_stratified:
-            return np.sum(self.factor * self.mean_difference, axis=1)
-        gained = np.sum(self.factor * (self.weight @ _DIFFERENCE), axis=1)
-        return gained / (self._label_weight() @ self.base)
+            # `treatment_value` contains the given shares of both labels.
+            return np.sum(self.treatment_value * self.mean_difference, axis=1)
+        # Per label, the weight that only the model treats minus that which only the
+        # reference treats.
+        more_treated = self.weight @ _DIFFERENCE
+        gained = np.sum(self.treatment_value * more_treated, axis=1)
+        return gained / (self._label_weight() @ self.denominator)
 
     def _label_weight(self):
         """Return the weight of the rows with each label, (m, 2): positive even without
@@ -77,17 +83,24 @@ class TreatmentCells(NamedTuple):
 
     @property
     def offset(self):
-        """Amount, for each label, by which a row's contribution to the net benefit is
-        reduced so that the differences sum to 0, (m, 2).
+        """What is subtracted from the contribution of a sample of each label, d times
+        the value of a treatment, so that the contributions of all samples sum to 0, (m,
+        2).
+
+        It is their mean within the label if the shares of the labels are given, else
+        the net benefit times what the sample adds to the denominator.
         """
         if self.is_stratified:
-            return self.factor * self.mean_difference
-        return self.estimate[:, None] * self.base
+            return self.treatment_value * self.mean_difference
+        return self.estimate[:, None] * self.denominator
 
     @property
     def residual(self):
-        """Influence of a row of each cell, up to the denominator: (m, 2, 3)."""
-        return self.factor[..., None] * _DIFFERENCE - self.offset[..., None]
+        """Influence of a sample of each cell on the net benefit, up to the denominator:
+        its contribution minus `offset`, (m, 2, 3).
+        """
+        contribution = self.treatment_value[..., None] * _DIFFERENCE
+        return contribution - self.offset[..., None]
 
     @property
     def variance(self):
@@ -101,152 +114,219 @@ class TreatmentCells(NamedTuple):
         return np.sum(self.weight * self.residual**2, axis=(1, 2)) / total
 
     def discordant(self):
-        """Return the number of samples on which the model performs better than the
-        reference, and the number on which it performs worse, (m, 2) for m thresholds.
+        """Return the number of samples on which the model decides better than the
+        reference, and the number on which it decides worse, (m, 2) for m thresholds.
 
-        A cell contains the samples with one label for which the model treats more than,
-        less than or the same as the reference (d = 1, -1, 0).
+        A sample with weights counts by Kish's effective number, (sum w)^2 / sum w^2 for
+        the samples of a cell: one label, and treated by the model alone, by the
+        reference alone, or alike by both.
         """
-        # What a sample of each cell adds to the net benefit.
-        gain = self.factor[..., None] * _DIFFERENCE
-        # Kish's effective number of rows of each cell: (sum w)^2 / sum w^2.
-        rows = np.divide(
+        # What a sample of each cell adds to the net benefit, (m, 2, 3).
+        gain = self.treatment_value[..., None] * _DIFFERENCE
+        n_effective = np.divide(
             self.weight**2,
             self.squares,
             out=np.zeros_like(self.weight),
             where=self.squares > 0,
         )
-        for_model = np.sum(rows * (gain > 0), axis=(1, 2))
-        against = np.sum(rows * (gain < 0), axis=(1, 2))
-        return np.column_stack((for_model, against))
+        n_better = np.sum(n_effective * (gain > 0), axis=(1, 2))
+        n_worse = np.sum(n_effective * (gain < 0), axis=(1, 2))
+        return np.column_stack((n_better, n_worse))
 
     def limits(self, z, design_effect, *, cautious):
-        """Return the lower and the upper score limit of the net benefit, (m,) each, for
-        critical values z (m,); `cautious` also uses the likelihood ratio; see
-        `score_limits`.
+        """Return the lower and the upper score limit of the net benefit, (m,) each.
 
-        A cell contains the samples with one label for which the model treats more than,
-        less than or the same as the reference (d = 1, -1, 0). Its rows with weights w
-        are replaced by n = (sum w)^2 / sum w^2 rows of weight k = sum w^2 / sum w each,
-        so that n k and n k^2 are the sums of w and w^2. An empty cell uses the k of its
-        label. The numbers of samples are divided by the design effect of clusters.
+        `score_limits` takes numbers of rows in cells, what a row adds to the numerator
+        and to the denominator of the net benefit, and whether a cell can have rows. A
+        cell of weights w is replaced by n = (sum w)^2 / sum w^2 rows of one weight k =
+        sum w^2 / sum w, which have the same sums of w and of w^2. A sample may contain
+        only rows of small weight in a cell where the population also has rows of large
+        weight. So each cell has a second cell beside it, without rows, whose k is that
+        of all rows with the same difference of treatments, if it is larger.
 
-        A cell in which only rows with small weights were observed could also contain a
-        row with a large weight. Each cell therefore has a second cell without rows,
-        whose k is that of all rows with the same difference, regardless of their label.
+        Parameters
+        ----------
+        z : ndarray of shape (m,)
+            Critical values.
+        design_effect : ndarray of shape (m,)
+            Design effect of clusters, by which numbers of rows are divided.
+        cautious : bool
+            Whether a value must be rejected by the likelihood ratio, too, to lie
+            outside.
         """
-        weight = self.weight
-        squares = self.squares
-        # k = sum w^2 / sum w of each cell, (m, 2, 3): of its rows, else of its label's
-        # rows, else of all rows.
-        label_weight = np.broadcast_to(weight.sum(axis=2, keepdims=True), weight.shape)
-        label_square = np.broadcast_to(squares.sum(axis=2, keepdims=True), weight.shape)
-        average = squares.sum(axis=(1, 2)) / weight.sum(axis=(1, 2))
-        size = np.broadcast_to(average[:, None, None], weight.shape).copy()
-        np.divide(label_square, label_weight, out=size, where=label_weight > 0)
-        np.divide(squares, weight, out=size, where=weight > 0)
-        counts = weight / size / design_effect[:, None, None]
-        possible = np.broadcast_to(self.possible[:, None], weight.shape)
-        # k of the rows of each difference, of both labels, (m, 3).
-        both_size = np.broadcast_to(average[:, None], (len(average), 3)).copy()
-        both_labels = weight.sum(axis=1)
+        row_weight = self._row_weight()  # k, (m, 2, 3)
+        counts = self.weight / row_weight / design_effect[:, None, None]
+        possible = np.broadcast_to(self.possible[:, None], counts.shape)
+        # k of all rows with a difference, of both labels: (m, 1, 3).
+        average = self.squares.sum(axis=(1, 2)) / self.weight.sum(axis=(1, 2))
+        difference_weight = self.weight.sum(axis=1)
+        difference_k = np.broadcast_to(average[:, None], difference_weight.shape).copy()
         np.divide(
-            squares.sum(axis=1), both_labels, out=both_size, where=both_labels > 0
+            self.squares.sum(axis=1),
+            difference_weight,
+            out=difference_k,
+            where=difference_weight > 0,
         )
-        # The cells with the empty ones beside them, (m, 2, 6).
+        second_weight = np.maximum(row_weight, difference_k[:, None])
+        # Three cells and the empty ones beside them for each label, (m, 2, 6).
         counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
-        size = np.concatenate((size, np.maximum(size, both_size[:, None])), axis=2)
+        row_weight = np.concatenate((row_weight, second_weight), axis=2)
         possible = np.concatenate((possible, possible), axis=2)
         if self.is_stratified:
-            return self._stratified_limits(counts, size, possible, z, cautious)
-        shape = (len(z), 12)  # two labels with six cells each
-        values = self.factor[..., None] * np.tile(_DIFFERENCE, 2) * size
-        base = self.base[:, None] * size
+            return self._stratified_limits(counts, row_weight, possible, z, cautious)
+        differences = np.tile(_DIFFERENCE, 2)  # d of the six cells
+        values = self.treatment_value[..., None] * differences * row_weight
+        denominators = self.denominator[:, None] * row_weight
+        # the cells of both labels side by side
+        shape = (len(z), 12)
         return score_limits(
             counts.reshape(shape),
             values.reshape(shape),
-            base.reshape(shape),
+            denominators.reshape(shape),
             possible.reshape(shape),
             z,
             cautious=cautious,
         )
 
-    def _stratified_limits(self, counts, size, possible, z, cautious):
-        """Return the limits of a net benefit at a given prevalence: those of the mean
-        difference in each label, joined by "square and add" (Zou and Donner 2008).
+    def _row_weight(self):
+        """Return sum w^2 / sum w of the rows of each cell, (m, 2, 3): the weight of one
+        of the equal rows that they are worth.
 
-        `counts`, `size` and `possible` are numbers of rows, k and whether a cell can
-        have rows, (m, 2, 6); see `limits`.
+        A cell without rows gets the number for its label, or the number for all rows.
         """
+        weight = self.weight
+        squares = self.squares
+        label_weight = np.broadcast_to(weight.sum(axis=2, keepdims=True), weight.shape)
+        label_square = np.broadcast_to(squares.sum(axis=2, keepdims=True), weight.shape)
+        of_all_rows = squares.sum(axis=(1, 2)) / weight.sum(axis=(1, 2))
+        row_weight = np.broadcast_to(of_all_rows[:, None, None], weight.shape).copy()
+        np.divide(label_square, label_weight, out=row_weight, where=label_weight > 0)
+        np.divide(squares, weight, out=row_weight, where=weight > 0)
+        return row_weight
+
+    def _stratified_limits(self, counts, row_weight, possible, z, cautious):
+        """Return the lower and the upper limit, (m,) each, of a net benefit at a given
+        prevalence: the limits of the mean difference of treatments within each label,
+        joined by "square and add" (Zou and Donner 2008).
+
+        `counts`, `row_weight` and `possible`, (m, 2, 6), are the numbers of rows in the
+        cells of each label, the weight of one of them, and whether a cell can have
+        rows; `z` and `cautious` are those of `limits`.
+        """
+        differences = np.tile(_DIFFERENCE, 2)  # d of the six cells
         # Squared distances from the estimate to both limits, summed over both labels.
-        below = 0.0
-        above = 0.0
+        squared_below = 0.0
+        squared_above = 0.0
         for label in (0, 1):
-            label_size = size[:, label]
+            label_weight = row_weight[:, label]
             low, high = score_limits(
                 counts[:, label],
-                np.tile(_DIFFERENCE, 2) * label_size,
-                label_size,
+                differences * label_weight,
+                label_weight,
                 possible[:, label],
                 z,
                 cautious=cautious,
             )
-            factor = self.factor[:, label]
+            # A limit of the mean, as a distance of the net benefit from its estimate. A
+            # negative value of a treatment exchanges lower and upper limits.
+            value = self.treatment_value[:, label]
             mean = self.mean_difference[:, label]
-            # A negative factor exchanges the ends.
-            ends = factor * (low - mean), factor * (high - mean)
-            below = below + np.minimum(*ends) ** 2
-            above = above + np.maximum(*ends) ** 2
-        return self.estimate - np.sqrt(below), self.estimate + np.sqrt(above)
+            from_low = value * (low - mean)
+            from_high = value * (high - mean)
+            squared_below = squared_below + np.minimum(from_low, from_high) ** 2
+            squared_above = squared_above + np.maximum(from_low, from_high) ** 2
+        low = self.estimate - np.sqrt(squared_below)
+        high = self.estimate + np.sqrt(squared_above)
+        return low, high
 
 
-def reached(place, weight, n_thresholds, unit=None, n_units=1):
-    """Return the weight of the samples that reach each threshold, (n_units, m).
+def treated_weight(n_reached, weight, n_thresholds, unit=None, n_units=1):
+    """Return the weight of the samples that are treated at each of m increasing
+    thresholds, (n_units, m), by independent unit.
 
-    `place` (n,) is the number of thresholds that a sample reaches, `weight` (n,) its
-    weight, and `unit` (n,) the code of its unit; None means a single unit.
+    Parameters
+    ----------
+    n_reached : ndarray of int, shape (n,)
+        How many of the thresholds the probability of each sample reaches. The sample is
+        treated at these, which are the lowest.
+    weight : ndarray of shape (n,)
+        Weights.
+    n_thresholds : int
+        m.
+    unit : ndarray of int, shape (n,), default=None
+        Code of each sample's unit, such as a cluster; None means a single unit.
+    n_units : int, default=1
+        Number of units.
     """
     if unit is None:
-        unit = np.zeros(len(place), dtype=np.intp)
-    # The weight that reaches exactly 0, 1, ..., m thresholds, by unit.
+        unit = np.zeros(len(n_reached), dtype=np.intp)
+    # The weight that reaches exactly 0, 1, ..., m thresholds, a line for each unit: one
+    # `bincount` of the pair (unit, number) as a single index.
     width = n_thresholds + 1
-    table = np.bincount(unit * width + place, weight, n_units * width)
-    by_number = table.reshape(n_units, width)
-    # A sample that reaches k thresholds reaches the k lowest: sums from the right.
-    at_least = by_number[:, ::-1].cumsum(axis=1)[:, ::-1]
+    table = np.bincount(unit * width + n_reached, weight, n_units * width)
+    exactly = table.reshape(n_units, width)
+    # The k-th threshold is reached by all that reach k or more: sums from the right.
+    at_least = exactly[:, ::-1].cumsum(axis=1)[:, ::-1]
     return at_least[:, 1:]
 
 
-def cell_sums(events, places, weight, n_thresholds):
-    """Return the sums of weights by threshold, label and difference, (m, 2, 3).
+def cell_sums(events, n_reached, weight, n_thresholds):
+    """Return the weight of the samples in each cell, (m, 2, 3): at each of m
+    thresholds, with each label (event, non-event), and treated by the model alone, by
+    the reference alone, and alike by both.
 
-    `places` are the numbers of thresholds that each sample reaches with the model and
-    with the reference, each of shape (n,).
+    Parameters
+    ----------
+    events : ndarray of bool, shape (n,)
+        Whether a sample is an event.
+    n_reached : pair of ndarray of int, shape (n,)
+        How many thresholds a sample reaches with the model, and with the reference.
+    weight : ndarray of shape (n,)
+        Weights.
+    n_thresholds : int
+        m.
     """
-    model, reference = places
-    both = np.minimum(model, reference)
+    by_model, by_reference = n_reached
+    by_both = np.minimum(by_model, by_reference)
     sums = np.empty((n_thresholds, 2, 3))
     for label, has_label in enumerate((events, ~events)):
-        weight_of_label = weight * has_label
+        label_weight = weight * has_label
         # The weight that is treated at each threshold, (m,).
-        (by_model,) = reached(model, weight_of_label, n_thresholds)
-        (by_reference,) = reached(reference, weight_of_label, n_thresholds)
-        (by_both,) = reached(both, weight_of_label, n_thresholds)
-        # treated by the model alone, by the reference alone, and alike by both
-        sums[:, label, 0] = by_model - by_both
-        sums[:, label, 1] = by_reference - by_both
-        sums[:, label, 2] = weight_of_label.sum() - sums[:, label, :2].sum(axis=1)
+        (model,) = treated_weight(by_model, label_weight, n_thresholds)
+        (reference,) = treated_weight(by_reference, label_weight, n_thresholds)
+        (both,) = treated_weight(by_both, label_weight, n_thresholds)
+        sums[:, label, 0] = model - both
+        sums[:, label, 1] = reference - both
+        sums[:, label, 2] = label_weight.sum() - sums[:, label, :2].sum(axis=1)
     # Differences of sums of fractional weights may miss 0 by rounding.
     return np.where(sums > 1e-12 * weight.sum(), sums, 0.0)
 
 
-def unit_residuals(cells, events, places, weight, squares, cluster):
-    """Return the sums of influences over independent units, (n_units, m), their degrees
-    of freedom (m,), infinite without clusters, and the least design effect of clusters
-    (m,): that which the dependence within clusters implies.
+class UnitInfluences(NamedTuple):
+    """Influences of independent units on the net benefit at m thresholds.
 
-    A unit is a cluster, whose sums are scaled up as in the CR3 estimator, or, without
-    clusters, all rows with the same label and the same treatments at all thresholds.
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_units, m)
+        Sum of the influences of the rows of each unit.
+    degrees : ndarray of shape (m,)
+        Degrees of freedom of their variance; infinite without clusters.
+    least_effect : ndarray of shape (m,)
+        Smallest design effect: that which the correlation within clusters implies; 1
+        without clusters.
+    """
+
+    residuals: np.ndarray
+    degrees: np.ndarray
+    least_effect: np.ndarray
+
+
+def unit_influences(cells, events, n_reached, weight, squares, cluster):
+    """Return the `UnitInfluences` of independent units.
+
+    A unit is a cluster, whose sum is scaled up as in the CR3 estimator. Without
+    clusters, all rows with the same label and the same treatments at all thresholds are
+    one unit, since they have the same influence.
 
     Parameters
     ----------
@@ -254,90 +334,144 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
         The cells.
     events : ndarray of bool, shape (n,)
         Whether a row is an event.
-    places : pair of ndarray of int, shape (n,)
-        Numbers of thresholds that a row reaches with the model and with the reference.
+    n_reached : pair of ndarray of int, shape (n,)
+        How many thresholds a row reaches with the model, and with the reference.
     weight, squares : ndarray of shape (n,)
-        Contribution of a row to a sum, and to a variance.
+        What a row adds to a sum, and to a variance. They are the same array unless
+        weights are importance weights.
     cluster : ndarray of int, shape (n,), or None
         Codes of clusters.
     """
-    m = len(cells.factor)
+    m = len(cells.treatment_value)
     if cluster is None:
+        # Rows with the same label and numbers of reached thresholds have one code.
         pattern = np.ravel_multi_index(
-            (events.astype(np.intp), *places), (2, m + 1, m + 1)
+            (events.astype(np.intp), *n_reached), (2, m + 1, m + 1)
         )
         _, first, unit = np.unique(pattern, return_index=True, return_inverse=True)
-        # A unit is replaced by one row whose squared weight is the sum over its rows.
-        weight = np.sqrt(np.bincount(unit, squares))
-        events = events[first]
-        places = [place[first] for place in places]
-        unit = np.arange(len(first))
-    else:
-        unit = cluster
+        # One row replaces them, whose squared weight is the sum of theirs.
+        row_weight = np.sqrt(np.bincount(unit, squares))
+        row_reached = [numbers[first] for numbers in n_reached]
+        row_unit = np.arange(len(first))
+        sums = _influence_sums(cells, events[first], row_reached, row_weight, row_unit)
+        return UnitInfluences(sums, degrees=np.full(m, np.inf), least_effect=np.ones(m))
+    sums = _influence_sums(cells, events, n_reached, weight, cluster)
+    is_importance = squares is not weight
+    mass, squared_mass = cluster_masses(weight, is_importance, cluster)
+    _, degrees = cluster_variance(sums, mass, squared_mass, cells.row_variance)
+    least_effect, degrees_if_alike = alike_design(
+        sums, mass, squared_mass, cells.row_variance
+    )
+    # CR3 divides by 1 minus the leverage of the cluster, its share of the weight.
+    leverage = mass / mass.sum()
+    return UnitInfluences(
+        residuals=sums / (1 - leverage)[:, None],
+        degrees=np.minimum(degrees, degrees_if_alike),
+        least_effect=least_effect,
+    )
+
+
+def _influence_sums(cells, events, n_reached, weight, unit):
+    """Return the sum of the influences of the rows of each unit on the net benefit at
+    each threshold, (n_units, m).
+
+    A row's influence is its weight times (d times the value of a treatment, minus the
+    offset of its label). The arguments are those of `unit_influences`, with the code of
+    each row's unit, (n,).
+    """
+    m = len(cells.treatment_value)
     n_units = int(unit.max()) + 1
+    by_model, by_reference = n_reached
     sums = np.zeros((n_units, m))
     for label, has_label in enumerate((events, ~events)):
         label_weight = weight * has_label
         # Sums of weight times d, (n_units, m), and of the weight, (n_units, 1).
-        difference = reached(places[0], label_weight, m, unit, n_units)
-        difference -= reached(places[1], label_weight, m, unit, n_units)
+        difference = treated_weight(by_model, label_weight, m, unit, n_units)
+        difference -= treated_weight(by_reference, label_weight, m, unit, n_units)
         total = np.bincount(unit, label_weight, n_units)[:, None]
-        sums += cells.factor[:, label] * difference
+        sums += cells.treatment_value[:, label] * difference
         sums -= total * cells.offset[:, label]
-    if cluster is None:
-        return sums, np.full(m, np.inf), np.ones(m)
-    # Only importance weights have squares of their own.
-    is_importance = squares is not weight
-    mass, squared_mass = cluster_masses(weight, is_importance, cluster)
-    masses = mass, squared_mass, cells.row_variance
-    _, degrees = cluster_variance(sums, *masses)
-    least_effect, degrees_if_alike = alike_design(sums, *masses)
-    # CR3 divides by 1 minus the leverage of the cluster, its share of the weight.
-    leverage = mass / mass.sum()
-    residuals = sums / (1 - leverage)[:, None]
-    return residuals, np.minimum(degrees, degrees_if_alike), least_effect
+    return sums
 
 
-def critical_values(residuals, degrees, level, n_draws, rng):
-    """Return the critical values (m,) of the intervals, or of a simultaneous band if
-    `n_draws` is not None.
-
-    The critical value of a band is the quantile of the largest deviation over
-    thresholds, in units of its standard error, under a multiplier bootstrap: the sums
-    of each unit, `residuals` (n_units, m), are multiplied by a random normal factor.
-    `degrees` (m,) are degrees of freedom and `level` is the confidence level.
+def design_effects(cells, influences, cluster):
+    """Return the design effect of the clusters at each of m thresholds, (m,): the
+    variance of the net benefit over that of independent rows, and at least the smallest
+    one of the `UnitInfluences`. It is 1 if `cluster` is None.
     """
-    tail = (1 + level) / 2
-    z = np.where(np.isinf(degrees), ndtri(tail), stdtrit(degrees, tail))
+    effect = np.ones(len(cells.treatment_value))
+    if cluster is not None:
+        np.divide(
+            np.sum(influences.residuals**2, axis=0),
+            cells.variance,
+            out=effect,
+            where=cells.variance > 0,
+        )
+    return np.maximum(effect, influences.least_effect)
+
+
+def critical_values(influences, level, n_draws, rng):
+    """Return the critical values (m,) of the intervals at m thresholds, or of a
+    simultaneous band.
+
+    For a band, a multiplier bootstrap multiplies the influences of each unit by a
+    random normal factor. The quantile of the largest deviation over the thresholds, in
+    units of its standard error, replaces the normal quantile.
+
+    Parameters
+    ----------
+    influences : UnitInfluences
+        Influences of the independent units, and their degrees of freedom.
+    level : float
+        Confidence level.
+    n_draws : int or None
+        Number of draws for a band; None for intervals.
+    rng : RandomState or None
+        Random numbers for a band.
+    """
+    probability = (1 + level) / 2
+    degrees = influences.degrees
+    z = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
     if n_draws is None:
         return z
-    error = np.sqrt(np.sum(residuals**2, axis=0))
-    has_error = error > 0
+    standard_error = np.sqrt(np.sum(influences.residuals**2, axis=0))
+    has_error = standard_error > 0
     if not has_error.any():
         return z
-    scaled = residuals[:, has_error] / error[has_error]
+    scaled = influences.residuals[:, has_error] / standard_error[has_error]
     largest = np.empty(n_draws)
     for draw in range(n_draws):
         deviation = rng.standard_normal(len(scaled)) @ scaled
         largest[draw] = np.abs(deviation).max()
-    # All intervals become wider by the same factor: the quantile of the largest
-    # deviation over the normal quantile of a single interval.
-    return z * max(np.quantile(largest, level) / ndtri(tail), 1.0)
+    # All intervals become wider by one factor: the quantile of the largest deviation
+    # over the normal quantile of a single interval.
+    factor = np.quantile(largest, level) / ndtri(probability)
+    return z * max(factor, 1.0)
 
 
-def reasons_for_no_limits(cells, weight, is_importance, cluster, is_paired):
-    """Return why each threshold has no limits, (m,) of str; an empty string if it has
-    limits.
+def reasons_for_no_limits(cells, weight, is_importance, cluster, is_against_model):
+    """Return why the net benefit at each of m thresholds has no limits, (m,) of str; an
+    empty string if it has limits.
 
-    `weight` (n,) and `cluster` (n,) or None are those of the rows with positive weight;
-    `is_paired` is True if the reference is another model.
+    Parameters
+    ----------
+    cells : TreatmentCells
+        The cells.
+    weight : ndarray of shape (n,)
+        Weights of the rows with positive weight.
+    is_importance : bool
+        Whether these are importance weights.
+    cluster : ndarray of int, shape (n,), or None
+        Clusters of these rows.
+    is_against_model : bool
+        Whether the reference is another model.
     """
-    m = len(cells.factor)
+    m = len(cells.treatment_value)
     few = too_few_units(weight, is_importance, cluster)
     if few:
         return np.full(m, few, dtype=object)
     reasons = np.full(m, "", dtype=object)
-    if is_paired:
+    if is_against_model:
         too_few = cells.discordant().min(axis=1) < _FEWEST_DISCORDANT
         reasons[too_few] = (
             f"the models differ for the better, or for the worse, on fewer than"
