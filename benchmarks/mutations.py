@@ -458,8 +458,8 @@ MUTATIONS = [
     ),
     (
         "metrics/_segment_test.py",
-        "(1 + exceeding) / (len(drawn) + 1)",
-        "exceeding / len(drawn)",
+        "(1 + n_reached) / (len(drawn) + 1)",
+        "n_reached / len(drawn)",
         "segments",
     ),
     (

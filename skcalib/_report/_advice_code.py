@@ -2,6 +2,7 @@
 
 import re
 from json import dumps
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,9 +11,31 @@ _DATE = re.compile(r"\d{4}(-\d\d){0,2}")
 _OTHERS = "others"
 
 
+class _ScoreColumns(NamedTuple):
+    """Expressions in the code that is returned, for columns of scores.
+
+    Attributes
+    ----------
+    definitions : list of str
+        Lines that must come before, which define the names used below.
+    scores : str
+        Name of the score column, or names of those of the classes.
+    calibrated : str
+        The same for the columns of results.
+    selection : str
+        What follows ``predict_proba(...)`` to get as many columns.
+    """
+
+    definitions: list
+    scores: str
+    calibrated: str
+    selection: str
+
+
 def advice_code(table, model):
-    """Return code that reads the file, fits the advised recalibrator, applies it to the
-    scores of `new_scores.csv` and writes `calibrated.csv`.
+    """Return Python code, as text, that reads the file of a report, fits the advised
+    recalibrator, applies it to the scores of `new_scores.csv` and writes
+    `calibrated.csv`.
 
     None if nothing is advised, if the names of the columns do not contain those of the
     classes, or if a class has no row. `table` is the `ReportTable`, `model` the numbers
@@ -22,86 +45,109 @@ def advice_code(table, model):
     advice = model["advice"]
     if advice["recalibrator"] is None:
         return None
-    columns = table.columns.get(model["name"], (model["name"],))
-    by_class = _columns_by_class(table, columns)
-    if table.classes is not None and by_class is None:
+    columns = _score_columns(table, model["name"])
+    if columns is None:
         return None
-    # One segment is recalibrated, and all others keep their scores.
-    is_one_segment = advice["others"] == "unchanged" and len(advice["segments"]) == 1
-    names, recalibrator = _recalibrator_of(advice, is_one_segment)
+    class_names, recalibrator = _recalibrator_of(advice)
     source, imports = _read(table)
     lines = [
         *imports,
         "import pandas as pd",
-        f"from skcalib import {', '.join(names)}",
+        f"from skcalib import {', '.join(class_names)}",
         "",
         f"df = {source}",
         f"new = {_read_new(table)}",
     ]
     if advice["since"]:
         lines.append(f"df = df[{_rows_since(table, advice['since'])}]")
-    if table.classes is None:
-        scores = _quoted(columns[0])
-        calibrated = '"calibrated"'
-        result = "[:, 1]"  # the probability of the event
-    else:
-        lines += [
-            f"classes = sorted(df[{_quoted(table.label)}].unique())",
-            f'scores = [f"{by_class}" for k in classes]',
-            'calibrated = [f"calibrated_{k}" for k in classes]',
-        ]
-        scores = "scores"
-        calibrated = "calibrated"
-        result = ""
-    # Expressions: where results go, the new rows that the map is applied to, and what
-    # follows the labels in `fit` and the scores in `predict_proba`.
-    target = f"new[{calibrated}]"
-    rows = "new"
-    options = ""
-    groups = ""
-    if advice["segments"]:
-        lines.append(f"df_groups = {_groups(table, model, 'df')}")
-        lines.append(f"new_groups = {_groups(table, model, 'new')}")
-        options = ", groups=df_groups"
-        groups = ", groups=new_groups"
-        if advice["others"] == "unchanged":
-            lines += [
-                f"segments = {_quoted(advice['segments'])}  # those that need it",
-                "df = df[df_groups.isin(segments)]",
-                "rows = new_groups.isin(segments)",
-                f"new[{calibrated}] = new[{scores}]",
-            ]
-            rows = "new[rows]"
-            target = f"new.loc[rows, {calibrated}]"
-            options = ", groups=df_groups[df.index]"
-            groups = ", groups=new_groups[rows]"
-            if is_one_segment:
-                # A single map takes no groups.
-                options = ""
-                groups = ""
-    if table.is_weighted:
-        options = f", sample_weight=df[{_quoted(table.weight_name)}]{options}"
-    apply = f"{target} = fitted.predict_proba({rows}[{scores}]{groups}){result}"
-    if rows != "new":
-        # New rows may have none of these segments.
-        apply = f"if rows.any():\n    {apply}"
-    lines += [
-        f"fitted = {recalibrator}.fit(df[{scores}], {_labels(table)}{options})",
-        apply,
-        'new.to_csv("calibrated.csv", index=False)',
-    ]
+    lines += columns.definitions
+    lines += _fitting_lines(table, model, recalibrator, columns)
+    lines.append('new.to_csv("calibrated.csv", index=False)')
     return "\n".join(lines)
 
 
-def _recalibrator_of(advice, is_one_segment):
+def _score_columns(table, name):
+    """Return the expressions for the score columns of the model `name`; None if a class
+    has no row, or if the names of its columns do not contain those of the classes.
+    """
+    columns = table.columns.get(name, (name,))
+    if table.classes is None:
+        # The second column of `predict_proba` is the probability of the event.
+        return _ScoreColumns([], _quoted(columns[0]), '"calibrated"', "[:, 1]")
+    pattern = _columns_by_class(table, columns)
+    if pattern is None:
+        return None
+    definitions = [
+        f"classes = sorted(df[{_quoted(table.label)}].unique())",
+        f'scores = [f"{pattern}" for k in classes]',
+        'calibrated = [f"calibrated_{k}" for k in classes]',
+    ]
+    return _ScoreColumns(definitions, "scores", "calibrated", "")
+
+
+def _fitting_lines(table, model, recalibrator, columns):
+    """Return the lines of code that fit the advised recalibrator to `df` and write its
+    results to `new`.
+
+    `recalibrator` is the expression that creates it, `columns` the `_ScoreColumns`.
+    """
+    advice = model["advice"]
+    definitions, scores, calibrated, selection = columns
+    fit = f"fitted = {recalibrator}.fit(df[{scores}], {_labels(table)}"
+    if table.is_weighted:
+        fit += f", sample_weight=df[{_quoted(table.weight_name)}]"
+    if not advice["segments"]:
+        return [
+            f"{fit})",
+            f"new[{calibrated}] = fitted.predict_proba(new[{scores}]){selection}",
+        ]
+    lines = [
+        f"df_groups = {_groups(table, model, 'df')}",
+        f"new_groups = {_groups(table, model, 'new')}",
+    ]
+    if advice["others"] == "shared":
+        predict = f"fitted.predict_proba(new[{scores}], groups=new_groups)"
+        return [
+            *lines,
+            f"{fit}, groups=df_groups)",
+            f"new[{calibrated}] = {predict}{selection}",
+        ]
+    # Only some segments are recalibrated. One of them alone needs a single map, which
+    # takes no groups.
+    fit_groups = ""
+    new_groups = ""
+    if not _is_one_segment(advice):
+        fit_groups = ", groups=df_groups[df.index]"
+        new_groups = ", groups=new_groups[rows]"
+    predict = f"fitted.predict_proba(new[rows][{scores}]{new_groups})"
+    return [
+        *lines,
+        f"segments = {_quoted(advice['segments'])}  # those that need it",
+        "df = df[df_groups.isin(segments)]",
+        "rows = new_groups.isin(segments)",
+        f"new[{calibrated}] = new[{scores}]",
+        f"{fit}{fit_groups})",
+        "if rows.any():",  # new rows may have none of these segments
+        f"    new.loc[rows, {calibrated}] = {predict}{selection}",
+    ]
+
+
+def _is_one_segment(advice):
+    """Return whether one segment is to be recalibrated, and all others keep their
+    scores.
+    """
+    return advice["others"] == "unchanged" and len(advice["segments"]) == 1
+
+
+def _recalibrator_of(advice):
     """Return the names of the classes to import, and the expression that creates the
     recalibrator, such as ``GroupwiseRecalibrator(PlattScaling())``.
     """
-    # Names before an opening bracket or at the end.
+    # "PlattScaling", or "GroupwiseRecalibrator(PlattScaling())": the names stand before
+    # an opening bracket or at the end.
     names = re.findall(r"\w+(?=[(]|$)", advice["recalibrator"])
-    if is_one_segment:
-        # With one map for one segment the map itself is enough.
-        names = names[-1:]
+    if _is_one_segment(advice):
+        names = names[-1:]  # one segment needs no recalibrator by group
     recalibrator = f"{names[-1]}()"
     if len(names) == 2:
         recalibrator = f"{names[0]}({recalibrator})"
@@ -141,8 +187,10 @@ def _read_new(table):
 
 
 def _csv_options(table):
-    """Return further arguments of ``pd.read_csv``: the separator, and that words such
-    as "NA" are not missing values, as text that begins with a comma or is empty.
+    """Return further arguments of ``pd.read_csv`` as text, such as ``, sep=";"``; an
+    empty text if the defaults suit the file.
+
+    With segments, only an empty cell is a missing value: "NA" may be a segment's name.
     """
     options = ""
     if table.separator != ",":
@@ -170,28 +218,31 @@ def _columns_by_class(table, columns):
 
 
 def _labels(table):
-    """Return the expression for the labels of `df`; with one event, for whether it
-    happened.
+    """Return the expression for the labels of `df`. For an event it is a comparison
+    with its label, which may be a number or text.
     """
     label = f"df[{_quoted(table.label)}]"
     event = table.event
     if event is None or event.lower() == "true":
-        return label  # classes, or a column that is boolean already
+        return label  # names of classes, or a column that is boolean already
     if _NUMBER.fullmatch(event):
         return f"{label} == {float(event):.15g}"
     return f"{label} == {_quoted(event)}"
 
 
 def _segments(table, column, frame):
-    """Return the expression for the segments of the rows of a data frame, with the
-    names that they have in the report, such as "sex = f, site = 2" for a crossing.
+    """Return the expression for the segment of each row of a data frame, named as in
+    the report. `frame` is the name of the data frame, `column` that of the column.
+
+    If the report has several columns of segments, the names are "site = 2", or for the
+    column "sex × site", which combines two of them, "sex = f, site = 2".
     """
     if not table.partitions:
-        return _as_text(frame, column)
+        return _as_text(frame, column)  # a single column: the value alone
     names = [column]
-    crossed = list(table.partitions)[:-1]  # the last partition is the crossing
-    if column == " × ".join(crossed):
-        names = crossed
+    single_columns = list(table.partitions)[:-1]  # the last one combines them
+    if column == " × ".join(single_columns):
+        names = single_columns
     # One expression for "sex = f", one for ", site = 2", and so on, to be added up.
     named_values = []
     for name in names:
@@ -210,8 +261,8 @@ def _as_text(frame, column):
 
 
 def _groups(table, model, frame):
-    """Return the expression for the groups of the rows: the segments, of which those
-    that share a map are one group.
+    """Return the expression for the `groups` of a `GroupwiseRecalibrator`, the segment
+    of each row of a data frame; all segments that share a map are one group, "others".
     """
     advice = model["advice"]
     column = advice["column"]

@@ -22,7 +22,7 @@ from skcalib._report._measures import (
 )
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
-from skcalib._report._sections import compared_side
+from skcalib._report._sections import difference_from_first
 from skcalib._report._sentences import summary
 from skcalib._report._statistics import CONFIDENCE_LEVEL
 from skcalib._verdicts import (
@@ -190,13 +190,19 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
 
 
 def _mark_inferior(models):
-    """Set "is_inferior" of each model: whether the comparison says to use another one,
-    the first of these or one that is better than the first.
+    """Set "is_inferior" of each model: whether the comparison of Brier scores says to
+    use another one.
+
+    Each model is compared with the first: it is inferior if it is significantly worse,
+    and the first one is if any of them is significantly better.
     """
-    sides = [compared_side(model) for model in models[1:]]
-    models[0]["is_inferior"] = -1 in sides
-    for model, side in zip(models[1:], sides, strict=True):
-        model["is_inferior"] = side == 1
+    first, *others = models
+    first["is_inferior"] = False
+    for model in others:
+        sign = difference_from_first(model)
+        model["is_inferior"] = sign > 0
+        if sign < 0:
+            first["is_inferior"] = True
 
 
 def _summarise(model, table, tolerance):

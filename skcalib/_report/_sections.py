@@ -16,66 +16,57 @@ from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import decimals, fixed, interval_words, rounded
 
 _WIDEST_GUARANTEE = 0.2  # largest tolerance of the guarantee that is shown
-# Sentences by the side on which the loss of a model lies.
-_COMPARED = {
-    -1: "better than the first",
-    0: "not told apart",
-    1: "worse than the first",
-}
 
 
 def comparisons(models):
     """Return a list of claims, one for each model but the first: whether it should
-    replace the first, by the Brier score.
+    replace the first, by the difference in Brier score.
 
-    The difference is that between both models as the report advises to use them:
-    recalibrated if it advises that for one of them.
+    If the report advises to recalibrate one of two models, the difference after the
+    advised recalibration decides, and is told too. `models` are dicts, the numbers of
+    each model.
     """
     first = models[0]["name"]
-    lines = []
     if models[0].get("advice", {}).get("needs_cluster") is not None:
-        return lines  # the limits of the difference are those of independent samples
+        return []  # the limits of the difference are those of independent samples
+    claims = []
     for model in models[1:]:
-        # Pairs of a difference and the words that say which one it is.
-        differences = [(model["brier_difference"], "")]
-        advised = model["brier_difference_as_advised"]
-        if advised is not None:
-            differences.append((advised, " after the recalibration advised below"))
-        side = compared_side(model)
-        # What lies on the other side would contradict the sentence, and is left out.
+        sign = difference_from_first(model)
+        # Each difference is told, unless it contradicts the one that decides.
         sizes = []
-        for difference, which in differences:
-            if _side(difference) == side:
-                sizes.append(f"{_unsigned(difference, side)}{which}")
-        name = _COMPARED[side]  # of the sentence
+        if _significant_sign(model["brier_difference"]) == sign:
+            sizes.append(_difference_words(model["brier_difference"]))
+        advised = model["brier_difference_as_advised"]
+        if advised is not None and _significant_sign(advised) == sign:
+            size = _difference_words(advised)
+            sizes.append(f"{size} after the recalibration advised below")
+        if sign > 0:
+            claim_name = "worse than the first"
+        elif sign < 0:
+            claim_name = "better than the first"
+        else:
+            claim_name = "not told apart"
         size = " and by ".join(sizes)
-        lines.append(claim(name, name=model["name"], first=first, size=size))
-    return lines
+        claims.append(claim(claim_name, name=model["name"], first=first, size=size))
+    return claims
 
 
-def compared_side(model):
-    """Return 1 if a model is worse than the first one, -1 if it is better, and 0 if
-    they are not told apart. The difference as advised decides, if there is one.
+def difference_from_first(model):
+    """Return the sign of a model's difference in Brier score from the first model: 1 if
+    it is worse, -1 if it is better, and 0 if the difference is not significant.
+
+    The difference after the advised recalibration decides, if one is advised.
     """
-    advised = model["brier_difference_as_advised"]
-    return _side(model["brier_difference"] if advised is None else advised)
+    difference = model["brier_difference_as_advised"]
+    if difference is None:
+        difference = model["brier_difference"]
+    return _significant_sign(difference)
 
 
-def error_sentence(model):
-    """Return the claim that the error is below the bias, and why; None if it is not.
-
-    After a change it is not said: the bias that the summary has is another one.
+def _significant_sign(difference):
+    """Return 1 or -1, the sign of a difference, or 0 if its interval contains 0. It is
+    a dict of "estimate", "low" and "high".
     """
-    bias = read_verdict(model["verdicts"]["bias"])
-    error = read_verdict(model["verdicts"]["error"])
-    is_of_later = any(row["group"] is None for row in clearest_changes(model))
-    if bias.is_off and not is_of_later and error.estimate < abs(bias.estimate):
-        return claim("below the bias")
-    return None
-
-
-def _side(difference):
-    """Return the sign of a difference, a dict, and 0 if its interval contains 0."""
     if difference["low"] <= 0 <= difference["high"]:
         return 0
     if difference["estimate"] > 0:
@@ -83,15 +74,32 @@ def _side(difference):
     return -1
 
 
-def _unsigned(difference, side):
-    """Return a difference as text, without its sign if `side` is not 0."""
+def _difference_words(difference):
+    """Return a difference with its interval as text; without its sign if that is
+    significant, since the sentence tells the direction.
+    """
     estimate = difference["estimate"]
     low = difference["low"]
     high = difference["high"]
-    if side != 0:
+    if _significant_sign(difference) != 0:
         estimate = abs(estimate)
         low, high = sorted((abs(low), abs(high)))
     return interval_words(estimate, low, high, level=OF_ESTIMATES)
+
+
+def error_sentence(model):
+    """Return the claim that explains why the calibration error is smaller than the
+    bias; None if it is not.
+
+    It is also None if calibration has changed: the summary then tells the bias since
+    the change, while the error is about all samples.
+    """
+    bias = read_verdict(model["verdicts"]["bias"])
+    error = read_verdict(model["verdicts"]["error"])
+    has_changed = any(row["group"] is None for row in clearest_changes(model))
+    if bias.is_off and not has_changed and error.estimate < abs(bias.estimate):
+        return claim("below the bias")
+    return None
 
 
 def segment_sentence(rows):
@@ -111,11 +119,14 @@ def period_sentence(rows):
 
 
 def _counts(rows, kind):
-    """Return a clause on the numbers of segments or periods with each verdict that
-    occurs. `kind` is "segment" or "period", the key of the name.
+    """Return a clause on how many segments or periods are off, fine and unclear, as in
+    "of 5 segments 1 is off (north), and the samples cannot tell about 4".
+
+    `rows` are the dicts of their table; `kind` is "segment" or "period", the key of the
+    name in a dict.
     """
     n = len(rows)
-    off = []
+    off = []  # names
     n_fine = 0
     n_unclear = 0
     for row in rows:
@@ -126,6 +137,7 @@ def _counts(rows, kind):
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:
         return f"the samples cannot tell about any of the {n} {kind}s"
+    # Pairs of a number and what is said of so many.
     counts = []
     if off:
         counts.append((len(off), f"off ({listed(off)})"))
@@ -152,35 +164,43 @@ def class_sentence(rows):
 
 def rest_sentence(rows):
     """Return the claim on the classes that a page leaves out: the range of their
-    errors, and how many are off.
+    calibration errors, and how many of these are significant. `rows` are the dicts of
+    these classes in the table of classes.
     """
     errors = [row["estimate"] for row in rows if row["estimate"] is not None]
-    off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
+    n_off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
     between = ""
     if errors:
         low = rounded(100 * min(errors), 2)
         high = rounded(100 * max(errors), 2)
         between = f" have errors from {low} to {high} points"
-    verb = "is" if off == 1 else "are"
-    of_these = f"{off or 'none'} of these {verb}"
-    return claim("other classes", n=f"{len(rows)}", between=between, off=of_these)
+    verb = "is" if n_off == 1 else "are"
+    number = "none" if n_off == 0 else f"{n_off}"
+    return claim(
+        "other classes",
+        n=f"{len(rows)}",
+        between=between,
+        off=f"{number} of these {verb}",
+    )
 
 
 def decision_sentence(row):
-    """Return the claim on whether scores are of use at a threshold, and what their
-    miscalibration costs there.
+    """Return the claim on whether decisions by the scores are better than treating all
+    samples alike, at one threshold, and what miscalibration costs there. `row` is the
+    dict of the threshold in the table of decisions.
     """
-    # Differences in net benefit from treating nobody and from treating everybody.
-    from_none = row["net_benefit"]
-    from_all = row["against_treating_all"]
+    # How much higher the net benefit is than that of treating no sample, and than that
+    # of treating all: dicts with "estimate", "low" and "high".
+    over_none = row["net_benefit"]
+    over_all = row["against_treating_all"]
     cost = row["cost_of_miscalibration"]
-    other = "all samples"  # the better way of treating all samples alike
-    if from_none["estimate"] < from_all["estimate"]:
+    other = "all samples"  # the better one of these two
+    if over_none["estimate"] < over_all["estimate"]:
         other = "none"
     name = "not better than one"
-    if _is_above(from_none) and _is_above(from_all):
+    if _is_above(over_none) and _is_above(over_all):
         name = "better than both"
-    elif _is_below(from_none) or _is_below(from_all):
+    elif _is_below(over_none) or _is_below(over_all):
         name = "worse than one"
     costs = ""
     if cost is not None and not _is_above(cost):
@@ -212,37 +232,43 @@ def cluster_first(advice):
 
 
 def nothing_to_gain(rows):
-    """Return the claim that no recalibrator helps, with the gain of the best one."""
-    before, best = best_of(rows)
-    saved, low, high = gains(best, before["log_loss"])
+    """Return the claim that no recalibrator is significantly better, with the change in
+    log-loss by the best one. `rows` are the dicts of the table of recalibrators, the
+    unchanged scores among them.
+    """
+    unchanged, best = best_of(rows)
+    # In percent of the log-loss; a gain above 0 lowers it.
+    gain, low, high = gains(best, unchanged["log_loss"])
     digits = decimals(low, high)
     limits = []
-    for limit in (high, low):  # what is saved most comes first
+    for limit in (high, low):  # the largest gain comes first
         side = "lower" if limit > 0 else "higher"
         limits.append(f"{fixed(abs(limit), digits)} {side}")
-    size = f"{fixed(abs(saved), digits)} % ({OF_ESTIMATES}: {' to '.join(limits)})"
+    size = f"{fixed(abs(gain), digits)} % ({OF_ESTIMATES}: {' to '.join(limits)})"
     return claim(
         "nothing to gain",
         n=f"{len(rows) - 1}",
         name=best["name"],
-        change="lower" if saved > 0 else "raise",
+        change="lower" if gain > 0 else "raise",
         size=size,
     )
 
 
 def certificate_sentence(rows, of_classes):
-    """Return the claim on one guarantee, that for 10 bins, or for fewer if 10 bins have
-    too wide a tolerance; None without a guarantee.
+    """Return the claim on the guarantee that binning would give, for one number of bins
+    as an example; None if there is no guarantee.
 
-    `rows` are dicts with the tolerances for a number of bins each, the fewest bins
-    first; `of_classes` says whether there are several classes.
+    The example is 10 bins or, if these have a wide tolerance, as many as have not; if
+    all are wide, the narrowest. `rows` are dicts with the tolerance ("conditional", a
+    probability) for a number of bins ("n_bins") each, the fewest bins first;
+    `of_classes` says whether there are several classes.
     """
-    rows = [row for row in rows if row["conditional"] < 1]
+    rows = [row for row in rows if row["conditional"] < 1]  # 1 is no guarantee
     if not rows:
         return None
-    useful = [row for row in rows if row["conditional"] <= _WIDEST_GUARANTEE]
-    if useful:
-        row = next((row for row in useful if row["n_bins"] == 10), useful[-1])
+    narrow = [row for row in rows if row["conditional"] <= _WIDEST_GUARANTEE]
+    if narrow:
+        row = next((row for row in narrow if row["n_bins"] == 10), narrow[-1])
     else:
         row = min(rows, key=lambda row: row["conditional"])
     event = "the frequency of the event"
@@ -254,7 +280,7 @@ def certificate_sentence(rows, of_classes):
 
 def monitor_sentence(rows):
     """Return the claim on the monitors that raised an alarm: when, and when the change
-    probably happened.
+    probably happened. `rows` are the dicts of the table of monitors.
     """
     off = [row for row in rows if row["alarm"]]
     if not off:

@@ -5,7 +5,7 @@ having looked at all of them.
 from dataclasses import dataclass
 from html import escape
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -266,6 +266,8 @@ def segment_calibration_test(
     )
     task = one_task(data, multiclass)
     n_rows = len(task.scores)
+    # The index of the samples to test: with frequency weights each is repeated, with
+    # importance weights those of weight 0 are left out.
     if sample_weight is None or weight_type == "frequency":
         rows = _repeated_rows(data.sample_weight, n_rows)
         weight = None
@@ -273,31 +275,29 @@ def segment_calibration_test(
         rows = data.kept
         weight = counted_rows(data, weight_type).sample_weight[rows]
     scores = task.scores.astype(np.float64)[rows]
-    events = np.asarray(task.labels, dtype=bool)[rows]
+    labels = np.asarray(task.labels, dtype=bool)[rows]
     cluster = None
     if clusters is not None:
         _, cluster = check_groups(clusters, n_rows, name="clusters")
         cluster = cluster[rows]
-    # The columns are indexed only where some rows are left out or repeated.
-    tested_rows = None
-    if sample_weight is not None:
-        tested_rows = rows
-    columns = _split_columns(X, n_rows, tested_rows, max_bins)
+    # Without weights the rows are all samples: the columns need not be indexed.
+    indexed_rows = None if sample_weight is None else rows
+    columns = _split_columns(X, n_rows, indexed_rows, max_bins)
     segments = _Segments(columns, scores, weight, max_depth, min_size)
-    observed = segments.statistics(np.flatnonzero(events))
+    observed = segments.statistics(np.flatnonzero(labels))  # (n_segments,)
     seed = check_random_state(random_state).randint(2**32, dtype=np.uint64)
-    draws = _LabelDraws(scores, events, weight, cluster, seed)
+    draws = _LabelDraws(scores, labels, weight, cluster, seed)
     drawn = np.empty((n_resamples, len(observed)))
     progress = Progress("segment_calibration_test", verbose)
-    for number, statistics in enumerate(drawn):
+    for k in range(n_resamples):
         progress(
-            f"{number:,} of {n_resamples:,} draws, {len(observed):,} segments",
-            number / n_resamples,
+            f"{k:,} of {n_resamples:,} draws, {len(observed):,} segments",
+            k / n_resamples,
         )
-        statistics[:] = segments.statistics(np.flatnonzero(draws.events()))
+        drawn[k] = segments.statistics(np.flatnonzero(draws.labels()))
     order = np.argsort(-observed, kind="stable")  # the largest statistic first
     adjusted = _step_down(observed[order], drawn[:, order])
-    mean_score, frequency = segments.means(events)
+    mean_score, frequency = segments.means(labels)
     table = SegmentTable(
         segment=np.array(segments.words, dtype=object)[order],
         n=segments.n[order],
@@ -311,15 +311,18 @@ def segment_calibration_test(
 
 
 class _LabelDraws:
-    """Draws of the labels from the scores; with clusters the labels of a cluster depend
-    on each other as the residuals do, by a normal copula with one factor (see
-    `ClusterDraws`).
+    """Random labels drawn from the scores.
+
+    With clusters, labels are drawn from a normal copula with one factor: a label is an
+    event if a standard normal number lies below the normal quantile of its score, and
+    the numbers of samples in one cluster have a common correlation, which is estimated
+    from the residuals.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
         Event probabilities.
-    events : ndarray of bool, shape (n,)
+    labels : ndarray of bool, shape (n,)
         Observed labels.
     weight : ndarray of shape (n,) or None
         Weights.
@@ -329,35 +332,32 @@ class _LabelDraws:
         Seed of the random numbers.
     """
 
-    def __init__(self, scores, events, weight, cluster, seed):
+    def __init__(self, scores, labels, weight, cluster, seed):
         self._scores = scores
         self._cluster = cluster
-        # a faster generator than NumPy's default
+        # SFC64 is faster than NumPy's default generator.
         self._rng = np.random.Generator(np.random.SFC64(seed))
         if cluster is None:
             return
         if weight is None:
             weight = np.ones(len(scores))
-        # How much the labels of a cluster depend on each other: their residuals about
-        # the mean, by codes of the clusters that are present.
-        residual = events - scores
+        residual = labels - scores
         residual -= np.average(residual, weights=weight)
         _, code = np.unique(cluster, return_inverse=True)
         self._correlation = cluster_correlation(scores, residual, weight, code)
-        # A label is an event where the row's normal deviate lies below this.
         self._quantile = ndtri(scores)
 
-    def events(self):
-        """Return whether each sample is an event in the next draw, (n,)."""
+    def labels(self):
+        """Return the next draw: a boolean label for each sample, (n,)."""
         n_rows = len(self._scores)
         if self._cluster is None:
             return self._rng.random(n_rows) < self._scores
+        # The factor of each sample's cluster, and a number of its own.
         n_clusters = self._cluster.max() + 1
-        of_clusters = self._rng.standard_normal(n_clusters)[self._cluster]
-        of_rows = self._rng.standard_normal(n_rows)
-        deviate = self._correlation**0.5 * of_clusters
-        deviate += (1 - self._correlation) ** 0.5 * of_rows
-        return deviate < self._quantile
+        factor = self._rng.standard_normal(n_clusters)[self._cluster]
+        own = self._rng.standard_normal(n_rows)
+        rho = self._correlation
+        return rho**0.5 * factor + (1 - rho) ** 0.5 * own < self._quantile
 
 
 def _split_columns(X, n_rows, rows, max_bins):
@@ -378,14 +378,14 @@ def _split_columns(X, n_rows, rows, max_bins):
 
 
 def _repeated_rows(sample_weight, n_rows):
-    """Return the samples that the test is about, as an index: each as often as its
-    weight (n,) says, or all of them once without weights. Raise for weights that are no
-    integers.
+    """Return an index that repeats each sample as often as its weight says, or a slice
+    of all samples without weights. Raise unless the weights (n,) are whole numbers with
+    a sum that fits into memory.
     """
     if sample_weight is None:
         return slice(None)
     fractions = np.flatnonzero(sample_weight % 1)
-    if len(fractions):
+    if len(fractions) > 0:
         raise ValueError(
             "sample_weight must be whole numbers, because labels are drawn row by row:"
             f" row {fractions[0]} has "
@@ -402,25 +402,45 @@ def _repeated_rows(sample_weight, n_rows):
 
 
 def _step_down(observed, drawn):
-    """Return adjusted p-values (m,) by step-down maxima (Westfall and Young, 1993).
+    """Return adjusted p-values (m,) by the step-down maxT method (Westfall and Young,
+    1993).
 
-    `observed` (m,) are the statistics of the segments in falling order, `drawn`
-    (n_draws, m) those of drawn labels.
+    `observed` (m,) are the statistics of the segments in decreasing order, `drawn`
+    (n_draws, m) those of labels drawn from the scores. The statistic of a segment is
+    compared with the largest drawn statistic of this and all later segments.
     """
-    # The largest drawn statistic among each segment and those after it.
-    reversed_maxima = np.maximum.accumulate(drawn[:, ::-1], axis=1)
-    largest_of_rest = reversed_maxima[:, ::-1]
+    # A running maximum from the last segment to the first, (n_draws, m).
+    last_first = drawn[:, ::-1]
+    largest_of_rest = np.maximum.accumulate(last_first, axis=1)[:, ::-1]
     # Labels that give the same sums may differ in the last digit of the statistic.
     is_reached = largest_of_rest >= observed * (1 - 1e-12) - 1e-12
-    exceeding = np.count_nonzero(is_reached, axis=0)
-    # The observed labels count as one more draw, and no p-value is below that of a
-    # larger statistic.
-    return np.maximum.accumulate((1 + exceeding) / (len(drawn) + 1))
+    n_reached = np.count_nonzero(is_reached, axis=0)
+    # The observed labels count as one more draw.
+    pvalues = (1 + n_reached) / (len(drawn) + 1)
+    # No p-value is below that of a larger statistic.
+    return np.maximum.accumulate(pvalues)
+
+
+class _Crossing(NamedTuple):
+    """The segments that combine the same columns.
+
+    Attributes
+    ----------
+    segments : slice
+        Their positions among all segments.
+    codes : ndarray of int, shape (n,)
+        For each sample ``number * n_score_cells + cell``, where `number` is that of its
+        segment, counted from 0 within the crossing, and `cell` is the cell of its
+        score. A sample of no segment has the number of segments as its `number`.
+    """
+
+    segments: slice
+    codes: np.ndarray
 
 
 class _Segments:
-    """All segments of the samples: the parts of columns, and of their crossings, that
-    hold enough samples, the whole first.
+    """All segments with enough samples: the whole data set, the parts of each column,
+    and intersections of parts of several columns.
 
     Parameters
     ----------
@@ -431,7 +451,7 @@ class _Segments:
     weight : ndarray of shape (n,) or None
         Importance weights.
     max_depth : int
-        Largest number of columns that are crossed.
+        Largest number of columns that are combined.
     min_size : int
         Smallest number of samples of a segment.
 
@@ -449,120 +469,128 @@ class _Segments:
         self.columns = columns
         self.scores = scores
         self.weight = weight
-        # the cell of each score, (n,), in which cumulative differences are taken
+        # Cumulative differences are taken over cells of nearly equal scores: the cell
+        # of each sample, (n,), in increasing order of the scores.
         self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
-        depth = min(max_depth, len(columns))
-        sizes = self._sizes(depth, min_size)
+        sizes = self._sizes(min(max_depth, len(columns)), min_size)
         self.keys = list(sizes)
         self.n = np.array(list(sizes.values()))
         self.words = []
         for key in self.keys:
             conditions = [columns[j].words[part] for j, part in key]
             self.words.append(" and ".join(conditions) or "all rows")
-        # For each crossing of columns the slice of its segments, and the number of the
-        # (segment, score cell) of each sample, (n,); see `_tables`.
-        self.tables = list(self._tables())
-        # Sums over the rows of each segment: expected events by score cell
-        # (n_segments, n_score_cells), the standard deviation of their number (plus 1 in
-        # the variance, for tiny segments), and the weight, both (n_segments,).
-        weight_of_row = 1
-        if weight is not None:
-            weight_of_row = weight
-        variance = self._sums(weight_of_row**2 * scores * (1 - scores)).sum(axis=1)
-        self.expected = self._sums(weight_of_row * scores)
-        self.scale = np.sqrt(variance + 1)
+        self.crossings = self._crossings()
+        # Expected events by segment and score cell, (n_segments, n_score_cells).
+        weight_of_row = 1 if weight is None else weight
+        self.expected = self._cell_sums(weight_of_row * scores)
+        # Standard deviation of the number of events of a segment, (n_segments,), under
+        # calibration; 1 is added to the variance for tiny segments.
+        variance_of_row = weight_of_row**2 * scores * (1 - scores)
+        self.scale = np.sqrt(self._cell_sums(variance_of_row).sum(axis=1) + 1)
+        # Total weight of each segment, (n_segments,).
         self.total = self.n
         if weight is not None:
-            self.total = self._sums(weight).sum(axis=1)
+            self.total = self._cell_sums(weight).sum(axis=1)
 
-    def statistics(self, rows):
-        """Return the statistic of each segment (n_segments,), if the samples with the
-        indices `rows` are events: the range of its cumulative differences, divided by
-        their standard deviation.
+    def statistics(self, events):
+        """Return the statistic of each segment (n_segments,): the range of its
+        cumulative differences between events and scores, divided by the standard
+        deviation of the number of events. `events` are the indices of the samples that
+        are events.
         """
-        differences = np.cumsum(self._counts(rows) - self.expected, axis=1)
+        differences = np.cumsum(self._event_counts(events) - self.expected, axis=1)
         return range_of(differences) / self.scale
 
-    def means(self, events):
+    def means(self, labels):
         """Return the mean score and the event frequency of each segment, both
         (n_segments,), for boolean labels (n,).
         """
-        counts = self._counts(np.flatnonzero(events))
+        counts = self._event_counts(np.flatnonzero(labels))
         mean_score = self.expected.sum(axis=1) / self.total
         return mean_score, counts.sum(axis=1) / self.total
 
-    def _counts(self, rows):
-        """Return how many of the samples with the indices `rows` lie in each segment
-        and score cell, or their weight: (n_segments, n_score_cells).
+    def _event_counts(self, events):
+        """Return the number of events in each segment and score cell, or their weight,
+        (n_segments, n_score_cells). `events` are the indices of the samples that are
+        events.
         """
-        return self._sums(taken(self.weight, rows), rows)
+        return self._cell_sums(taken(self.weight, events), events)
 
-    def _sums(self, values, rows=slice(None)):
-        """Return the sums over each segment and score cell (n_segments, n_score_cells)
-        of values of some rows; values of None count the rows.
+    def _cell_sums(self, values, rows=slice(None)):
+        """Sum values over the samples of each segment and score cell, and return the
+        sums, (n_segments, n_score_cells).
+
+        `rows` selects samples, and `values` has one entry for each of them; None counts
+        them.
         """
         sums = np.empty((len(self.keys), self.n_score_cells))
-        for segments, codes in self.tables:
-            size = segments.stop - segments.start
-            # one more for the rows of no segment, the last
+        for segments, codes in self.crossings:
+            # The last row is for the samples of no segment, and is dropped.
+            n_rows = segments.stop - segments.start + 1
             cells = np.bincount(
-                codes[rows], values, minlength=(size + 1) * self.n_score_cells
+                codes[rows], values, minlength=n_rows * self.n_score_cells
             )
-            sums[segments] = cells.reshape(size + 1, -1)[:-1]
+            sums[segments] = cells.reshape(n_rows, self.n_score_cells)[:-1]
         return sums
 
     def _sizes(self, depth, min_size):
-        """Return the size of each segment by its key, ((column, part), ...), for
-        crossings of up to `depth` columns. The key of all samples is empty.
+        """Find the segments, and return the number of samples of each as a dict by the
+        key of the segment.
 
-        A crossing with the same rows as one with a column less is left out.
+        A key is a tuple of pairs (number of the column, number of its part), for up to
+        `depth` columns. That of the whole data set is empty and comes first. A segment
+        is left out if it has the same samples as one with a condition less.
         """
-        sizes = {(): len(self.scores)}
+        sizes = {(): len(self.scores)}  # of all, also those that are left out
         distinct = dict(sizes)
-        for n_crossed in range(1, depth + 1):
-            for crossed in combinations(range(len(self.columns)), n_crossed):
-                shape = [len(self.columns[j].words) for j in crossed]
-                codes = self._crossed_codes(crossed)
+        for n_columns in range(1, depth + 1):
+            for columns in combinations(range(len(self.columns)), n_columns):
+                # The number of samples in each combination of parts: one axis a column.
+                shape = [len(self.columns[j].words) for j in columns]
+                codes = self._combination_codes(columns)
                 counts = np.bincount(codes, minlength=np.prod(shape)).reshape(shape)
                 for parts in np.argwhere(counts >= min_size).tolist():
-                    key = tuple(zip(crossed, parts, strict=True))
+                    key = tuple(zip(columns, parts, strict=True))
                     size = int(counts[tuple(parts)])
                     sizes[key] = size
-                    # Same size means same rows, for the crossing is a part of each.
-                    wider_keys = [key[:k] + key[k + 1 :] for k in range(n_crossed)]
+                    # A wider segment leaves out one condition. It contains this one, so
+                    # that with the same size it has the same samples.
+                    wider_keys = [key[:k] + key[k + 1 :] for k in range(n_columns)]
                     if all(sizes[wider] != size for wider in wider_keys):
                         distinct[key] = size
         return distinct
 
-    def _crossed_codes(self, crossed):
-        """Return for each sample (n,) the number of its part in a crossing of columns:
-        all combinations of parts, the last column fastest.
+    def _combination_codes(self, columns):
+        """Return for each sample, (n,), the number of its combination of parts of some
+        columns (given by their numbers), as `numpy.ravel_multi_index` counts them.
         """
         codes = np.zeros(len(self.scores), dtype=np.int64)
-        for j in crossed:
+        for j in columns:
             codes = codes * len(self.columns[j].words) + self.columns[j].codes
         return codes
 
-    def _tables(self):
-        """Yield, for each crossing of columns, the slice of its segments among all, and
-        a number (n,) for the (segment, score cell) of each sample.
-
-        The segments of a crossing are numbered from 0 on. Rows of no segment are in one
-        that is left out, the last.
+    def _crossings(self):
+        """Return a list with a `_Crossing` for each set of columns that segments
+        combine.
         """
-        first = 0
-        # The keys stand in the order of their crossings.
-        for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
+        crossings = []
+        first = 0  # position of the crossing's first segment among all
+        # Segments of the same columns follow each other.
+        for columns, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
             keys = list(keys)
-            # The number of the segment by its parts; those of no segment come last.
-            shape = [len(self.columns[j].words) for j in crossed]
-            number_of = np.full(shape, len(keys))
+            n_segments = len(keys)
+            # The number of the segment for each combination of parts; for one that is
+            # no segment, the number of segments.
+            shape = [len(self.columns[j].words) for j in columns]
+            number_of = np.full(shape, n_segments)
             for number, key in enumerate(keys):
                 parts = tuple(part for _, part in key)
                 number_of[parts] = number
-            segment = number_of.ravel()[self._crossed_codes(crossed)]
-            codes = segment * self.n_score_cells + self.score_cell
-            # memory: one code a row and crossing
-            dtype = np.min_scalar_type((len(keys) + 1) * self.n_score_cells)
-            yield slice(first, first + len(keys)), codes.astype(dtype)
-            first += len(keys)
+            number_of_row = number_of.ravel()[self._combination_codes(columns)]
+            codes = number_of_row * self.n_score_cells + self.score_cell
+            # The smallest type that holds the codes, to save memory.
+            dtype = np.min_scalar_type((n_segments + 1) * self.n_score_cells)
+            segments = slice(first, first + n_segments)
+            crossings.append(_Crossing(segments, codes.astype(dtype)))
+            first += n_segments
+        return crossings

@@ -244,12 +244,12 @@ def calibration_test(
     kind = resolve_multiclass(multiclass, rows.data, pooled=True)
     cumulative = _CUMULATIVE.get(method)
     if cumulative is not None and (clusters is not None or kind == "pooled"):
-        # The law of the closed form is that of independent labels.
+        # The closed form holds for independent labels only.
         method = "resampling"
         metric = cumulative
     importance = weight_type == "importance"
     if cumulative is not None and importance and kind != "marginal":
-        # It also needs sums of which no row is a visible share.
+        # The closed form also needs sums to which no single row contributes much.
         for task in binary_tasks(rows.kept, multiclass, pooled=True):
             if is_dominated(task):
                 method = "resampling"
@@ -311,7 +311,8 @@ def _check_method(method, metric, binning, df):
 
 
 def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
-    """Return the result of the resampling test for a metric.
+    """Return the result of the resampling test: the metric for the observed labels is
+    compared with that for labels drawn from the scores.
 
     Parameters
     ----------
@@ -322,60 +323,66 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
     rows : MetricInput
         Labels and probabilities.
     resampling : Resampling
-        What is drawn.
+        Number of draws, generator and clusters.
     n_jobs : int or None
         Threads that call a metric which is not of this library.
     """
     kind = resolve_multiclass(multiclass, rows.data, pooled=True)
     if kind == "marginal" and not rows.data.is_multilabel:
-        # one label a row is drawn: rows must sum to 1
-        check_scores(rows.data.scores, name="y_proba")
+        _check_rows_sum_to_one(rows)
     options = {}
     if multiclass != "auto":
         options["multiclass"] = multiclass
     if metric is None:
         metric = sweep_calibration_error
     function, params = unwrapped_metric(metric, options)
-    # Errors of the library know how to draw; other functions are called.
     registered = metric_of(function)
     error = None
     if registered is not None:
         error = registered.error_of(params)
+    # 1. An error of the library, or a registered one, draws the sums of cells itself.
     if error is not None and error.has_interval and not error.has_bins_of_labels:
         statistic = float(rows.error_value(error))
         hypotheses = error_hypotheses(error, rows.data, resampling)
         return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
     if kind == "pooled":
-        # From here on one label a row is drawn for pooled errors, too.
-        check_scores(rows.data.scores, name="y_proba")
-    drawn = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
-    drawn = resampling.progress.over(drawn, resampling.n_draws, "draws")
+        _check_rows_sum_to_one(rows)
+    drawn_rows = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
+    drawn_rows = resampling.progress.over(drawn_rows, resampling.n_draws, "draws")
+    # 2. The kernel error, which computes the statistics of all draws itself.
     if error is not None and not error.has_interval:
-        # the kernel error, which makes the statistics of all draws faster itself
         statistic = float(rows.error_value(error))
         statistics = error.drawn_statistics(
-            rows.kept, drawn, importance=resampling.importance
+            rows.kept, drawn_rows, importance=resampling.importance
         )
+    # 3. Any other function, which is called for each draw.
     else:
-        statistics = _called_statistics(metric, rows.kept, drawn, options, n_jobs)
+        statistics = _called_statistics(metric, rows.kept, drawn_rows, options, n_jobs)
         statistic = statistics[0]
-    # The p-value is the share of the statistics, the observed first one included, that
-    # reach it. Labels that give the same bins may differ in the last digit.
+    # The first statistic is that of the observed labels, which count as one more draw.
+    # Labels that give the same bins may differ in the last digit.
     is_reached = np.asarray(statistics) >= statistics[0] - 1e-12
     return CalibrationTestResult(statistic, float(np.mean(is_reached)))
 
 
-def _called_statistics(metric, data, drawn, options, n_jobs):
-    """Return the values of any metric, for validated rows first and then for each draw,
-    as a list of floats.
+def _check_rows_sum_to_one(rows):
+    """Raise unless the probabilities of each row of a `MetricInput` sum to 1, so that
+    one label per row can be drawn from them.
+    """
+    check_scores(rows.data.scores, name="y_proba")
+
+
+def _called_statistics(metric, data, drawn_rows, options, n_jobs):
+    """Return the values of a metric as a list of floats: for the observed labels first,
+    then for each draw.
 
     Parameters
     ----------
     metric : callable
         Called with labels, scores and the options that it needs.
     data : ScoredLabels
-        The rows.
-    drawn : iterable of (labels, scores, weights)
+        The observed rows.
+    drawn_rows : iterable of (labels, scores, weights)
         What `_drawn_rows` yields.
     options : dict
         `multiclass` where it is not "auto".
@@ -385,10 +392,10 @@ def _called_statistics(metric, data, drawn, options, n_jobs):
     if not (data.is_binary or data.is_multilabel):
         options = options | {"labels": np.arange(len(data.classes))}
     observed = (data.labels, data.scores, _weights(data))
-    # one by one: the drawn rows are not all held at a time
+    # A generator: the draws are made one by one, not all held in memory.
     calls = (
-        delayed(metric)(labels, scores, **options, **weight)
-        for labels, scores, weight in chain([observed], drawn)
+        delayed(metric)(labels, scores, **options, **weights)
+        for labels, scores, weights in chain([observed], drawn_rows)
     )
     values = Parallel(n_jobs=n_jobs, prefer="threads")(calls)
     return [float(value) for value in values]
@@ -404,50 +411,53 @@ def _weights(data):
 
 
 def _drawn_rows(data, resampling):
-    """Yield labels drawn from the scores, their scores and, as a dict, their weights,
-    once for each draw.
+    """Yield rows with labels drawn from their scores, once for each draw: a tuple of
+    labels, scores and a dict that holds `sample_weight` if there are weights.
 
-    A row whose weight w counts rows has floor(w) labels drawn with weight 1 each, and
-    one with the rest of w. It comes back as one row for each class, which weighs as
-    much as the class was drawn (`_repeated`). `data` are `ScoredLabels` of positive
-    weight.
+    `data` are `ScoredLabels` of positive weight, `resampling` says how many draws to
+    make. A row with a frequency weight w stands for w rows, whose labels are drawn one
+    by one: floor(w) labels of weight 1, and one of weight w - floor(w).
     """
+    counts_rows = data.sample_weight is not None and not resampling.importance
+    if data.is_multilabel and resampling.cluster is None:
+        if counts_rows:
+            data = _copies(data)
+        for drawn in drawn_labels(data, resampling.n_draws, resampling.rng):
+            yield drawn, data.scores, _weights(data)
+        return
     probability = data.scores
     if data.is_binary:
         probability = np.column_stack((1 - data.scores, data.scores))
-    weight = _weights(data)
-    # 1. Several labels per row.
-    if data.is_multilabel and resampling.cluster is None:
-        if weight and not resampling.importance:
-            data = _copies(data)
-            weight = _weights(data)
-        for drawn in drawn_labels(data, resampling.n_draws, resampling.rng):
-            yield drawn, data.scores, weight
-        return
-    # 2. Labels that depend on each other within clusters.
     if resampling.cluster is not None:
-        observed = data.labels
-        if not data.is_multilabel:
-            observed = data.labels.astype(np.intp)
-        drawn = cluster_labels(probability, observed, data.sample_weight, resampling)
-        for codes in drawn:
-            yield codes.astype(data.labels.dtype), data.scores, weight
+        yield from _rows_in_clusters(data, probability, resampling)
         return
-    # 3. One class for each row: that whose share of [0, 1) a uniform number falls into.
+    # One class for each row: that in whose part of [0, 1) a uniform number falls.
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative /= cumulative[:, -1:]
     for _ in range(resampling.n_draws):
         uniform = resampling.rng.random_sample((len(probability), 1))
         codes = np.count_nonzero(cumulative <= uniform, axis=1)
-        if weight and not resampling.importance:
-            yield _repeated(codes, cumulative, data, resampling.rng)
+        if counts_rows:
+            yield _counted_draw(codes, cumulative, data, resampling.rng)
         else:
-            yield codes.astype(data.labels.dtype), data.scores, weight
+            yield codes.astype(data.labels.dtype), data.scores, _weights(data)
+
+
+def _rows_in_clusters(data, probability, resampling):
+    """Yield what `_drawn_rows` does, with labels that depend on each other within the
+    clusters of `resampling`. `probability` (n, K) are the probabilities of the classes.
+    """
+    observed = data.labels
+    if not data.is_multilabel:
+        observed = data.labels.astype(np.intp)
+    drawn = cluster_labels(probability, observed, data.sample_weight, resampling)
+    for codes in drawn:
+        yield codes.astype(data.labels.dtype), data.scores, _weights(data)
 
 
 def _copies(data):
-    """Return `ScoredLabels` in which each row that counts more than once is repeated,
-    with weight 1, and the last copy weighs the rest of its weight.
+    """Return `ScoredLabels` in which each row with a weight above 1 is repeated: copies
+    of weight 1, and a last one with the rest of the weight.
     """
     n_copies = np.ceil(data.sample_weight).astype(np.intp)
     copies = np.repeat(np.arange(len(n_copies)), n_copies)
@@ -457,36 +467,41 @@ def _copies(data):
     return data.at(copies)._replace(sample_weight=weight)
 
 
-def _repeated(codes, cumulative, data, rng):
-    """Return what `_drawn_rows` yields for one draw, where rows count more than once.
+def _counted_draw(codes, cumulative, data, rng):
+    """Return one draw for rows with frequency weights, as `_drawn_rows` yields it: each
+    row appears once for each class, and its weight is how often the class was drawn.
 
     Parameters
     ----------
     codes : ndarray of int, shape (n,)
-        A drawn class for each row, which gets the rest of its weight.
+        A drawn class for each row, of weight w - floor(w).
     cumulative : ndarray of shape (n, K)
         Cumulative probabilities of the classes.
     data : ScoredLabels
         The rows.
     rng : RandomState
-        Draws the classes of the other copies.
+        Draws the classes of the floor(w) other copies of each row.
     """
     n, n_classes = cumulative.shape
     n_copies = np.floor(data.sample_weight)
     weight = np.zeros((n, n_classes))
-    # A multinomial draw for each row: of each class a binomial one of the copies that
-    # the classes before have left over.
+    # The copies of a row have a multinomial distribution over the classes. It is drawn
+    # class by class: of the copies that are left, a binomial number is of class k, with
+    # the probability of k given that it is none of the classes before.
     n_left = n_copies.astype(np.int64)
-    reached = 0.0
+    probability_before = 0.0
     for k in range(n_classes):
-        share = np.divide(
-            cumulative[:, k] - reached, 1 - reached, out=np.ones(n), where=reached < 1
+        conditional = np.divide(
+            cumulative[:, k] - probability_before,
+            1 - probability_before,
+            out=np.ones(n),
+            where=probability_before < 1,
         )
-        weight[:, k] = rng.binomial(n_left, np.clip(share, 0, 1))
+        weight[:, k] = rng.binomial(n_left, np.clip(conditional, 0, 1))
         n_left = n_left - weight[:, k].astype(np.int64)
-        reached = cumulative[:, k]
+        probability_before = cumulative[:, k]
     weight[np.arange(n), codes] += data.sample_weight - n_copies
-    # all rows for the first class, then all for the second, ...
+    # All rows with the first class, then all with the second, and so on.
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
     scores = np.concatenate([data.scores] * n_classes)
     return labels, scores, {"sample_weight": weight.T.ravel()}
