@@ -8,7 +8,7 @@ import numpy as np
 
 from skcalib._errors.error import ErrorPower
 from skcalib._rows.sorting import DistinctScores
-from skcalib.binning._monotonic_sweep import cuts_of, finest_cuts, sweep
+from skcalib.binning._monotonic_sweep import cut_rule_of, positions_of_most_bins, sweep
 
 # All draws are swept together up to so many bins. Few go on, unless the labels are
 # nearly separable.
@@ -39,8 +39,8 @@ class SweepPower(ErrorPower):
         cumulative = _sums_before(self.weight)
         self.table = DistinctScores(self.scores, cumulative, positives=cumulative)
         self.weighted_scores = _sums_before(self.weight * self.scores)
-        # A function that returns the number of scores below each cut: see `cuts_of`.
-        self.below = cuts_of(base)
+        # A function that returns the number of scores below each cut: see `cut_rule_of`.
+        self.cut_rule = cut_rule_of(base)
 
     @property
     def observed(self):
@@ -64,7 +64,7 @@ class SweepPower(ErrorPower):
         powers = np.empty(len(frequency))
         # Draws whose frequencies rise from score to score have the most bins.
         is_rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
-        finest = finest_cuts(self.table, self.below)
+        finest = positions_of_most_bins(self.table, self.cut_rule)
         powers[is_rising] = self._binned(positives[is_rising], finest)
         # The others go through 2, 3, ... bins together. If the frequencies of a draw
         # fall in these bins, its error is that in the bins before. `draws` are the
@@ -96,7 +96,7 @@ class SweepPower(ErrorPower):
         most_bins = min(len(self.scores), _TOGETHER)
         partitions = []
         for n_bins in range(2, most_bins + 1):
-            cuts = self.below(self.table, n_bins, np.arange(n_bins + 1))
+            cuts = self.cut_rule(self.table, n_bins, np.arange(n_bins + 1))
             partitions.append(np.unique(cuts))
         return partitions
 
@@ -104,7 +104,7 @@ class SweepPower(ErrorPower):
         """Return the cuts at which the sweep ends (numbers of scores below each) for
         cumulative numbers of events (m + 1,).
         """
-        _, cuts = sweep(self.table._replace(positives=positives), self.below)
+        _, cuts = sweep(self.table._replace(positives=positives), self.cut_rule)
         return cuts
 
     def _binned(self, positives, cuts):

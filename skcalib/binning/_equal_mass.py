@@ -65,52 +65,53 @@ class EqualMass(BaseBinning):
         self.n_bins = n_bins
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges of bins of equal weight, without a full sort where counting
-        is quicker; see `BaseBinning._edges`.
+        """Return the edges (n_bins + 1,) of bins of equal weight for scores (n,) in any
+        order, with weights (n,) or None; `y` is not used.
         """
-        # More bins than rows are one per row, so that without weights any number is
-        # accepted.
-        options = {}
-        if sample_weight is None:
-            options["maximum"] = 2**53
-        n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
-        cuts = partial(equal_mass_cuts, n_bins=n_bins)
         is_weighted = sample_weight is not None
-        is_ordered = in_order(scores)
-        if not is_ordered and counting_pays(scores, cuts, is_weighted=is_weighted):
-            # only the scores near the cuts, with their cumulative weights
-            ordered, cumulative = scores_near(scores, sample_weight, cuts)
-            return edges_above(ordered, cuts(cumulative))
+        if is_weighted:
+            n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
+        else:
+            # Any number is accepted: where it exceeds that of the rows, each row has a
+            # bin.
+            n_bins = resolve_n_bins(self.n_bins, len(scores), maximum=2**53)
+        find_cuts = partial(equal_mass_cuts, n_bins=n_bins)
+        is_sorted = in_order(scores)
+        if not is_sorted and counting_pays(scores, find_cuts, is_weighted=is_weighted):
+            # Of many rows only the scores near the cuts are sorted. `weight_up_to` has
+            # the weight of all rows up to each of them.
+            near, weight_up_to = scores_near(scores, sample_weight, find_cuts)
+            return edges_above(near, find_cuts(weight_up_to))
         if not is_weighted:
-            last_of_bin = _ranks(len(scores), n_bins) - 1
+            last_of_bin = _last_ranks(len(scores), n_bins) - 1  # ranks begin at 1
             return edges_above(sorted_scores(scores), last_of_bin)
-        order = slice(None)  # all rows, as they are
-        if not is_ordered:
+        if not is_sorted:
             order = np.argsort(scores)
-        cumulative = np.cumsum(sample_weight[order])
-        return edges_above(scores[order], cuts(cumulative))
+            scores = scores[order]
+            sample_weight = sample_weight[order]
+        return edges_above(scores, find_cuts(np.cumsum(sample_weight)))
 
 
 def equal_mass_cuts(cumulative, n_bins):
-    """Return the positions of the cuts of bins of equal weight: for each bin but the
+    """Return where to cut sorted rows into bins of equal weight: for each bin but the
     last, the index of its last row.
 
-    `cumulative` (n,) are the cumulative weights of the sorted rows; integers are row
-    counts, which are compared exactly. The last row of bin k is the first one up to
-    which the rows have k / n_bins of the total weight.
+    `cumulative` (n,) is the weight of the rows up to each row; integers are numbers of
+    rows. Bin k, counted from 1, ends at the first row up to which the rows have at
+    least k / n_bins of the total weight.
     """
     if cumulative.dtype.kind == "i":
-        reached = _ranks(int(cumulative[-1]), n_bins)
+        needed = _last_ranks(int(cumulative[-1]), n_bins)
     else:
         # A little less than the total, so that the rounding of sums moves no cut.
         total = cumulative[-1] * (1 - WEIGHT_TOLERANCE)
-        reached = np.arange(1, n_bins) * total / n_bins
-    return np.searchsorted(cumulative, reached, side="left")
+        needed = np.arange(1, n_bins) * total / n_bins
+    return np.searchsorted(cumulative, needed, side="left")
 
 
-def _ranks(n_rows, n_bins):
-    """Return the rank (1 for the first row) of the last row of each bin but the
-    last.
+def _last_ranks(n_rows, n_bins):
+    """Return for each of `n_bins` bins but the last the rank of its last row among
+    sorted rows, counted from 1. More bins than rows become one for each row.
     """
     n_bins = min(n_bins, n_rows)
     # k * n_rows / n_bins for bin k, rounded up: minus the floor of minus it

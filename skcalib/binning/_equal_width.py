@@ -41,6 +41,6 @@ class EqualWidth(BaseBinning):
         self.n_bins = n_bins
 
     def _edges(self, scores, y, sample_weight):
-        """Return even edges on [0, 1]; see `BaseBinning._edges`."""
+        """Return the edges (n_bins + 1,) that divide [0, 1] evenly."""
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
         return np.linspace(0, 1, n_bins + 1)

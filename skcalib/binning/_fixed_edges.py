@@ -31,7 +31,7 @@ class FixedEdges(BaseBinning):
         self.edges = edges
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges that the user gives, checked; see `BaseBinning._edges`."""
+        """Return the edges (n_bins + 1,) that the user gave, after checks."""
         edges = as_numbers(self.edges, "edges of FixedEdges")
         if (
             edges.ndim != 1

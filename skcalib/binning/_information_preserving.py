@@ -10,7 +10,7 @@ from scipy.special import entr
 from skcalib._input.scalars import check_number
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BaseBinning, edges_above, resolve_n_bins
-from skcalib.binning._monotonic_sweep import equal_mass_below
+from skcalib.binning._monotonic_sweep import equal_mass_positions
 
 
 class InformationPreserving(BaseBinning):
@@ -68,21 +68,24 @@ class InformationPreserving(BaseBinning):
         self.max_loss = max_loss
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges of the bins that lose the least information: of a given
-        number, or of the fewest with a given loss; see `BaseBinning._edges`.
+        """Return the edges (n_bins + 1,) of the bins that lose the least information:
+        of a given number of bins, or of the fewest that lose at most `max_loss`.
         """
+        max_loss = 0.0
         if self.max_loss is not None:
             check_number(self.max_loss, "max_loss", above=0)
+            max_loss = self.max_loss
         if self.n_bins is not None:
             n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
         elif self.max_loss is None:
             n_bins = resolve_n_bins(_default_n_bins, len(scores), sample_weight)
         else:
-            n_bins = None  # as many as the loss asks for
+            n_bins = None  # as few as lose at most `max_loss`
         no_labels = np.zeros(len(scores), dtype=bool)  # the bins do not depend on them
         table = DistinctScores.from_rows(scores, no_labels, sample_weight)
-        cuts = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
-        last_of_bin = cuts[1:-1] - 1
+        n_below_cut = least_loss_cuts(table, n_bins, max_loss)
+        # With k distinct scores below a cut, the last one below it is number k - 1.
+        last_of_bin = n_below_cut[1:-1] - 1
         return edges_above(table.scores, last_of_bin)
 
 
@@ -94,23 +97,23 @@ def _default_n_bins(n_rows):
     return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
 
 
-# Neighbouring distinct scores are first joined into *cells*, of which bins are made:
-# about this many cells, or this many times the number of bins if that is more.
-_N_CELLS = 1000
-_CELLS_PER_BIN = 4
-# Cells lose at most this share of what the bins may lose.
-_CELL_SHARE = 0.1
+# Bins are cut only at candidates: about this many, or this many times the number of
+# bins if that is more.
+_N_CANDIDATES = 1000
+_PER_BIN = 4
+# Bins between neighbouring candidates lose at most this share of what bins may lose.
+_SHARE_OF_LOSS = 0.1
 
 
 def least_loss_cuts(table, n_bins, max_loss=0.0):
-    """Return how many distinct scores lie below each cut of the bins that lose the
-    least information.
+    """Return the cuts of the bins that lose the least information, each as the number
+    of distinct scores below it.
 
     Replacing a probability by the mean of its bin costs, in expected log-loss, its
     divergence from this mean. The total cost is the entropy of the means minus the
-    entropy of the scores. If there are many scores, neighbouring ones are first joined
-    into cells, which bins do not divide. For these cells, the exact solution is found
-    by dynamic programming over the number of bins.
+    entropy of the scores. If there are many scores, bins are cut only at some of the
+    candidates between them. Among these, the exact solution is found by dynamic
+    programming over the number of bins.
 
     Parameters
     ----------
@@ -124,51 +127,60 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
     Returns
     -------
-    below : ndarray of int, shape (n_bins_made + 1,)
+    cuts : ndarray of int, shape (n_bins_made + 1,)
         From 0 to the number of distinct scores.
     """
+    sums = _sums_by_class(table)
+    # If each score has a bin of its own, nothing is lost.
+    entropy_of_scores = _entropy(sums, slice(-1), slice(1, None)).sum()
+    # 1. Where bins may be cut.
+    if n_bins is None:
+        most_lost = max_loss * entropy_of_scores
+        candidates = _candidates_within_loss(table, sums, entropy_of_scores, most_lost)
+        n_bins = len(candidates) - 1
+    else:
+        candidates = _candidate_cuts(table, max(_N_CANDIDATES, _PER_BIN * n_bins))
+        n_bins = min(n_bins, len(candidates) - 1)
+    # 2. least[i]: the least entropy of bins for the scores below candidate i. It begins
+    # with one bin, and each step adds one. Before step k + 1, `least[-1]` is that of k
+    # bins for all scores.
+    least = _entropy(sums, 0, candidates)
+    last_cuts_of_steps = []
+    while (
+        len(last_cuts_of_steps) + 1 < n_bins
+        and least[-1] - entropy_of_scores > max_loss * entropy_of_scores
+    ):
+        least, last_cut = _with_one_bin_more(least, candidates, sums)
+        last_cuts_of_steps.append(last_cut)
+    # 3. The cuts, from the last one back, as numbers of candidates: a step has stored
+    # for each cut where the bin below it begins.
+    cut = len(candidates) - 1
+    cuts = [cut]
+    for last_cut in reversed(last_cuts_of_steps):
+        cut = last_cut[cut]
+        cuts.append(cut)
+    return candidates[np.unique([0, *cuts])]
+
+
+def _sums_by_class(table):
+    """Return an array (2, n_scores + 1): the sums of w s and of w (1 - s) over the
+    first k distinct scores s with weights w, for k from 0 on. They are the expected
+    numbers of events and of non-events.
+    """
     scores = table.scores.astype(np.float64)
-    # Sums of w s and of w (1 - s) over the first k distinct scores: (2, n_scores + 1).
     weight_by_class = np.diff(table.weight) * np.stack((scores, 1 - scores))
     sums = np.zeros((2, len(scores) + 1))
     np.cumsum(weight_by_class, axis=1, out=sums[:, 1:])
-    # The entropy if each score were a bin: the least that there can be.
-    entropy = _entropy(sums, slice(-1), slice(1, None)).sum()
-    # 1. Cells of scores, between which the cuts are. To hold a loss rather than a
-    # number of bins, the cells may lose only a small share of it.
-    if n_bins is None:
-        cells = _cells(table, _N_CELLS)
-        allowed = _CELL_SHARE * max_loss * entropy
-        while _entropy(sums, cells[:-1], cells[1:]).sum() - entropy > allowed:
-            cells = _cells(table, 2 * len(cells))
-        n_bins = len(cells) - 1
-    else:
-        cells = _cells(table, max(_N_CELLS, _CELLS_PER_BIN * n_bins))
-        n_bins = min(n_bins, len(cells) - 1)
-    # 2. least[i]: the entropy of the best bins for the first i cells, one bin to start
-    # with, and one more in each step.
-    least = _entropy(sums, 0, cells)
-    last_cuts = []
-    while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
-        least, last_cut = _with_one_bin_more(least, cells, sums)
-        last_cuts.append(last_cut)
-    # 3. The cuts as numbers of cells, from the last one back: where the last of the
-    # bins for the cells below a cut begins, there is the cut before it.
-    cut = len(cells) - 1
-    cuts = [cut]
-    for last_cut in reversed(last_cuts):
-        cut = last_cut[cut]
-        cuts.append(cut)
-    return cells[np.unique([0, *cuts])]
+    return sums
 
 
 def _entropy(sums, start, end):
     """Return the entropy of bins of distinct scores, each from the position `start` up
     to but without `end`, which are ints, slices or arrays of ints.
 
-    `sums` (2, n_scores + 1) are those of w s and of w (1 - s) over the first k scores,
-    with weights w. A bin of weight W whose sum of w s is S has the entropy W h(S / W),
-    where h is the binary entropy. With e(x) = -x log x that is e(S) + e(W - S) - e(W).
+    `sums` is the result of `_sums_by_class`. A bin with weight W and S expected events
+    has the entropy W h(S / W), where h is the binary entropy. With e(x) = -x log x that
+    is e(S) + e(W - S) - e(W).
     """
     by_class = sums[:, end] - sums[:, start].reshape(2, -1)
     # Differences of sums may be negative by rounding.
@@ -176,72 +188,101 @@ def _entropy(sums, start, end):
     return entr(events) + entr(non_events) - entr(events + non_events)
 
 
-def _cells(table, n_cells):
-    """Return cuts (numbers of distinct scores below each) into about `n_cells` cells:
-    half of them of equal mass, half of equal width in arcsin(sqrt(score)).
-
-    In that coordinate bins of equal width lose the same everywhere, so that rare scores
-    near 0 and 1 are kept apart.
+def _candidates_within_loss(table, sums, entropy_of_scores, most_lost):
+    """Return candidate cuts so close that bins between neighbouring ones lose only a
+    small share of `most_lost`; for the form see `_candidate_cuts`.
     """
-    n_half = max(n_cells // 2, 1)  # cells of either kind
-    if len(table.scores) <= n_cells:
-        return np.arange(len(table.scores) + 1)
-    equal_mass = equal_mass_below(table, n_half, np.arange(n_half + 1))
+    candidates = _candidate_cuts(table, _N_CANDIDATES)
+    while True:
+        entropy = _entropy(sums, candidates[:-1], candidates[1:]).sum()
+        if entropy - entropy_of_scores <= _SHARE_OF_LOSS * most_lost:
+            return candidates
+        candidates = _candidate_cuts(table, 2 * len(candidates))
+
+
+def _candidate_cuts(table, n_candidates):
+    """Return about `n_candidates` cuts between distinct scores, in increasing order,
+    each as the number of distinct scores below it. The first is 0, the last is that of
+    all.
+
+    Half of them divide the weight evenly, and half are evenly spaced in
+    arcsin(sqrt(score)). In that coordinate bins of equal width lose the same
+    everywhere, so that rare scores near 0 and 1 are kept apart.
+    """
+    n_scores = len(table.scores)
+    if n_scores <= n_candidates:
+        return np.arange(n_scores + 1)
+    n_half = max(n_candidates // 2, 1)
+    equal_mass = equal_mass_positions(table, n_half, cut=np.arange(n_half + 1))
     angles = np.linspace(0, np.pi / 2, n_half + 1)
     inner_scores = np.sin(angles[1:-1]) ** 2
     return np.union1d(equal_mass, np.searchsorted(table.scores, inner_scores))
 
 
-def _with_one_bin_more(least, cells, sums):
-    """Return the least entropy with one bin more, for the first i cells, and where its
-    last bin begins: one step of the dynamic program.
+def _with_one_bin_more(least, candidates, sums):
+    """Take one step of the dynamic program: return the least entropies with one bin
+    more, and where the last of these bins begins.
 
-    For each i that is the minimum of ``least[j] + entropy(cells j ... i)`` over j <= i.
-    The j at which it is found never falls as i grows (the quadrangle inequality of
-    clusters on a line). So it is sought between the values of two neighbours that are
-    known already. The middle i comes first, then the quarters, and so on, all i of a
-    level at once.
+    For each i the step minimises, over j <= i, ``least[j]`` plus the entropy of a last
+    bin from candidate j to candidate i. The best j never falls as i grows (the
+    quadrangle inequality of clusters on a line). So the middle i is solved first, then
+    the i in the middle of both halves, and so on. Each looks only at the j between
+    those of its solved neighbours, and all i of a level are solved at once.
 
     Parameters
     ----------
-    least : ndarray of shape (n_cells + 1,)
-        Least entropy of the first j cells so far.
-    cells : ndarray of int, shape (n_cells + 1,)
-        Numbers of distinct scores below the cuts of the cells.
+    least : ndarray of shape (n_candidates,)
+        Least entropy of the scores below each candidate so far.
+    candidates : ndarray of int, shape (n_candidates,)
+        Candidate cuts, as numbers of distinct scores below them.
     sums : ndarray of shape (2, n_scores + 1)
-        See `_entropy`.
+        See `_sums_by_class`.
 
     Returns
     -------
-    minimum : ndarray of shape (n_cells + 1,)
-        Least entropy of the first i cells.
-    last_cut : ndarray of int, shape (n_cells + 1,)
-        The first j at which it is found.
+    minimum : ndarray of shape (n_candidates,)
+        Least entropy of the scores below each candidate, with one bin more.
+    best : ndarray of int, shape (n_candidates,)
+        For each i the first j at which the minimum is found.
     """
-    n_cells = len(cells) - 1
-    minimum = np.zeros(n_cells + 1)
-    last_cut = np.zeros(n_cells + 1, dtype=np.intp)
+    last = len(candidates) - 1
+    minimum = np.zeros(last + 1)
+    best = np.zeros(last + 1, dtype=np.intp)
     # A level has all odd multiples of its step, a power of 2 that is halved each time.
-    step = 1 << n_cells.bit_length()
+    step = 1 << last.bit_length()
     while step > 1:
         step //= 2
-        # The i of a level, and between which j each is sought: those of its neighbours
-        # i - step and i + step, which are known from earlier levels.
-        i = np.arange(step, n_cells + 1, 2 * step)
-        low = last_cut[i - step]
-        has_next = i + step <= n_cells
-        next_cut = last_cut[np.minimum(i + step, n_cells)]
-        high = np.where(has_next, next_cut, n_cells)
-        # The values of all pairs (i, j) in one array: first all j of the first i, from
-        # its `low` on, then those of the second. Those of an i begin at its `starts`.
-        lengths = np.minimum(high, i) - low + 1
-        starts = np.cumsum(lengths) - lengths
-        j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
-        value = least[j] + _entropy(sums, cells[j], cells[np.repeat(i, lengths)])
-        # The minimum for each i, and the first j at which it is found.
-        minimum[i] = np.minimum.reduceat(value, starts)
-        is_minimum = value == np.repeat(minimum[i], lengths)
-        places = np.flatnonzero(is_minimum)
-        first_places = places[np.searchsorted(places, starts)]
-        last_cut[i] = j[first_places]
-    return minimum, last_cut
+        i = np.arange(step, last + 1, 2 * step)
+        # The neighbours i - step and i + step were solved on earlier levels; the last i
+        # may have none above it.
+        lowest_j = best[i - step]
+        has_neighbour_above = i + step <= last
+        best_above = best[np.minimum(i + step, last)]
+        highest_j = np.where(has_neighbour_above, np.minimum(best_above, i), i)
+        minimum[i], best[i] = _best_last_bins(
+            i, lowest_j, highest_j, least, candidates, sums
+        )
+    return minimum, best
+
+
+def _best_last_bins(i, lowest_j, highest_j, least, candidates, sums):
+    """Return for each i (m,) the minimum of ``least[j]`` plus the entropy of a bin from
+    candidate j to candidate i, and the first j at which it is found.
+
+    j goes from `lowest_j` (m,) to `highest_j` (m,), both included. For the other
+    arguments see `_with_one_bin_more`.
+    """
+    # The pairs (i, j) in one array: all j of the first i, then all j of the second, and
+    # so on. The pairs of each i begin at its entry of `begins`.
+    n_pairs = highest_j - lowest_j + 1
+    begins = np.cumsum(n_pairs) - n_pairs
+    i_of_pair = np.repeat(i, n_pairs)
+    number_of_pair = np.arange(n_pairs.sum()) - np.repeat(begins, n_pairs)
+    j_of_pair = np.repeat(lowest_j, n_pairs) + number_of_pair
+    entropy_of_bin = _entropy(sums, candidates[j_of_pair], candidates[i_of_pair])
+    entropy = least[j_of_pair] + entropy_of_bin
+    minimum = np.minimum.reduceat(entropy, begins)
+    # The first pair of each i that attains its minimum.
+    minimal_pairs = np.flatnonzero(entropy == np.repeat(minimum, n_pairs))
+    first_pairs = minimal_pairs[np.searchsorted(minimal_pairs, begins)]
+    return minimum, j_of_pair[first_pairs]

@@ -63,21 +63,23 @@ class MinimumMass(BaseBinning):
         return check_binning(self.base, EqualWidth())
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges of the base's bins, merged from the left until each holds
-        enough weight; what is left over at the end joins the last one.
+        """Return the edges (n_bins + 1,) of the base strategy's bins, merged from the
+        left until each holds `min_weight`. Bins at the end that hold less together join
+        the last merged bin.
         """
         check_number(self.min_weight, "min_weight", above=0, infinite=True)
         edges = self._base()._edges(scores, y, sample_weight)
         edges = np.asarray(edges, dtype=np.float64)
         bins = assign_bins(scores, edges)
         mass = np.bincount(bins, weights=sample_weight, minlength=len(edges) - 1)
-        # indices of the upper edges of the merged bins
-        ends = []
-        held = 0.0  # weight since the last of these edges
-        for j, weight in enumerate(mass):
+        # A little less than the minimum, so that the rounding of sums moves no edge.
+        needed = self.min_weight * (1 - WEIGHT_TOLERANCE)
+        upper_edges = []  # of the merged bins
+        held = 0.0  # weight above the last of these edges
+        for upper_edge, weight in zip(edges[1:], mass, strict=True):
             held += weight
-            if held >= self.min_weight * (1 - WEIGHT_TOLERANCE):
-                ends.append(j + 1)
+            if held >= needed:
+                upper_edges.append(upper_edge)
                 held = 0.0
-        # The last merged bin goes on to the outer edge, with what is left over.
-        return np.concatenate((edges[:1], edges[ends[:-1]], edges[-1:]))
+        # The outer edge replaces the last of them: the rest joins the last merged bin.
+        return np.array([edges[0], *upper_edges[:-1], edges[-1]])

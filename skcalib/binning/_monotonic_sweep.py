@@ -67,94 +67,97 @@ class MonotonicSweep(BaseBinning):
     @property
     def needs_unit_interval(self):
         """Whether the base strategy needs scores on [0, 1]."""
-        return cuts_of(self.base) is equal_width_below
+        return cut_rule_of(self.base) is equal_width_positions
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges of the most bins whose event frequencies rise; see
-        `BaseBinning._edges`.
+        """Return the edges (n_bins + 1,) of the most bins whose event frequencies rise,
+        as do those of any smaller number of bins.
         """
-        below = cuts_of(self.base)
+        cut_rule = cut_rule_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)
-        n_bins, cuts = sweep(table, below)
-        if below is equal_width_below:
+        n_bins, n_below_cut = sweep(table, cut_rule)
+        if cut_rule is equal_width_positions:
             return np.linspace(0, 1, n_bins + 1)
-        last_of_bin = cuts[1:-1] - 1
+        # With k distinct scores below a cut, the last one below it is number k - 1.
+        last_of_bin = n_below_cut[1:-1] - 1
         return edges_above(table.scores, last_of_bin)
 
 
-def cuts_of(base):
-    """Return the function that places the cuts of a sweep, `equal_mass_below` or
-    `equal_width_below`, for the base strategy of a `MonotonicSweep`; None means
-    `EqualMass`.
+def cut_rule_of(base):
+    """Return the function that places the cuts of a sweep for the base strategy of a
+    `MonotonicSweep`: `equal_mass_positions` for `EqualMass` or None,
+    `equal_width_positions` for `EqualWidth`.
     """
     if base is None or isinstance(base, EqualMass):
-        return equal_mass_below
+        return equal_mass_positions
     if isinstance(base, EqualWidth):
-        return equal_width_below
+        return equal_width_positions
     raise TypeError(
         f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {base!r}."
     )
 
 
-def equal_mass_below(table, n_bins, cut):
-    """Return how many distinct scores lie below the cuts of equal-mass partitions.
+def equal_mass_positions(table, n_bins, cut):
+    """Return the positions of cuts into bins of equal weight: how many distinct scores
+    lie below each.
 
-    Cut c lies just above the first score up to which the rows have c / n_bins of all
-    weight.
+    Cut number c of `n_bins` bins lies just above the first score up to which the rows
+    have at least c / n_bins of all weight.
 
     Parameters
     ----------
     table : DistinctScores
         The distinct scores.
     n_bins : int or ndarray of int, shape (m,)
-        Number of bins of each partition.
+        The number of bins that each cut belongs to.
     cut : ndarray of int, shape (m,)
         Number of each cut, from 0 (below all scores) to n_bins (above all).
 
     Returns
     -------
-    n_below : ndarray of int, shape (m,)
-        Numbers of scores.
+    positions : ndarray of int, shape (m,)
+        Numbers of distinct scores.
     """
-    # cumulative: entry k is the weight of the first k distinct scores, the last is all
-    weight_up_to = table.weight
+    weight_up_to = table.weight  # entry k is the weight of the first k distinct scores
     total = weight_up_to[-1]
     if table.is_count:
-        # cut * total / n_bins, rounded up (as minus the floor of minus it): a count is
-        # at least a number where it is at least that number rounded up.
-        reached = -(-cut * int(total) // n_bins)
+        # A count of rows is at least cut * total / n_bins if it is at least this
+        # number rounded up, which is minus the floor of minus it.
+        needed = -(-cut * int(total) // n_bins)
     else:
-        reached = cut * (total * (1 - WEIGHT_TOLERANCE)) / n_bins
-    reached = np.asarray(reached, dtype=weight_up_to.dtype)
-    n_below = np.searchsorted(weight_up_to, reached, side="left")
-    return np.where(cut == n_bins, len(table.scores), n_below)
+        # A little less than the total, so that the rounding of sums moves no cut.
+        needed = cut * (total * (1 - WEIGHT_TOLERANCE)) / n_bins
+    needed = np.asarray(needed, dtype=weight_up_to.dtype)
+    positions = np.searchsorted(weight_up_to, needed, side="left")
+    return np.where(cut == n_bins, len(table.scores), positions)
 
 
-def equal_width_below(table, n_bins, cut):
-    """Return how many distinct scores lie below cuts of partitions of equal width, the
-    cut c at c / n_bins; arguments and result are those of `equal_mass_below`.
+def equal_width_positions(table, n_bins, cut):
+    """Return the positions of cuts into bins of equal width: how many distinct scores
+    are at most cut / n_bins. Arguments and result are those of `equal_mass_positions`.
     """
     edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
-    n_below = np.searchsorted(table.scores, edge, side="right")
-    n_below = np.where(cut == n_bins, len(table.scores), n_below)
-    return np.where(cut == 0, 0, n_below)
+    positions = np.searchsorted(table.scores, edge, side="right")
+    # The outer cuts lie below and above all scores, even those of exactly 0.
+    positions = np.where(cut == n_bins, len(table.scores), positions)
+    return np.where(cut == 0, 0, positions)
 
 
-def finest_cuts(table, below):
-    """Return the cuts for as many bins as distinct scores, at which a sweep ends if the
-    frequencies increase for every number of bins.
+def positions_of_most_bins(table, cut_rule):
+    """Return the positions of the cuts into as many bins as there are distinct scores,
+    the most that a sweep can reach: how many distinct scores lie below each.
 
-    Each cut is given as the number of distinct scores below it. With equal mass
-    (`below` is `equal_mass_below`), each score has its own bin.
+    With equal mass (`cut_rule` is `equal_mass_positions`) each score then has its own
+    bin.
     """
     n_scores = len(table.scores)
     cuts = np.arange(n_scores + 1)
-    if below is equal_mass_below:
+    if cut_rule is equal_mass_positions:
         return cuts
-    return below(table, n_scores, cuts)
+    return cut_rule(table, n_scores, cuts)
 
 
-def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.ndarray]:
+def sweep(table: DistinctScores, cut_rule: Callable[..., Any]) -> tuple[int, Any]:
     """Find the largest B up to the number of distinct scores for which 2, ..., B bins
     all have increasing frequencies.
 
@@ -162,9 +165,9 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.nda
     ----------
     table : DistinctScores
         The distinct scores.
-    below : callable
-        `equal_mass_below` or `equal_width_below`: the family of partitions to sweep
-        through.
+    cut_rule : callable
+        `equal_mass_positions` or `equal_width_positions`: where the cuts of a number of
+        bins lie.
 
     Returns
     -------
@@ -174,54 +177,70 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> tuple[int, np.nda
         Number of distinct scores below each cut, from the lowest (0) to the highest.
         Equal cuts mean empty bins.
     """
-    limit = len(table.scores)
-    # If the frequencies of single scores rise, so do those of bins, for every B. Where
-    # they do not, the first scores mostly tell: they are looked at first.
-    if _rises(table, slice(_BLOCK_CUTS)) and _rises(table, slice(None)):
-        return limit, finest_cuts(table, below)
-
-    # Bins left of the first positive have frequency 0 and bins right of the last
-    # negative 1: nothing falls there. `first` and `last` are these two scores.
-    n_up_to_first = np.searchsorted(table.positives, table.positives[:1], side="right")
-    first = n_up_to_first[0] - 1
-    # The fewest scores, from the lowest on, that have all negatives; `weight[k]` and
-    # `positives[k]` are the sums of the first k scores.
-    n_negatives = table.weight[-1] - table.positives[-1]
-    all_negatives_at = bisect_left(
-        range(limit), n_negatives, key=lambda k: table.weight[k] - table.positives[k]
-    )
-    last = all_negatives_at - 1
-    # From `first` to `last` as shares of the mass, or of the width: only cuts between
-    # `low` and `high` matter.
-    if below is equal_mass_below:
-        low, high = table.weight[[first, last + 1]] / table.weight[-1]
-    else:
-        low, high = table.scores[[first, last]].astype(float)
-
-    # Numbers of bins are tried in blocks: as many at once as are tried already, but not
-    # so many that their cuts between `low` and `high` (and a few on either side) are
-    # more than _BLOCK_CUTS.
-    start = 2
-    falling = None  # the first number of bins for which a frequency falls
-    while start <= limit and falling is None:
-        cuts_of_start = int(start * (high - low) + 5)
-        size = min(start, max(1, _BLOCK_CUTS // cuts_of_start))
-        numbers = np.arange(start, min(start + size, limit + 1))
-        falling = _first_falling(table, below, numbers, low, high)
-        start += size
-    n_bins = limit
-    if falling is not None:
-        n_bins = falling - 1
-    return n_bins, below(table, n_bins, np.arange(n_bins + 1))
+    most_bins = len(table.scores)
+    # If the frequencies of the single scores rise, so do those of any bins. Mostly they
+    # do not, and the first scores show it: looking at these saves a look at all.
+    first_scores = slice(_BLOCK_CUTS)
+    if _rises(table, first_scores) and _rises(table, slice(None)):
+        return most_bins, positions_of_most_bins(table, cut_rule)
+    low, high = _mixed_range(table, cut_rule)
+    # Numbers of bins are tried in blocks. A block has as many numbers as were tried
+    # before it, but together at most about _BLOCK_CUTS cuts between `low` and `high`,
+    # where each number has a few more than n_bins * (high - low).
+    smallest = 2
+    first_falling = None
+    while smallest <= most_bins and first_falling is None:
+        n_cuts = int(smallest * (high - low) + 5)
+        size = min(smallest, max(1, _BLOCK_CUTS // n_cuts))
+        block = np.arange(smallest, min(smallest + size, most_bins + 1))
+        first_falling = _first_falling(table, cut_rule, block, low, high)
+        smallest += size
+    n_bins = most_bins
+    if first_falling is not None:
+        n_bins = first_falling - 1
+    return n_bins, cut_rule(table, n_bins, np.arange(n_bins + 1))
 
 
 def _rises(table, scores):
-    """Return whether the event frequencies of a slice of the distinct scores rise."""
+    """Return whether the event frequencies at the distinct scores never fall; `scores`
+    is a slice that selects some of them.
+    """
     events = np.diff(table.positives[scores])
     return in_order(events / np.diff(table.weight[scores]))
 
 
-def _first_falling(table, below, n_bins, low, high):
+def _mixed_range(table, cut_rule):
+    """Return the range (low, high) in which frequencies of bins can fall: from the
+    lowest score with an event to the highest score with a non-event.
+
+    Bins below it have the frequency 0, and bins above it 1. Its ends are shares of the
+    total weight for equal-mass bins, and scores for bins of equal width. The labels
+    must not be separable.
+    """
+    # `table.positives[k]` and `table.weight[k]` are sums over the first k scores. The
+    # first event is at the last k with a sum of 0; this 0 has the array's own type, so
+    # that the search converts nothing.
+    zero = table.positives[:1]
+    (n_up_to_event,) = np.searchsorted(table.positives, zero, side="right")
+    lowest_event = n_up_to_event - 1
+    # The fewest scores, from the lowest on, that have all non-events.
+    n_non_events = table.weight[-1] - table.positives[-1]
+    n_up_to_non_event = bisect_left(
+        range(len(table.scores)),
+        n_non_events,
+        key=lambda k: table.weight[k] - table.positives[k],
+    )
+    highest_non_event = n_up_to_non_event - 1
+    if cut_rule is equal_mass_positions:
+        # from below the one score to above the other
+        ends = table.weight[[lowest_event, highest_non_event + 1]] / table.weight[-1]
+    else:
+        ends = table.scores[[lowest_event, highest_non_event]].astype(float)
+    low, high = ends
+    return low, high
+
+
+def _first_falling(table, cut_rule, n_bins, low, high):
     """Return the first of several numbers of bins for which the event frequency falls
     from a bin to the next, or None.
 
@@ -229,35 +248,37 @@ def _first_falling(table, below, n_bins, low, high):
     ----------
     table : DistinctScores
         The distinct scores.
-    below : callable
-        `equal_mass_below` or `equal_width_below`.
+    cut_rule : callable
+        `equal_mass_positions` or `equal_width_positions`.
     n_bins : ndarray of int, shape (m,)
         Numbers of bins to try.
     low, high : float
-        Shares of the mass, or of the width, between which frequencies may fall.
+        Range in which frequencies can fall; see `_mixed_range`.
     """
-    # 1. The cuts of each number that may matter. One cut more than needed on either
-    # side: rounding of the products cannot matter then.
+    # 1. For each number of bins, the cuts from `low` to `high`, and one more on either
+    # side, so that rounding of the products does not matter.
     first_cut = np.maximum(np.floor(n_bins * low) - 1, 0).astype(np.int64)
     last_cut = np.minimum(np.ceil(n_bins * high) + 1, n_bins).astype(np.int64)
+    # All cuts are put into one array: those of the first number of bins, then those of
+    # the second, and so on. `trial` says to which entry of `n_bins` a cut belongs,
+    # `begins` where the cuts of an entry begin.
     n_cuts = last_cut - first_cut + 1
-    # All of them in one array: `owner` is the place of the number in `n_bins`, `cut`
-    # the number of the cut, from the first to the last.
-    owner = np.repeat(np.arange(len(n_bins)), n_cuts)
-    start = np.cumsum(n_cuts) - n_cuts
-    cut = np.arange(len(owner)) + np.repeat(first_cut - start, n_cuts)
-    n_below = below(table, n_bins[owner], cut)
-    # 2. The bins between them; empty ones are skipped.
-    is_bin = (owner[1:] == owner[:-1]) & (n_below[1:] > n_below[:-1])
-    bins = np.flatnonzero(is_bin)
-    left = n_below[bins]
-    right = n_below[bins + 1]
-    owner = owner[bins]
+    trial = np.repeat(np.arange(len(n_bins)), n_cuts)
+    begins = np.cumsum(n_cuts) - n_cuts
+    cut = first_cut[trial] + np.arange(len(trial)) - begins[trial]
+    position = cut_rule(table, n_bins[trial], cut)
+    # 2. The bins between neighbouring cuts of the same trial. Empty ones are skipped.
+    is_same_trial = trial[1:] == trial[:-1]
+    lower_cuts = np.flatnonzero(is_same_trial & (position[1:] > position[:-1]))
+    left = position[lower_cuts]
+    right = position[lower_cuts + 1]
+    trial_of_bin = trial[lower_cuts]
     events = table.positives[right] - table.positives[left]
     frequency = events / (table.weight[right] - table.weight[left])
-    # 3. The first fall from a bin to the next one of the same number.
-    falls = (frequency[1:] < frequency[:-1]) & (owner[1:] == owner[:-1])
+    # 3. The first fall from a bin to the next one of the same trial.
+    is_same_trial = trial_of_bin[1:] == trial_of_bin[:-1]
+    falls = (frequency[1:] < frequency[:-1]) & is_same_trial
     if not falls.any():
         return None
-    first_fall = np.argmax(falls)
-    return int(n_bins[owner[1:][first_fall]])
+    first_bin = np.argmax(falls)
+    return int(n_bins[trial_of_bin[first_bin]])

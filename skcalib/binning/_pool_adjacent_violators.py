@@ -38,11 +38,12 @@ class PoolAdjacentViolators(BaseBinning):
     _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
-        """Return edges between the blocks of the isotonic fit; see
-        `BaseBinning._edges`.
+        """Return the edges (n_bins + 1,) of one bin for each block of the isotonic fit,
+        a run of scores with the same fitted frequency.
         """
         table = DistinctScores.from_rows(scores, y, sample_weight)
         fit = isotonic_regression(table.event_frequency, weights=np.diff(table.weight))
-        # `blocks` are the indices at which blocks begin, and the number of scores.
+        # `blocks` holds the position of the first score of each block, and at its end
+        # the number of scores. The last score of a block lies before the next block.
         last_of_block = fit.blocks[1:-1] - 1
         return edges_above(table.scores, last_of_block)

@@ -29,8 +29,7 @@ class UniqueScores(BaseBinning):
     _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
-        """Return edges between the distinct scores; see `BaseBinning._edges`."""
+        """Return the edges (n_bins + 1,) of one bin for each distinct score."""
         ordered = sorted_scores(scores)
-        # The first row of each distinct score.
         distinct = ordered[first_rows(ordered)]
         return edges_between(distinct[:-1], distinct[1:])
