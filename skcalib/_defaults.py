@@ -9,17 +9,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-# Parameters that may be set after a fit: no forecast depends on them.
-_FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}
+# Parameters that may be set after a fit: no prediction depends on them.
+_FREE_AFTER_FIT = {"random_state", "confidence_level", "n_jobs", "verbose"}
 
 
 def check_fitted(estimator):
-    """Raise if an estimator is not fitted, or if a parameter has changed since the fit:
-    forecasts would mix both.
+    """Raise a NotFittedError if an estimator is not fitted, and a ValueError if a
+    parameter has changed since the fit: predictions would mix old and new values.
     """
     check_is_fitted(estimator)
-    for name, remembered in getattr(estimator, "_fitted_with_", {}).items():
-        change = _changed(name, remembered, getattr(estimator, name))
+    # By parameter, what `_remember_parameters` stored in the fit.
+    snapshots = getattr(estimator, "_fitted_with_", {})
+    for name, snapshot in snapshots.items():
+        change = _first_change(name, snapshot, getattr(estimator, name))
         if change is not None:
             name, fitted, now = change
             raise ValueError(
@@ -28,53 +30,51 @@ def check_fitted(estimator):
             )
 
 
-def _remembered(value):
-    """Return a pair: a copy of a parameter's value, and a dict of the parameters inside
-    it, each again such a pair, by name (by index for a list of estimators).
+def _snapshot(value):
+    """Return what is needed to see later whether a parameter has changed, a pair: its
+    value, and a dict of the snapshots of what is inside it.
 
-    `set_params` changes nested objects in place, so that remembering the outer one
-    would not do.
+    An array or a list is copied, since it may be changed in place. The dict is empty
+    unless the value is an estimator (its parameters, by name) or a list that contains
+    estimators (its items, by index): `set_params` changes an estimator in place, so
+    that it stays the same object.
     """
     is_list = isinstance(value, (list, tuple))
     if is_list and any(hasattr(item, "get_params") for item in value):
-        nested = {index: _remembered(item) for index, item in enumerate(value)}
+        nested = {index: _snapshot(item) for index, item in enumerate(value)}
         return type(value)(value), nested
+    # Edges or labels are copied. Other lists, such as splits, are arrays of unequal
+    # lengths, which NumPy does not compare: they are not equal even to themselves.
     if isinstance(value, (np.ndarray, list)) and np.array_equal(value, value):
-        # Edges or labels, which may be changed in place. A list of splits does not
-        # compare equal to itself, and is kept as it is.
         return value.copy(), {}
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value, {}
     nested = {}
     for name, param in value.get_params(deep=False).items():
-        if name not in _FREE:
-            nested[name] = _remembered(param)
+        if name not in _FREE_AFTER_FIT:
+            nested[name] = _snapshot(param)
     return value, nested
 
 
-def _changed(name, remembered, now):
-    """Return the name, the remembered value and the present value of the first
-    parameter that differs, or None.
+def _first_change(name, snapshot, now):
+    """Compare the present value `now` of the parameter `name` with its `_snapshot`.
+    Return None if nothing has changed, else a tuple (name, old value, present value) of
+    the first parameter that has.
 
-    `name` is that of the parameter with the present value `now`; `remembered` is a pair
-    that `_remembered` returned for it. A nested parameter has the name
-    ``outer__inner``.
+    A parameter inside another one has the name ``outer__inner``.
     """
-    remembered_value, nested = remembered
+    remembered_value, nested = snapshot
     is_list = isinstance(now, (list, tuple))
-    has_same_form = type(now) is type(remembered_value)
+    can_look_inside = bool(nested) and type(now) is type(remembered_value)
     if is_list and len(now) != len(nested):
-        has_same_form = False
-    if not nested or not has_same_form:
+        can_look_inside = False
+    if not can_look_inside:
         if now is remembered_value or np.array_equal(now, remembered_value):
             return None
         return name, remembered_value, now
-    if is_list:
-        present = dict(enumerate(now))
-    else:
-        present = vars(now)
-    for key, remembered_nested in nested.items():
-        change = _changed(f"{name}__{key}", remembered_nested, present.get(key))
+    for key, inner_snapshot in nested.items():
+        present = now[key] if is_list else getattr(now, key, None)
+        change = _first_change(f"{name}__{key}", inner_snapshot, present)
         if change is not None:
             return change
     return None
@@ -101,9 +101,10 @@ class DefaultObjects:
 
     @classmethod
     def _hint_at(cls, params, error):
-        """Raise an error of the class `error` if one of the names in `params` belongs
-        to another library and has a hint.
+        """Raise an error of the class `error` that says what to write instead, if one
+        of the names in `params` is that of another library.
         """
+        # `_hints`, a class attribute, maps such names to what to write here.
         for name in cls._hints.keys() & params:
             if name not in cls._get_param_names():
                 raise error(
@@ -169,13 +170,16 @@ class DefaultObjects:
         return super().set_params(**params)
 
     def _remember_parameters(self):
-        """Keep the parameters of a fit, for `check_fitted`."""
-        # In some classes `input` is a property that reads it from a nested object.
-        names = {*self._get_param_names(), "input"}.difference(_FREE)
+        """Store a `_snapshot` of each parameter that predictions depend on in the dict
+        `_fitted_with_`, in which `check_fitted` looks them up.
+        """
+        # Some classes have no parameter `input`, but a property that reads that of an
+        # object inside.
+        names = {*self._get_param_names(), "input"}.difference(_FREE_AFTER_FIT)
         self._fitted_with_ = {}
         for name in sorted(names):
             if hasattr(self, name):
-                self._fitted_with_[name] = _remembered(getattr(self, name))
+                self._fitted_with_[name] = _snapshot(getattr(self, name))
 
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default

@@ -35,10 +35,14 @@ _COLUMNS = {
 
 
 def run_demo(data, seed):
-    """Print the table: the original model, scikit-learn's forms and ours on rows that
-    none of them has seen.
+    """Print the losses of a naive Bayes classifier on held-out data, as it is and
+    calibrated by scikit-learn and by this library: a row for each model.
+
+    `data` names a data set that scikit-learn bundles, "digits" or "breast_cancer";
+    `seed` sets the split into training and held-out data.
     """
-    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
+    load = getattr(datasets, f"load_{data}")
+    X, y = load(return_X_y=True)
     X, X_held_out, y, y_held_out = train_test_split(
         X, y, test_size=0.4, stratify=y, random_state=seed
     )
@@ -62,6 +66,7 @@ def run_demo(data, seed):
             loss = -scorer(model, X_held_out, y_held_out)
             line += f"{loss:10.4f}"
         print(line)
+        # Only our model with its default recalibrator estimates its gain in log-loss.
         if hasattr(model, "gain_"):
             gain = model.gain_
     print(
@@ -75,7 +80,9 @@ def run_demo(data, seed):
 
 
 def _models(n_classes):
-    """Yield names and unfitted models, one classifier in each form."""
+    """Yield pairs (name, unfitted classifier): naive Bayes alone, in scikit-learn's
+    `CalibratedClassifierCV`, and with recalibrators of this library.
+    """
     yield "bare model", GaussianNB()
     methods = ["sigmoid", "isotonic"]
     if parse_version(sklearn.__version__) >= parse_version("1.8"):
@@ -95,7 +102,8 @@ def _models(n_classes):
     else:
         recalibrator = DirichletCalibration()
     yield f"  with {recalibrator}", RecalibratedClassifierCV(GaussianNB(), recalibrator)
-    # The out-of-fold scores are the same for all bins: the pipeline caches them.
+    # The out-of-fold scores are the same for all bins: the pipeline caches them in the
+    # folder, which exists until the caller has fitted the model and asks for the next.
     with TemporaryDirectory() as folder:
         steps = [
             ("scores", CrossFittedClassifier(GaussianNB())),

@@ -27,11 +27,11 @@ class Progress:
     last: float = field(default=-float("inf"), init=False)
 
     def __call__(self, done, share=0.0):
-        """Write a line with what has been done and the seconds so far, unless there was
-        one a moment ago.
+        """Write a line to standard error, unless there was one less than two seconds
+        ago: the text `done`, which says what has been done, and the seconds so far.
 
-        With the share of the work that is done the line also says how many seconds are
-        left if it goes on like that.
+        If the share of the work that is done is given, in (0, 1], the line also says
+        how many seconds are left at the same speed.
         """
         now = monotonic()
         if self.verbose and now - self.last >= _SECONDS:
@@ -47,7 +47,9 @@ class Progress:
             )
 
     def over(self, results, total, what):
-        """Yield the results as they come, and write how many of them there are."""
+        """Yield results as they come, and write after each how many of `total` there
+        are. `what` names them in the plural.
+        """
         for number, result in enumerate(results, start=1):
             self(f"{number:,} of {total:,} {what}", number / total)
             yield result

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
 _MOST_DECIMALS = 10
-# Half of the width of an interval is between 3 and 30 units of the last decimal that is
-# printed: finer digits are noise.
+# The half-width of an interval is at least 3 units of the last decimal that is printed,
+# and below 30: finer digits are noise.
 _UNITS_IN_HALF_WIDTH = 3
 # A limit in "fine to within x" needs no digits finer than this part of the tolerance.
 _UNITS_IN_TOLERANCE = 20
@@ -47,12 +47,10 @@ class Verdict:
 
     @property
     def needed_if(self):
-        """The case in which `n_needed` samples may be enough, in words.
-
-        Where the interval is wider than the tolerance, it must shrink whatever the
-        estimate; where it fits into it, the estimate is what stands in the way.
-        """
-        if (self.high - self.low) / 2 > self.tolerance:
+        """What `n_needed` samples assume, in words; see `_least_n_that_tells`."""
+        half_width = (self.high - self.low) / 2
+        if half_width > self.tolerance:
+            # So wide an interval says nothing, wherever its estimate lies.
             return "even if nothing is off"
         return "if the estimate holds"
 
@@ -93,38 +91,41 @@ class Verdict:
         words : str
             Without a subject and without a full stop.
         """
+        if self.kind == "mixed":
+            return "mixed"
         if self.kind == "cannot tell":
             words = f"cannot tell with {count_words(self.n)} {samples}"
             if self.n_needed is None:
                 return words
             needed = f"at least {rounded_up(self.n_needed)} are needed"
             return f"{words}; {needed}, {self.needed_if}"
-        if self.kind == "mixed":
-            return "mixed"
-        digits = decimals(scale * self.low, scale * self.high)
         if self.kind == "fine":
-            limit = self._limit_words(scale, digits)
+            limit = self._limit_words(scale)
             return f"fine to within {limit}{_after(limit, unit)}"
+        # Off: both limits lie on the same side of 0, which the words "too high" and
+        # "too low" say instead of a sign.
         side = high if self.estimate > 0 else low
-        # "2 to 5 points too low": both limits are on one side, and have no sign.
-        near, far = sorted((abs(self.low), abs(self.high)))
-        between = f"{fixed(scale * near, digits)} to {fixed(scale * far, digits)}"
-        if self.kind == "off":
+        digits = decimals(scale * self.low, scale * self.high)
+        smaller, larger = sorted((abs(self.low), abs(self.high)))
+        limits = f"{fixed(scale * smaller, digits)} to {fixed(scale * larger, digits)}"
+        if self.kind == "off":  # "14.8 points too low (95 %: 12.5 to 17.1)"
             size = fixed(abs(scale * self.estimate), digits)
-            limits = f"{level}: {between}" if level else between
-            return f"{size}{_after(size, unit)} {side} ({limits})"
-        words = f"{side} by {between}{_after(between, unit)}"
+            named_limits = f"{level}: {limits}" if level else limits
+            return f"{size}{_after(size, unit)} {side} ({named_limits})"
+        # "too high by 1.0 to 5.0 points (95 %)", without the uncertain estimate
+        words = f"{side} by {limits}{_after(limits, unit)}"
         return f"{words} ({level})" if level else words
 
-    def _limit_words(self, scale, digits):
-        """Return the larger limit as text, rounded up to so many decimals but not
-        beyond the tolerance; `scale` multiplies the quantity, as 100 does for percent.
+    def _limit_words(self, scale):
+        """Return the larger limit times `scale` as text, rounded up, but never above
+        the tolerance. `scale` is 100 for percent.
         """
         tolerance = scale * self.tolerance
-        # The fewest decimals d for which 10^-d is at most a twentieth of the tolerance.
-        # Here and below 1e-9 allows for rounding: 14.000000000000002 is 14.
-        finest = max(0, ceil(-log10(tolerance / _UNITS_IN_TOLERANCE) - 1e-9))
-        digits = min(digits, finest)
+        # As many decimals as the interval supports, but no more than those with which a
+        # unit of the last one is at most a twentieth of the tolerance. Here and below
+        # 1e-9 allows for rounding: 14.000000000000002 is 14.
+        most_digits = max(0, ceil(-log10(tolerance / _UNITS_IN_TOLERANCE) - 1e-9))
+        digits = min(decimals(scale * self.low, scale * self.high), most_digits)
         limit = ceil(scale * self.limit * 10**digits - 1e-9) / 10**digits
         if limit > tolerance:
             return rounded(tolerance)
@@ -132,7 +133,8 @@ class Verdict:
 
 
 def verdict(estimate, interval, n, tolerance, *, reference=0.0):
-    """Return what an estimate says, in one of five words.
+    """Return whether an estimate differs from the value that is right by more than the
+    tolerance, as a `Verdict`.
 
     Parameters
     ----------
@@ -150,8 +152,9 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
     Returns
     -------
     verdict : Verdict
-        "off" if the whole interval lies beyond the tolerance; "fine" if it lies within;
-        "off, size unclear" if it excludes 0 but not the tolerance; else "cannot tell".
+        All differences are those from `reference`. "off" if the whole interval lies
+        beyond the tolerance; "fine" if it lies within; "off, size unclear" if it
+        excludes 0 but not the tolerance; else "cannot tell".
 
     Examples
     --------
@@ -176,20 +179,21 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
         # the whole interval is within it
         kind = "fine"
     elif low > 0 or high < 0:
-        # it excludes 0, and holds the tolerance
+        # it excludes 0, and contains the tolerance or its negative
         kind = "off, size unclear"
     else:
-        needed = _samples_that_tell(estimate, low, high, n, tolerance)
+        needed = _least_n_that_tells(estimate, low, high, n, tolerance)
         return Verdict("cannot tell", estimate, low, high, n, tolerance, needed)
     return Verdict(kind, estimate, low, high, n, tolerance)
 
 
 def overall_verdict(verdicts):
-    """Return the verdict of all segments or periods together.
+    """Return one `Verdict` for all segments or periods together.
 
     It is "mixed" where they disagree: some are off and others fine, or they are off on
-    both sides. Else it is the one that says most: the largest that is off, else the one
-    that needs the most samples, else the one with the widest limit.
+    both sides. Otherwise it is the worst of the verdicts: of those that are off, the
+    one that is farthest off; if none is off, of those that cannot tell, the one that
+    needs the most samples; if all are fine, the one with the largest limit.
 
     Parameters
     ----------
@@ -212,10 +216,11 @@ def overall_verdict(verdicts):
         elif verdict.kind == "fine":
             fine.append(verdict)
     if not off and unclear:
+        # None stands for a number that is not known.
         return max(unclear, key=lambda verdict: verdict.n_needed or float("inf"))
     if not off:
         return max(verdicts, key=lambda verdict: verdict.limit)
-    # The one that is off by the most for certain: by the limit that is nearer to 0.
+    # Compared by the limit that is nearer to 0: each is off at least by that much.
     worst = max(off, key=lambda verdict: min(abs(verdict.low), abs(verdict.high)))
     sides = {verdict.estimate > 0 for verdict in off}  # True is too high
     if fine or len(sides) == 2:
@@ -238,10 +243,11 @@ def simultaneous_level(confidence_level, n_intervals):
 
 
 def decimals(low, high):
-    """Return how many decimals an interval supports.
+    """Return how many decimals the limits of an interval are printed with.
 
-    The last one is worth between a thirtieth and a third of half its width. There is
-    one more where a limit would be printed as 0 although it is not.
+    A unit of the last decimal is at most a third of the half-width of the interval, and
+    more than a thirtieth: finer digits are noise. There is one more where a limit would
+    be printed as 0 although it is not 0.
 
     Examples
     --------
@@ -252,13 +258,13 @@ def decimals(low, high):
     if not isfinite(half_width):
         return 1
     if half_width <= 0:
-        # An interval without width supports all digits. Three are enough: as if half of
-        # the width were a thirtieth of the number; of 0 any will do.
+        # A number without uncertainty. Three digits are enough: as many as a half-width
+        # of a thirtieth of it would give. For 0 any half-width will do.
         half_width = max(abs(low), abs(high)) / 30
         if half_width == 0:
             half_width = 1.0
     # The fewest decimals d for which a unit of the last one, 10^-d, is at most a third
-    # of half the width.
+    # of the half-width.
     digits = ceil(-log10(half_width / _UNITS_IN_HALF_WIDTH))
     digits = min(max(digits, 0), _MOST_DECIMALS)
     smallest_shown = 0.5 * 10**-digits
@@ -268,7 +274,8 @@ def decimals(low, high):
 
 
 def fixed(value, digits):
-    """Return a number with this many decimals, thousands apart; no "-0.0".
+    """Return a number as text with this many decimals and a comma after thousands.
+    What rounds to 0 has no minus sign. Infinite numbers and NaN are "unknown".
 
     Examples
     --------
@@ -284,9 +291,8 @@ def fixed(value, digits):
 
 
 def rounded(value, digits=3):
-    """Return a number with this many significant digits, never as a power of ten.
-
-    Zeros at the end are dropped, as in a threshold of .5.
+    """Return a number as text with this many significant digits, never in scientific
+    notation, and without zeros at the end.
 
     Examples
     --------
@@ -303,7 +309,8 @@ def rounded(value, digits=3):
 
 
 def percent_words(share, n=None):
-    """Return a share as a percentage, with no more digits than `n` samples support.
+    """Return a share in [0, 1] as a percentage, with as many digits as `n` samples
+    support, or three if `n` is not given.
 
     Examples
     --------
@@ -316,8 +323,8 @@ def percent_words(share, n=None):
 
 
 def percent_decimals(share, n):
-    """Return how many decimals of a share as a percentage n samples support: as many as
-    its 95 % interval does.
+    """Return with how many decimals a percentage is printed: the share among n samples,
+    in [0, 1], times 100. They are those of its 95 % interval; see `decimals`.
     """
     # The variance of a single sample, p (1 - p). A share of 0 or 1 is not exact either:
     # with the variance 1 / n its interval reaches as far as 2 events in n samples.
@@ -352,7 +359,8 @@ def interval_words(
     signed=False,
     most_decimals=_MOST_DECIMALS,
 ):
-    """Return an estimate with its interval, in the digits that this supports.
+    """Return an estimate with its interval as text, rounded as the width of the
+    interval demands; see `decimals`.
 
     Parameters
     ----------
@@ -377,21 +385,21 @@ def interval_words(
     '+0.02 (90 %: -0.01 to +0.05)'
     """
     digits = min(decimals(scale * low, scale * high), most_decimals)
-    shown = []
+    texts = []
     for value in (estimate, low, high):
         text = fixed(scale * value, digits)
         if signed and value > 0:
             text = f"+{text}"
-        shown.append(text)
-    unit = _after(shown[0], unit)  # with a space before it
+        texts.append(text)
+    estimate_text, low_text, high_text = texts
+    limits = f"{low_text} to {high_text}"
     if level:
-        level = f"{level}: "
-    shown_estimate, shown_low, shown_high = shown
-    return f"{shown_estimate}{unit} ({level}{shown_low} to {shown_high})"
+        limits = f"{level}: {limits}"
+    return f"{estimate_text}{_after(estimate_text, unit)} ({limits})"
 
 
 def count_words(number):
-    """Return a number of samples, or a sum of weights.
+    """Return a number of samples, or a sum of weights, as text.
 
     Examples
     --------
@@ -404,7 +412,7 @@ def count_words(number):
 
 
 def rounded_up(number):
-    """Return a number of samples rounded up to two digits.
+    """Return a number of samples as text, rounded up to two significant digits.
 
     Examples
     --------
@@ -412,7 +420,8 @@ def rounded_up(number):
     ('1,900', '7')
     """
     number = ceil(number)
-    unit = 10 ** max(len(str(number)) - 2, 0)  # value of the second digit
+    # What 1 in the second digit is worth: 100 for a number of four digits.
+    unit = 10 ** max(len(str(number)) - 2, 0)
     n_units = -(-number // unit)  # rounded up
     return f"{n_units * unit:,}"
 
@@ -444,7 +453,8 @@ def pvalue_words(pvalue, smallest=0.0):
     digits = 2
     if pvalue < 0.0095:  # two decimals would make it .00 or .01
         digits = 3
-    # Digits are added until it does not look like the usual level .05 unless it is .05.
+    # A p-value close to the usual level .05 gets more decimals, until they show on
+    # which side it lies.
     while abs(pvalue - 0.05) < 0.5 * 10**-digits and pvalue != 0.05 and digits < 6:
         digits += 1
     relation = "≤" if pvalue <= smallest else "="
@@ -452,8 +462,8 @@ def pvalue_words(pvalue, smallest=0.0):
 
 
 def _after(number, unit):
-    """Return a space and the unit that follows a number (as text), in the singular for
-    1: " point"; nothing without a unit.
+    """Return what follows a number, given as text: " points", or " point" after 1;
+    nothing if the unit is empty.
     """
     if not unit:
         return ""
@@ -462,26 +472,27 @@ def _after(number, unit):
     return f" {unit}"
 
 
-def _samples_that_tell(estimate, low, high, n, tolerance):
-    """Return the number of samples that it takes at least to tell whether a quantity is
-    within the tolerance, or None where no number can be said.
+def _least_n_that_tells(estimate, low, high, n, tolerance):
+    """Return the smallest number of samples that may replace the verdict "cannot tell"
+    by another one, or None if no number can be given.
 
-    The estimate with the limits `low` and `high` is that of n samples. At a bias of 0
-    the interval fits into the tolerance once its half-width is that of the tolerance;
-    1.8 times as many samples have even odds, as the estimate is not quite 0. Where it
-    fits already, the estimate lies between 0 and the tolerance, and the interval must
-    become shorter than the way to the farther of them.
+    The estimate and its interval, from `low` to `high`, are those of n samples. They
+    cannot tell because the interval contains 0 as well as the tolerance or its
+    negative. With N samples its half-width is sqrt(n / N) times as large.
     """
-    # the half-width falls like 1 / sqrt(n)
     half_width = (high - low) / 2
+    # An interval that is wider than the tolerance must shrink to it, even if it lies
+    # about 0. (With 1.8 times as many samples it lies within the tolerance in half of
+    # the cases: the estimate is rarely exactly 0.)
     needed = ceil(n * (half_width / tolerance) ** 2)
     if needed > n:
         return needed
-    # The interval must exclude 0 or lie within the tolerance.
-    farther = max(abs(estimate), tolerance - abs(estimate))
-    if farther <= 0:
+    # A narrower one must, about the present estimate, either exclude 0 or lie within
+    # the tolerance: whichever allows the larger half-width.
+    largest_half_width = max(abs(estimate), tolerance - abs(estimate))
+    if largest_half_width <= 0:
         return None
-    needed = ceil(n * (half_width / farther) ** 2)
+    needed = ceil(n * (half_width / largest_half_width) ** 2)
     if needed > n:
         return needed
     return None

@@ -56,7 +56,7 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         """
         to_fit = MethodMapping()
         to_split = MethodMapping()
-        for caller in self._callers:
+        for caller in self._callers:  # "fit", and "fit_transform" if there is one
             to_fit.add(caller=caller, callee="fit")
             to_split.add(caller=caller, callee="split")
         router = MetadataRouter(owner=type(self).__name__)
@@ -80,11 +80,13 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         """
         return self._classifier()
 
-    def _fits(self, X, y, methods, params, caller="fit"):
-        """Return the `ClassifierFits` of rows, after checks.
+    def _checked_fitter(self, X, y, methods, params, caller="fit"):
+        """Check the samples, and return the `ClassifierFitter` that fits the wrapped
+        classifier to them or to some of them.
 
-        `params` are the metadata given to the method `caller`. Scores will come from
-        the first of `methods` that the classifier has.
+        `methods` are names such as "predict_proba": scores come from the first one that
+        the classifier has. `params` are further arguments that the user gave to the
+        method `caller`, such as weights or groups, by name.
         """
         estimator = self._classifier()
         response_method = _response_method(estimator, methods)
@@ -114,24 +116,25 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
             routed = Bunch(
                 estimator=Bunch(fit=fit_params), splitter=Bunch(split=split_params)
             )
-        return ClassifierFits(estimator, X, y, classes, response_method, routed)
+        return ClassifierFitter(estimator, X, y, classes, response_method, routed)
 
-    def _run(self, tasks):
-        """Return the list of the results of tasks, delayed calls of which each fits the
-        classifier, and report progress.
+    def _run(self, calls):
+        """Run joblib's delayed calls, each of which fits the classifier, in `n_jobs`
+        processes, report progress, and return the list of their results.
         """
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
         progress = Progress(type(self).__name__, self.verbose)
-        return list(progress.over(results, len(tasks), "fits of the classifier"))
+        return list(progress.over(results, len(calls), "fits of the classifier"))
 
     def _copy_attributes(self, names, source):
-        """Copy the attributes of these names that `source` has, and remove the others,
-        which are of an earlier fit.
+        """Copy attributes from `source` by name. Those that it lacks are deleted here:
+        they would be left over from an earlier fit.
         """
         for name in names:
-            vars(self).pop(name, None)
             if hasattr(source, name):
                 setattr(self, name, getattr(source, name))
+            elif hasattr(self, name):
+                delattr(self, name)
 
 
 class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
@@ -406,33 +409,41 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return tags
 
     def _fit(self, X, y, caller, params):
-        """Fit to all samples; return the out-of-fold scores (n, n_scores) if `caller`
-        is "fit_transform", None if it is "fit". `params` are metadata.
+        """Fit the classifier to all samples. Return the out-of-fold scores (n,
+        n_scores) if `caller`, the method that the user called, is "fit_transform", and
+        None if it is "fit".
+
+        `params` are the further arguments of this method, such as weights.
         """
         keys = self._passthrough_keys()
         methods = ("predict_proba", "decision_function")
         check_option(self.response_method, "response_method", ("auto", *methods))
         if self.response_method != "auto":
             methods = (self.response_method,)
-        fits = self._fits(X, y, methods, params, caller)
-        validate_data(self, fits.X, skip_check_array=True)
-        column_positions(fits.X, keys, name="passthrough")  # raises for an unknown one
-        fit_params = fits.routed.estimator.fit
+        fitter = self._checked_fitter(X, y, methods, params, caller)
+        validate_data(self, fitter.X, skip_check_array=True)  # sets `n_features_in_`
+        # raises for an unknown column
+        column_positions(fitter.X, keys, name="passthrough")
+        fit_params = fitter.routed.estimator.fit
         if "sample_weight" in fit_params:
-            check_sample_weight(fit_params["sample_weight"], len(fits.y))
+            check_sample_weight(fit_params["sample_weight"], len(fitter.y))
+        scores = None
         if caller == "fit":
-            scores = None
-            self.estimator_ = fits.on_all_rows()
+            self.estimator_ = fitter.on_all_rows()
         else:
-            scores, _, self.estimator_ = fits.cross_fitted(self.cv, self._run)
-        self.classes_ = fits.classes
-        self.response_method_ = fits.response_method
+            # The second result, which samples have a score, is all of them.
+            scores, _, self.estimator_ = fitter.cross_fitted(self.cv, self._run)
+        self.classes_ = fitter.classes
+        self.response_method_ = fitter.response_method
         return scores
 
     def _passthrough_keys(self):
-        """Return the names or positions of the columns that are passed through."""
+        """Return the list of the names or positions of the columns of X that are passed
+        through.
+        """
         if self.passthrough is False:
             return []
+        # A single name or position becomes a list of one.
         keys = np.array(self.passthrough, dtype=object, ndmin=1).tolist()
         for key in keys:
             if isinstance(key, bool) or not isinstance(key, str | Integral):
@@ -443,15 +454,15 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return keys
 
     def _joined(self, scores, X):
-        """Return the scores (n, n_scores) with the passed columns of `X` after them: a
-        DataFrame if `X` is one.
+        """Return the scores (n, n_scores) followed by the `passthrough` columns of `X`:
+        a DataFrame if `X` is one, else an array.
         """
         keys = self._passthrough_keys()
         if not keys:
             return scores
         (X,) = indexable(X)
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
-        if hasattr(columns, "columns"):
+        if hasattr(columns, "columns"):  # a DataFrame
             names = self.get_feature_names_out().tolist()
             return _before_columns(scores, columns, names)
         if columns.dtype.kind not in "biuf":
@@ -481,9 +492,36 @@ def _check_split(train, test, fold, name, n_samples):
         )
 
 
-class ClassifierFits(NamedTuple):
-    """A classifier, the samples that clones of it are fitted to, and the name of the
-    method that gives their scores. `routed` holds the metadata by consumer.
+def _check_times_tested(times_tested, tested, name):
+    """Raise a ValueError unless each sample is tested by as many folds as `tested`
+    allows: "once", "at most once" or "any".
+
+    `times_tested` (n_samples,) counts the folds that test each sample, `name` is what
+    the message calls the splits.
+    """
+    if tested == "once" and (times_tested != 1).any():
+        row = int(np.argmax(times_tested != 1))
+        raise ValueError(
+            f"{name} must put every row into exactly one test fold, but row {row}"
+            f" is in {times_tested[row]}. Use a partition such as StratifiedKFold;"
+            " RecalibratedClassifierCV(ensemble=True) accepts any split."
+        )
+    if tested == "at most once" and times_tested.max() > 1:
+        row = int(np.argmax(times_tested > 1))
+        raise ValueError(
+            f"{name} must not test a row twice, but row {row} is in"
+            f" {times_tested[row]} test folds. Use splits that test each row at"
+            " most once, such as StratifiedKFold or TimeSeriesSplit;"
+            " ensemble=True accepts any split."
+        )
+
+
+class ClassifierFitter(NamedTuple):
+    """Fits clones of a classifier to all or some of the samples (X, y), and scores the
+    others by the method with the name `response_method`.
+
+    `classes` are the sorted labels. `routed.estimator.fit` and `routed.splitter.split`
+    are dicts of further arguments, as scikit-learn's metadata routing gives them.
     """
 
     estimator: object
@@ -504,17 +542,20 @@ class ClassifierFits(NamedTuple):
         samples of `X` with the indices `test`.
         """
         X_train, y_train = safe_split(self.estimator, self.X, self.y, train)
+        # A precomputed kernel also needs the columns of the training samples.
         X_test, _ = safe_split(self.estimator, self.X, None, test, train)
+        # Weights and the like are cut down to the training samples.
         fit_params = check_method_params(self.X, self.routed.estimator.fit, train)
-        return clone(self.estimator).fit(X_train, y_train, **fit_params), X_test
+        model = clone(self.estimator).fit(X_train, y_train, **fit_params)
+        return model, X_test
 
     def splits(self, cv, *, tested="any"):
-        """Return the splits, a list of pairs (train, test) of index arrays, and how
-        often each sample is tested (n_samples,).
+        """Return the splits of the parameter `cv`, a list of pairs (train, test) of
+        index arrays, and the number of folds that test each sample, (n_samples,).
 
-        A fold must not test its own training samples. `tested` says how often rows may
-        be tested: "once" each, "at most once" (the others are used for training only),
-        or "any" number of times.
+        A fold must not test its own training samples. `tested` says how many folds must
+        test each sample: exactly one ("once"), one or none ("at most once"), or "any"
+        number. Raise a ValueError otherwise.
         """
         if isinstance(cv, str):
             raise ValueError(
@@ -524,7 +565,8 @@ class ClassifierFits(NamedTuple):
             )
         n_samples = len(self.y)
         splitter = check_cv(cv, self.y, classifier=True)
-        # Errors name what the user gave or, for a number of folds, what it stands for.
+        # How errors call `cv`: by the class of what the user gave or, for a number of
+        # folds, of the splitter that it stands for.
         shown = cv
         if cv is None or isinstance(cv, Integral):
             shown = splitter
@@ -542,39 +584,43 @@ class ClassifierFits(NamedTuple):
             _check_split(train, test, fold, name, n_samples)
         all_tested = np.concatenate([test for _, test in splits])
         times_tested = np.bincount(all_tested, minlength=n_samples)
-        if tested == "once" and (times_tested != 1).any():
-            row = int(np.argmax(times_tested != 1))
-            raise ValueError(
-                f"{name} must put every row into exactly one test fold, but row {row}"
-                f" is in {times_tested[row]}. Use a partition such as StratifiedKFold;"
-                " RecalibratedClassifierCV(ensemble=True) accepts any split."
-            )
-        if tested == "at most once" and times_tested.max() > 1:
-            row = int(np.argmax(times_tested > 1))
-            raise ValueError(
-                f"{name} must not test a row twice, but row {row} is in"
-                f" {times_tested[row]} test folds. Use splits that test each row at"
-                " most once, such as StratifiedKFold or TimeSeriesSplit;"
-                " ensemble=True accepts any split."
-            )
+        _check_times_tested(times_tested, tested, name)
         return splits, times_tested
 
     def of_folds_and_all(self, splits, run):
-        """Return the models of the folds, the scores (n_samples, n_scores) of each
-        sample from the model that was not fitted to it, and the model fitted to all
-        samples. ``run(tasks)`` runs delayed calls.
+        """Fit the classifier to the training samples of each fold and to all samples.
+
+        Parameters
+        ----------
+        splits : list of (train, test)
+            Index arrays; together the test sets contain each sample once.
+        run : callable
+            Takes a list of joblib's delayed calls and returns their results.
+
+        Returns
+        -------
+        models : list of classifiers
+            One for each fold.
+        scores : ndarray of shape (n_samples, n_scores)
+            The scores of each sample by the model of the fold that tests it.
+        model_of_all : classifier
+            The one fitted to all samples.
         """
-        tasks = [delayed(self.on_all_rows)()]
-        tasks += [delayed(self._fold)(train, test) for train, test in splits]
-        model_of_all, *models_and_scores = run(tasks)
-        models, scores = zip(*models_and_scores, strict=True)
-        return models, _gathered(scores, splits), model_of_all
+        calls = [delayed(self.on_all_rows)()]
+        calls += [delayed(self._model_and_scores)(*split) for split in splits]
+        model_of_all, *results_of_folds = run(calls)
+        models = [model for model, _ in results_of_folds]
+        scores = [fold_scores for _, fold_scores in results_of_folds]
+        return models, _in_row_order(scores, splits), model_of_all
 
     def cross_fitted(self, cv, run, *, tested="once"):
-        """Return out-of-fold scores (n_tested, n_scores), the sorted indices of the
-        samples that have one (n_tested,), and the model fitted to all samples.
+        """Return the out-of-fold scores (n_tested, n_scores) of the samples that some
+        fold tests, the sorted indices (n_tested,) of these samples, and the model
+        fitted to all samples.
 
-        A frozen model is not fitted: it scores all samples. See `splits` for `tested`.
+        A frozen model is fitted already: it scores all samples itself. `cv` and
+        `tested` are those of `splits`; ``run(calls)`` runs joblib's delayed calls and
+        returns their results.
         """
         if isinstance(self.estimator, FrozenEstimator):
             scores = classifier_scores(
@@ -586,30 +632,35 @@ class ClassifierFits(NamedTuple):
             )
             return scores, np.arange(len(self.y)), self.estimator
         splits, times_tested = self.splits(cv, tested=tested)
-        tasks = [delayed(self.on_all_rows)()]
-        tasks += [delayed(self._fold_scores)(train, test) for train, test in splits]
-        model, *scores = run(tasks)
-        return _gathered(scores, splits), np.flatnonzero(times_tested), model
+        calls = [delayed(self.on_all_rows)()]
+        calls += [delayed(self._test_scores)(train, test) for train, test in splits]
+        model_of_all, *scores_of_folds = run(calls)
+        scores = _in_row_order(scores_of_folds, splits)
+        return scores, np.flatnonzero(times_tested), model_of_all
 
-    def _fold(self, train, test):
-        """Return the model of a fold and its scores (n_test, n_scores)."""
+    def _model_and_scores(self, train, test):
+        """Return the model fitted to the samples `train`, and its scores (n_test,
+        n_scores) of the samples `test`.
+        """
         model, X_test = self.on_fold(train, test)
         scores = classifier_scores(
             model, X_test, self.classes, self.response_method, check_columns=True
         )
         return model, scores
 
-    def _fold_scores(self, train, test):
-        """Return the scores of a fold alone: its model need not be sent back from
-        another process.
+    def _test_scores(self, train, test):
+        """Return the scores (n_test, n_scores) of the samples `test` by a model fitted
+        to the samples `train`, without the model: the call may run in another process,
+        which would have to send it back.
         """
-        _, scores = self._fold(train, test)
+        _, scores = self._model_and_scores(train, test)
         return scores
 
 
-def _gathered(scores_of_folds, splits):
-    """Return the scores of the tested rows in the order of the rows, from a list with
-    those of each fold.
+def _in_row_order(scores_of_folds, splits):
+    """Return the scores (n_tested, n_scores) of the tested rows in the order of the
+    rows, from a list with the scores of each fold and the list of its splits (train,
+    test).
     """
     tested_rows = np.concatenate([test for _, test in splits])
     scores = np.concatenate(scores_of_folds)
@@ -656,8 +707,9 @@ def _known_classes(estimator, y):
 
 
 def _before_columns(scores, columns, names):
-    """Return a DataFrame, of polars or pandas as `columns` is, with the scores before
-    the columns; `names` are those of all its columns.
+    """Return the scores (n, n_scores) and a DataFrame of polars or pandas side by side,
+    as a DataFrame of the same library. `names` are those of all its columns, the scores
+    first.
     """
     if len(set(names)) < len(names):
         raise ValueError(
@@ -665,10 +717,10 @@ def _before_columns(scores, columns, names):
             " of X."
         )
     n_scores = scores.shape[1]
-    kind = type(columns)
+    DataFrame = type(columns)
     if hasattr(columns, "hstack"):  # polars
-        frame = kind(scores, schema=names[:n_scores], orient="row")
+        frame = DataFrame(scores, schema=names[:n_scores], orient="row")
         return frame.hstack(columns)
-    frame = kind(scores, index=columns.index, columns=names[:n_scores])
+    frame = DataFrame(scores, index=columns.index, columns=names[:n_scores])
     frame[names[n_scores:]] = columns
     return frame

@@ -126,7 +126,12 @@ class SharpestWithin:
     scoring: dict
 
     def __call__(self, cv_results):
-        """Return the index of the chosen candidate, as `refit` of a search does."""
+        """Return the index of the best candidate that is within the limit of the error,
+        or of the one with the least error if none is.
+
+        `cv_results` is the `cv_results_` of a search with the rule's scorers; the
+        search calls this as its `refit`.
+        """
         if f"mean_test_{_CALIBRATION}" not in cv_results:
             raise ValueError(
                 "The search must compute the rule's scorers: pass scoring=rule.scoring."
@@ -136,13 +141,13 @@ class SharpestWithin:
             if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}"):
                 scores_of_folds.append(scores)
         # The scorer gives negated squares of the error, (n_candidates, n_folds).
-        squares = -np.column_stack(scores_of_folds)
-        n_folds = squares.shape[1]
+        squared_errors = -np.column_stack(scores_of_folds)
+        n_folds = squared_errors.shape[1]
         if n_folds > 1:
-            standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds)
+            standard_error = squared_errors.std(axis=1, ddof=1) / np.sqrt(n_folds)
         else:
-            standard_error = np.zeros(len(squares))
-        upper = squares.mean(axis=1) + self.n_standard_errors * standard_error
+            standard_error = np.zeros(len(squared_errors))
+        upper = squared_errors.mean(axis=1) + self.n_standard_errors * standard_error
         objective = cv_results["mean_test_objective"]
         usable = np.isfinite(upper) & np.isfinite(objective)
         if not usable.any():

@@ -25,7 +25,7 @@ from skcalib._input.warn import warn
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
-from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper
+from skcalib.cross_fitting import ClassifierFitter, ClassifierWrapper
 from skcalib.recalibrators import BaseRecalibrator, CautiousRecalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates_of_pairs
 from skcalib.recalibrators._uncalibrated import Uncalibrated
@@ -289,36 +289,38 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if self.recalibrator is None:
             methods = ("predict_proba", "decision_function")
         params = self._metadata(estimator, sample_weight, fit_params)
-        fits = self._fits(X, y, methods, params)
-        sample_weight = check_sample_weight(sample_weight, len(fits.y))
+        fitter = self._checked_fitter(X, y, methods, params)
+        sample_weight = check_sample_weight(sample_weight, len(fitter.y))
         ensemble = self._resolved_ensemble(estimator)
         recalibrator = self._resolved("recalibrator")
         # raises if there are weights and the recalibrator takes none
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        self.classes_ = fits.classes
-        recalibrator_of_pool = recalibrator
+        self.classes_ = fitter.classes
+        # The recalibrator that the classifiers of all folds share, if they share one.
+        shared_recalibrator = recalibrator
         if self.recalibrator is None:
             # it asks for less gain than that of one pair: see `_POOLED_STANDARD_ERRORS`
-            recalibrator_of_pool = CautiousRecalibrator(
+            shared_recalibrator = CautiousRecalibrator(
                 n_standard_errors=_POOLED_STANDARD_ERRORS
             )
-        pair_fits = _PairFits(fits, recalibrator, recalibrator_of_pool, sample_weight)
-        pairs = pair_fits.pairs(self.cv, self._run, ensemble)
+        pair_fitter = _PairFitter(
+            fitter, recalibrator, shared_recalibrator, sample_weight
+        )
+        # Pairs of a fitted classifier and its recalibrator.
+        pairs = pair_fitter.pairs(self.cv, self._run, ensemble)
         self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
         self._copy_attributes(
             ("n_features_in_", "feature_names_in_"), pairs[0].estimator
         )
-        # One recalibrator may serve the classifiers of all folds, whose scores are then
-        # pooled.
-        serves_all = pairs[0].recalibrator is pairs[-1].recalibrator
+        is_shared = pairs[0].recalibrator is pairs[-1].recalibrator
+        # None stands for the arithmetic mean of the probabilities of all pairs.
         self.pooling_exponent_ = None
-        if ensemble == "auto" and serves_all and len(pairs) > 1:
+        if ensemble == "auto" and is_shared and len(pairs) > 1:
             self.pooling_exponent_ = POOLING_EXPONENT
-        source = None
-        if serves_all:
-            source = pairs[0].recalibrator
+        # With several recalibrators there is no single gain to report.
+        source = pairs[0].recalibrator if is_shared else None
         self._copy_attributes(("gain_", "chosen_"), source)
         return self
 
@@ -401,8 +403,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             check_is_fitted(self)
 
     def _resolved_ensemble(self, estimator):
-        """Return the parameter `ensemble`, with False in place of "auto" where the rows
-        cannot be split: for a frozen classifier or a precomputed kernel.
+        """Return the parameter `ensemble`, checked: True, False or "auto". For a frozen
+        classifier and for a precomputed kernel, whose rows cannot be split, "auto"
+        means False.
         """
         if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
             raise ValueError(
@@ -415,10 +418,11 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
-        """Return the metadata for the classifier and the splitter, as a dict.
+        """Return the further arguments of `fit` for the classifier and the splitter, as
+        a dict: `fit_params`, and `sample_weight` if the classifier's `fit` takes it.
 
-        Without metadata routing, the weights are among them if the classifier's `fit`
-        takes them. With routing, the requests say who gets them.
+        With scikit-learn's metadata routing the weights are always among them: the
+        classifier's requests then decide whether it gets them.
         """
         takes_weight = has_fit_parameter(estimator, "sample_weight")
         if get_config()["enable_metadata_routing"] or takes_weight:
@@ -431,56 +435,77 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return fit_params
 
 
-class _PairFits(NamedTuple):
-    """The fits of a classifier and of recalibrators of its scores to the same rows.
+class _PairFitter(NamedTuple):
+    """Fits pairs of a classifier and a recalibrator of its held-out scores.
 
-    `recalibrator` is that of a single pair or of the pair of one fold,
-    `recalibrator_of_pool` that of all folds together; both are unfitted.
+    `recalibrator` is fitted to the scores of a single fold or of a single classifier,
+    `shared_recalibrator` to the scores from the classifiers of all folds. Both are
+    unfitted; clones of them are fitted. `sample_weight` is (n_samples,) or None.
     """
 
-    fits: ClassifierFits
+    fitter: ClassifierFitter
     recalibrator: object
-    recalibrator_of_pool: object
+    shared_recalibrator: object
     sample_weight: np.ndarray | None
 
     def pairs(self, cv, run, ensemble):
-        """Return the list of fitted `RecalibratedModel`s.
+        """Return the list of fitted pairs (`RecalibratedModel`), whose predictions are
+        averaged: see `_single_pair`, `_pairs_of_folds` and `_pairs_that_share`.
 
-        `cv` is the parameter of that name, ``run(tasks)`` runs delayed calls, and
-        `ensemble` is what `_resolved_ensemble` returns.
+        `cv` is the parameter of that name, and `ensemble` what `_resolved_ensemble`
+        returns. ``run(calls)`` runs joblib's delayed calls and returns their results.
         """
-        fits = self.fits
         if not ensemble:
-            scores, rows, model = fits.cross_fitted(cv, run, tested="at most once")
-            return [self._pair(model, self._recalibrator(scores, rows))]
-        if get_tags(fits.estimator).input_tags.pairwise:
+            return [self._single_pair(cv, run)]
+        if get_tags(self.fitter.estimator).input_tags.pairwise:
             raise ValueError(
                 "ensemble=True cannot predict from a precomputed kernel: use"
                 " ensemble=False."
             )
-        splits, times_tested = fits.splits(cv)
-        if ensemble == "auto" and times_tested.min() == 0 and times_tested.max() == 1:
-            # Rows in the order of time, as in TimeSeriesSplit: the models of the first
-            # folds were fitted to few rows, so only the model of all rows predicts.
-            return self.pairs(splits, run, ensemble=False)
+        splits, times_tested = self.fitter.splits(cv)
         if ensemble != "auto" or times_tested.max() > 1:
-            if any(len(test) < 2 for _, test in splits):
-                raise ValueError(
-                    "cv tests a fold on a single row, which is too few for a"
-                    " recalibrator: use ensemble=False."
-                )
-            tasks = []
-            for fold, (train, test) in enumerate(splits):
-                tasks.append(delayed(self._pair_of_fold)(fold, train, test))
-            return run(tasks)
-        # One recalibrator of the out-of-fold scores serves the models of all folds.
-        models, scores, model_of_all = fits.of_folds_and_all(splits, run)
+            return self._pairs_of_folds(splits, run)
+        if times_tested.min() == 0:
+            # No fold tests the first rows, as in TimeSeriesSplit. The models of the
+            # first folds were fitted to few rows: only the model of all rows is used.
+            return [self._single_pair(splits, run)]
+        return self._pairs_that_share(splits, run)
+
+    def _single_pair(self, cv, run):
+        """Return the pair of the classifier fitted to all rows, and a recalibrator
+        fitted to the out-of-fold scores of all rows that some fold tests.
+        """
+        scores, rows, model_of_all = self.fitter.cross_fitted(
+            cv, run, tested="at most once"
+        )
+        recalibrator = self._fitted(self.recalibrator, scores, rows)
+        return self._pair(model_of_all, recalibrator)
+
+    def _pairs_of_folds(self, splits, run):
+        """Return a list with the pair of each fold, whose recalibrator is fitted to the
+        scores of its test rows.
+        """
+        if any(len(test) < 2 for _, test in splits):
+            raise ValueError(
+                "cv tests a fold on a single row, which is too few for a"
+                " recalibrator: use ensemble=False."
+            )
+        calls = []
+        for fold, (train, test) in enumerate(splits):
+            calls.append(delayed(self._pair_of_fold)(fold, train, test))
+        return run(calls)
+
+    def _pairs_that_share(self, splits, run):
+        """Return a list with the pairs of all folds and of the classifier fitted to all
+        rows. They share a recalibrator, fitted to the out-of-fold scores of all rows.
+        """
+        models, scores, model_of_all = self.fitter.of_folds_and_all(splits, run)
         for fold, model in enumerate(models):
             _known_classes(model, fold)  # raises if a fold has a single class
-        pool_fits = self._replace(recalibrator=self.recalibrator_of_pool)
-        recalibrator = pool_fits._recalibrator(scores)
+        recalibrator = self._fitted(self.shared_recalibrator, scores)
         if isinstance(getattr(recalibrator, "chosen_", None), Uncalibrated):
-            # The original model is kept: a pool of uncalibrated models is no better.
+            # It leaves scores as they are: then the original model is kept, since an
+            # average over uncalibrated models is no better.
             models = []
         return [self._pair(model, recalibrator) for model in (*models, model_of_all)]
 
@@ -488,36 +513,42 @@ class _PairFits(NamedTuple):
         """Return the pair of a fold: the classifier fitted to the rows `train`, and its
         recalibrator fitted to those of the rows `test` whose class it knows.
         """
-        model, X_test = self.fits.on_fold(train, test)
+        model, X_test = self.fitter.on_fold(train, test)
         known = _known_classes(model, fold)
-        is_known = np.isin(self.fits.y[test], known)
+        is_known = np.isin(self.fitter.y[test], known)
         if not is_known.any():
             raise ValueError(
                 f"cv trains fold {fold} on none of the classes that it tests: use a"
                 " stratified cv."
             )
         scores = classifier_scores(
-            model, X_test, known, self.fits.response_method, check_columns=True
+            model, X_test, known, self.fitter.response_method, check_columns=True
         )
-        recalibrator = self._recalibrator(scores[is_known], test[is_known], known)
+        recalibrator = self._fitted(
+            self.recalibrator, scores[is_known], test[is_known], known
+        )
         return self._pair(model, recalibrator)
 
-    def _recalibrator(self, scores, rows=slice(None), classes=None):
-        """Return the recalibrator fitted to the scores of some rows, with a column for
-        each of `classes`: all by default.
+    def _fitted(self, recalibrator, scores, rows=slice(None), classes=None):
+        """Return a clone of a recalibrator, fitted to the classifier's scores (n_rows,
+        n_scores) and the labels of some rows.
+
+        The scores have a column for each of `classes`, or one for a decision between
+        two; None means all classes.
         """
         if classes is None:
-            classes = self.fits.classes
-        recalibrator = clone(self.recalibrator)
-        scale = _SCALE[self.fits.response_method]
+            classes = self.fitter.classes
+        recalibrator = clone(recalibrator)
+        scale = _SCALE[self.fitter.response_method]  # "probability" or "logit"
         _describe_scores(recalibrator, {"input": scale, "classes": classes})
         weight_params = _weight_params(recalibrator, taken(self.sample_weight, rows))
-        return recalibrator.fit(rounded(scores), self.fits.y[rows], **weight_params)
+        labels = self.fitter.y[rows]
+        return recalibrator.fit(rounded(scores), labels, **weight_params)
 
     def _pair(self, model, recalibrator):
         """Return a fitted classifier and its recalibrator as a `RecalibratedModel`."""
         return RecalibratedModel(
-            model, recalibrator, self.fits.classes, self.fits.response_method
+            model, recalibrator, self.fitter.classes, self.fitter.response_method
         )
 
 
@@ -549,20 +580,22 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrator.predict(self.scores(X))
 
     def scores(self, X):
-        """Return the scores that the classifier passes to the recalibrator."""
-        # A recalibrator of all folds knows classes that a fold's classifier may not
-        # know.
+        """Return the classifier's scores (n, n_scores) for the recalibrator, rounded so
+        that equal scores stay equal whatever the batch.
+        """
+        # The recalibrator's classes: if the folds share it, it may know more of them
+        # than this classifier, which was fitted to a part of the rows.
         classes = np.unique(self.recalibrator.classes_)
         scores = classifier_scores(self.estimator, X, classes, self.response_method)
         return rounded(scores)
 
 
 def _recalibrated(pairs, X):
-    """Return a list of the probabilities (n, n_classes) of each `RecalibratedModel` for
-    rows.
+    """Return a list with the probabilities (n, n_classes) that each of the pairs
+    (`RecalibratedModel`) gives the rows of X.
 
-    For few rows, a recalibrator that serves all pairs is called once with the scores of
-    all classifiers.
+    If the pairs share a recalibrator and there are few rows, it is called only once,
+    with the scores of all classifiers: a call costs more than the rows.
     """
     scores_of_pairs = [pair.scores(X) for pair in pairs]
     first = pairs[0]
@@ -591,11 +624,12 @@ def _known_classes(model, fold):
 
 
 def _describe_scores(recalibrator, description):
-    """Set the parameters `input` and `classes` of the dict `description`, on the
-    recalibrator if it has them, otherwise on the one inside it.
+    """Tell a recalibrator what the classifier's scores are: set the parameters `input`
+    and `classes` that `description` holds, on the recalibrator if it has them,
+    otherwise on the one that it wraps.
 
-    The first step of a pipeline gets the classifier's scores, a later one the
-    probabilities of the step before: its `input` stays.
+    In a pipeline only the first step gets the classifier's scores, and the `input`.
+    Later steps get probabilities: only their `classes` are set.
     """
     if isinstance(recalibrator, Pipeline):
         for step in _steps(recalibrator).values():
@@ -605,29 +639,29 @@ def _describe_scores(recalibrator, description):
         return
     params = recalibrator.get_params(deep=False)
     own_params = {}
-    inner_params = {}
+    params_of_wrapped = {}
     for name, setting in description.items():
         if name in params:
             own_params[name] = setting
         else:
-            inner_params[name] = setting
+            params_of_wrapped[name] = setting
     recalibrator.set_params(**own_params)
-    if inner_params and "recalibrator" in params:
-        if params["recalibrator"] is None:
+    if params_of_wrapped and "recalibrator" in params:
+        if params["recalibrator"] is None:  # it stands for a default object
             recalibrator.set_params(recalibrator=recalibrator._resolved("recalibrator"))
-        _describe_scores(recalibrator.recalibrator, inner_params)
+        _describe_scores(recalibrator.recalibrator, params_of_wrapped)
 
 
 def _refuse_columns(recalibrator):
     """Raise a ValueError if a recalibrator needs columns of X beside the scores, which
-    it would not get.
+    it would not get: its parameter `features` or `groups` names some.
     """
     for step in _steps(recalibrator).values():
         for name in ("features", "groups"):
             columns = getattr(step, name, None)
-            is_predicted_class = (
-                isinstance(columns, str) and columns == "predicted_class"
-            )
+            # A function and "predicted_class" make groups from the scores alone.
+            is_text = isinstance(columns, str)
+            is_predicted_class = is_text and columns == "predicted_class"
             needs_no_column = callable(columns) or is_predicted_class
             if columns is not None and not needs_no_column:
                 kind = type(step).__name__
@@ -641,11 +675,11 @@ def _refuse_columns(recalibrator):
 
 
 def _weight_params(recalibrator, sample_weight):
-    """Return the weights as a dict of arguments of the recalibrator's `fit`, empty
-    without weights.
+    """Return the keyword arguments with which the recalibrator's `fit` gets the weights
+    (n,): an empty dict if they are None.
 
-    In a pipeline each step that takes weights has an argument of its own; with metadata
-    routing, these steps request them instead.
+    A pipeline has an argument for each step that takes weights. With metadata routing
+    it has one for all, and these steps are made to request it.
     """
     if sample_weight is None:
         return {}

@@ -45,7 +45,7 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         """Set `classes_`, and return the object that fits the wrapped classifier to
         some or all of the checked rows.
         """
-        fits = self._fits(X, y, ("predict_proba",), fit_params)
+        fits = self._checked_fitter(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
         if self._binary_by() and len(self.classes_) > 2:
             raise ValueError(
