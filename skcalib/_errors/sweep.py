@@ -39,7 +39,7 @@ class SweepPower(ErrorPower):
         cumulative = _sums_before(self.weight)
         self.table = DistinctScores(self.scores, cumulative, positives=cumulative)
         self.weighted_scores = _sums_before(self.weight * self.scores)
-        # A function that returns the number of scores below each cut: see `cut_rule_of`.
+        # A function that gives the number of scores below each cut: see `cut_rule_of`.
         self.cut_rule = cut_rule_of(base)
 
     @property
