@@ -236,7 +236,7 @@ class IntervalEstimate(_EstimateWithLimits):
         The estimate and the lower and upper limits; the limits are NaN if the samples
         do not determine them.
     reason : str, default=""
-        Why the limits are NaN.
+        The reason why the limits are NaN.
 
     Attributes
     ----------

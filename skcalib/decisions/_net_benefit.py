@@ -53,7 +53,7 @@ class NetBenefit(ResultTable):
         Number of samples at or above each threshold; with weights, the sum of their
         weights.
     reason : ndarray of str, shape (n_thresholds,)
-        Why limits are NaN; an empty string if they are not.
+        The reason why limits are NaN; an empty string if they are not.
     n_samples : float
         Number of samples, or the sum of their weights.
     event_frequency : float

@@ -88,7 +88,7 @@ class ComparisonDisplay:
         y_true : array-like of shape (n,)
             Labels.
         models : dict
-            Probabilities for these samples, by model name.
+            Maps model names to probabilities for these samples.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None

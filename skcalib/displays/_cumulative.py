@@ -173,8 +173,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to draw several
-            models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to draw several models.
         confidence_level : float, default=0.9
             Probability that a calibrated model stays inside the band.
         multiclass : {"auto", "top_label"}, default="auto"

@@ -129,8 +129,8 @@ class DecisionCurveDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,) or (n, 2), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to draw several
-            models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to draw several models.
         threshold : float, default=None
             The threshold of interest, in [0, 1). It is marked, and the net benefits at
             this threshold are shown.

@@ -41,8 +41,8 @@ class GroupDisplay(FromEstimator):
     Parameters
     ----------
     tables : dict
-        Tables from `calibration_by_group` for the same groups, by model name; the name
-        of a single model may be None.
+        Maps model names to tables from `calibration_by_group` for the same groups; the
+        name of a single model may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -109,8 +109,8 @@ class GroupDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to compare
-            several models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to compare several models.
         groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
             The group of each sample.
         confidence_level : float, default=0.9
@@ -155,7 +155,7 @@ class GroupDisplay(FromEstimator):
         Parameters
         ----------
         table : GroupCalibration or dict of GroupCalibration
-            One table, or several tables for the same groups, by model name.
+            One table, or a dict that maps model names to tables for the same groups.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None

@@ -34,8 +34,8 @@ class MonitorDisplay:
     Parameters
     ----------
     monitors : dict
-        Monitors that have processed data, by name; the name of a single monitor may be
-        None.
+        Maps names to monitors that have processed data; the name of a single monitor
+        may be None.
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class MonitorDisplay:
         Parameters
         ----------
         monitor : CalibrationMonitor, dict of CalibrationMonitor or GroupMonitors
-            Monitors that have processed data. A dict contains one monitor per segment,
-            by name. If there are more than twelve groups, those with the most evidence
-            are drawn.
+            Monitors that have processed data. A dict maps the names of segments to
+            their monitors. If there are more than twelve groups, those with the most
+            evidence are drawn.
         name : str, default=None
             Name of a single monitor in the title.
         ax : Axes or array of Axes, default=None

@@ -141,8 +141,8 @@ class MurphyDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to draw several
-            models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to draw several models.
         limits : "auto" or tuple of float, default="auto"
             Lowest and highest threshold; "auto" means (0, 1), or a range that ends at
             the highest score if this is below 1/2.

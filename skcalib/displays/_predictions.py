@@ -92,12 +92,12 @@ def _as_text(name):
 
 
 def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
-    """Return a dict of models, or of their probabilities, by name.
+    """Return a dict that maps names to models or to their probabilities.
 
     Parameters
     ----------
     models : object or dict
-        One model, or a dict of several by name.
+        One model, or a dict that maps names to models.
     name : str or None
         Name of a single model. With None, no name is shown.
 

@@ -190,8 +190,9 @@ class ReliabilityDisplay(FromEstimator):
             Labels, or an indicator matrix for several labels per row. There is one
             panel per label.
         y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), or dict of arrays, default=None
-            Probabilities in [0, 1], or a dict of these, by model name, to draw several
-            models in the same axes. For bin statistics, use `from_statistics`.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to draw several models in the same axes. For bin statistics, use
+            `from_statistics`.
         binning : BaseBinning, int or None, default=None
             Binning strategy; an int is the number of equal-mass bins. None starts from
             15 equal-width bins: a bin with more than its share of the samples is split
@@ -365,8 +366,8 @@ class ReliabilityDisplay(FromEstimator):
         ----------
         cv_results : dict, or dict of dict by name
             The result of ``cross_validate(..., return_estimator=True,
-            return_indices=True)``; a dict of several results, by model name, draws the
-            models in the same axes.
+            return_indices=True)``; a dict that maps model names to such results draws
+            the models in the same axes.
         X : array-like of shape (n, n_features)
             The samples used in the cross-validation.
         y : array-like of shape (n,)
@@ -478,8 +479,8 @@ class ReliabilityDisplay(FromEstimator):
         Parameters
         ----------
         statistics : BinStatistics or dict of BinStatistics
-            Bin sums, or a dict of these, by model name, to draw several models. The
-            histogram has the same bins.
+            Bin sums, or a dict that maps model names to bin sums, to draw several
+            models. The histogram has the same bins.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Interval bars for each bin, or a bootstrap band. "auto" means
             Clopper-Pearson intervals.

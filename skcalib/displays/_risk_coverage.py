@@ -171,8 +171,8 @@ class RiskCoverageDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to draw several
-            models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to draw several models.
         target : float, default=None
             Largest share of errors among the answers. The line of the target and the
             certified point are drawn.

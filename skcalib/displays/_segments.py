@@ -40,8 +40,8 @@ class SegmentDisplay:
     Parameters
     ----------
     results : dict
-        Results of `segment_calibration_test` with the same columns, by model name; the
-        name of a single model may be None.
+        Maps model names to results of `segment_calibration_test` with the same columns;
+        the name of a single model may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -115,8 +115,8 @@ class SegmentDisplay:
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to compare
-            several models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to compare several models.
         X : array-like or DataFrame of shape (n, n_columns)
             Columns in which to search for segments.
         name : str, default=None
@@ -206,7 +206,7 @@ class SegmentDisplay:
         Parameters
         ----------
         result : SegmentTestResult or dict of SegmentTestResult
-            One result, or several results for the same columns, by model name.
+            One result, or a dict that maps model names to results for the same columns.
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9

@@ -162,8 +162,8 @@ class ValidityDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of arrays
-            Probabilities in [0, 1], or a dict of these, by model name, to draw several
-            models.
+            Probabilities in [0, 1], or a dict that maps model names to probabilities,
+            to draw several models.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             "marginal" is the share of the samples within the tolerance, "conditional"
             shows whether every bin is within it, and "both" draws one panel for each.
@@ -212,8 +212,8 @@ class ValidityDisplay(FromEstimator):
         Parameters
         ----------
         samples : list of (y_true, y_proba), or dict of such lists
-            Labels and probabilities of each repeat, or a dict of such lists, by model
-            name, to draw several models.
+            Labels and probabilities of each repeat, or a dict that maps model names to
+            such lists, to draw several models.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             "marginal" is the mean share of the samples within the tolerance,
             "conditional" is the share of the repeats in which every bin is within it,

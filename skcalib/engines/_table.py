@@ -69,8 +69,8 @@ class PredictionTable:
     weight : str, default=None
         Column of frequency weights: a weight of 2 counts a row twice.
     by : str or list of str, default=None
-        Columns of segments: results are then dicts by segment. NULL is a separate
-        segment, with the key None; several columns give tuples.
+        Columns of segments: results are then dicts with one entry per segment. NULL is
+        a separate segment, with the key None; several columns give tuples.
     pos_label : object, default=None
         The label of the event. With None, the labels must be 0 and 1, or booleans.
     on_invalid : {"raise", "drop"}, default="raise"
@@ -413,8 +413,8 @@ class PredictionTable:
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; with `by`, a dict by segment, or a single
-            `GroupwiseRecalibrator`. `apply` accepts either.
+            A fitted clone; with `by`, a dict that maps segments to such clones, or a
+            single `GroupwiseRecalibrator`. `apply` accepts either.
 
         Raises
         ------

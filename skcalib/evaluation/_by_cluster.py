@@ -55,7 +55,7 @@ class CalibrationByCluster(ResultTable):
     slope, slope_low, slope_high : ndarray of float
         Calibration slope.
     reason : ndarray of str
-        Why a value is NaN; an empty string if none is NaN.
+        The reason why a value is NaN; an empty string if none is NaN.
     pooled : dict of IntervalEstimate
         Means over clusters of "observed_expected" (on the log scale), "intercept" and
         "slope".

@@ -86,8 +86,8 @@ class ModelComparison(ResultTable):
         adjustment over the models of a metric (Holm's method); 1 for the reference. NaN
         if the samples do not determine it.
     reason : ndarray of str, shape (n_rows,)
-        Why limits of the metric or of the difference are NaN; an empty string if they
-        are not.
+        The reason why limits of the metric or of the difference are NaN; an empty
+        string if they are not.
     reference : str
         Name of the model with which the others are compared.
     confidence_level : float

@@ -46,8 +46,8 @@ def to_onnx(
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. It can also be a `CertifiedThresholdClassifier` that wraps such a
-        recalibrator in a `FrozenEstimator`, or a dict of maps by segment, as returned
-        by `PredictionTable(by=...).fit`.
+        recalibrator in a `FrozenEstimator`, or a dict that maps segments to
+        recalibrators, as returned by `PredictionTable(by=...).fit`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 in both
         cases.

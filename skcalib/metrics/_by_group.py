@@ -88,7 +88,8 @@ class GroupCalibration(ResultTable):
         distribution and ``P(Beta(k + 1/2, n - k + 1/2) <= score)`` for
         ``alternative="greater"``.
     reason : ndarray of str
-        Why the bias of the group has no limits; an empty string if it has limits.
+        The reason why the bias of the group has no limits; an empty string if it has
+        limits.
     """
 
     group: np.ndarray
@@ -370,9 +371,9 @@ def calibration_by_group(
     common shift in the log-odds; for equal scores, it is the Clopper-Pearson interval.
     If the residuals y - s vary more than under that shift, the length of each side is
     multiplied by the ratio of the standard deviations. The interval excludes 0 exactly
-    when ``bias_pvalue < 1 - confidence_level``. A group with bias 0 and a wrong slope
-    may have a small `pvalue`, which is then not evidence of a bias. Each interval is
-    valid separately, whereas the adjusted p-values are valid for all groups
+    when ``bias_pvalue < 1 - confidence_level``. A group with bias 0 and a slope other
+    than 1 may have a small `pvalue`, which is then not evidence of a bias. Each
+    interval is valid separately, whereas the adjusted p-values are valid for all groups
     simultaneously. The error and its interval are those of
     `calibration_error_interval`.
 

@@ -54,7 +54,7 @@ class EstimatedPerformance(ResultTable):
         Estimates and confidence limits of the values of the metric on the new samples.
         Limits that are not determined by the data are NaN.
     reason : ndarray of str
-        Why limits are NaN; an empty string if they are not.
+        The reason why limits are NaN; an empty string if they are not.
     outside : float
         Share of new scores outside the range of the labelled scores.
     n_labelled, n_new, n_known : int

@@ -133,9 +133,10 @@ class CalibrationMonitor(BaseEstimator):
     monitor 30 days after it was scored. If labels are added in the order in which they
     arrive, the first rows contain only events, which causes a false alarm.
 
-    A monitor can be pickled, and continues after it is loaded. To monitor segments, or
-    the column of scores of each class, use a dict of monitors. Give each of them the
-    confidence level ``1 - (1 - level) / n_monitors`` to control the joint error rate.
+    A monitor can be pickled, and continues to work after it is loaded. To monitor
+    segments, or the column of scores of each class, use a dict of monitors. Give each
+    of them the confidence level ``1 - (1 - level) / n_monitors`` to control the joint
+    error rate.
 
     By the time of a late change, a likelihood ratio that starts at row 0 has become
     small. With `restarts`, this ratio has half of the weight, and the other half is

@@ -452,8 +452,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            If a group has no fit of its own, if group fits are mixed with the pooled
-            fit, or if the recalibrator has no certificate.
+            If a group does not have a separate fit, if group fits are mixed with the
+            pooled fit, or if the recalibrator has no certificate.
 
         References
         ----------

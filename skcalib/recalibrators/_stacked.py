@@ -104,7 +104,7 @@ class StackedRecalibrator(BaseRecalibrator):
     n_jobs : int, default=None
         Number of threads for fitting the members in the folds; None means 1.
     verbose : bool, default=False
-        Whether to report on standard error which member is being fitted to all samples
+        Whether to report to standard error which member is being fitted to all samples
         or to a fold. At least one line is written every nine seconds, and at most one
         every two seconds.
     input : {"probability", "logit"}, default="probability"

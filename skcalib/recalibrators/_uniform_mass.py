@@ -357,8 +357,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         ids : array-like of shape (n,), default=None
             With ``randomize=True``, the ids of the samples (strings or integers). A
             row's key is then determined by its id and `salt_`, identically in Python
-            and SQL, so that a row always gets the same probability. None draws new keys
-            in each call, regardless of `random_state`.
+            and SQL, so that a row is always assigned the same probability. None draws
+            new keys in each call, regardless of `random_state`.
 
         Returns
         -------
