@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import t as student
 
-from skcalib._intervals.influence import alike_design
+from skcalib._intervals.influence import intraclass_design_effect
 from skcalib._intervals.score import score_limits
 from skcalib.decisions import net_benefit
 
@@ -180,7 +180,7 @@ def test_a_large_cluster_could_hold_what_a_small_one_holds():
     sums = np.bincount(cluster, residual)
     mass = sizes.astype(float)
     variance = residual.var(keepdims=True)
-    effect, degrees = alike_design(sums[:, None], mass, mass, variance)
+    effect, degrees = intraclass_design_effect(sums[:, None], mass, mass, variance)
     assert effect[0] == pytest.approx((10 * 4 + 1600) / 60)
     assert degrees[0] == pytest.approx((10 * 4 + 1600) ** 2 / (10 * 16 + 1600**2))
     assert np.sum((sums / (1 - sizes / 60)) ** 2) / (60 * residual.var()) < 11
@@ -189,7 +189,7 @@ def test_a_large_cluster_could_hold_what_a_small_one_holds():
     labels = np.tile([1.0, 0.0], 30)
     residual = labels - 0.5
     sums = np.bincount(cluster, residual)
-    effect, _ = alike_design(sums[:, None], mass, mass, np.array([0.25]))
+    effect, _ = intraclass_design_effect(sums[:, None], mass, mass, np.array([0.25]))
     assert effect[0] == 1
     sizes = np.array([5] * 12 + [40] * 3)
     cluster = np.repeat(np.arange(15), sizes)

@@ -20,7 +20,7 @@ from skcalib._errors.binned import BinnedError
 from skcalib._errors.sweep import SweepPower
 from skcalib._fitting.floor import _quantiles
 from skcalib._fitting.folds import Fold, cross_validation_folds
-from skcalib._fitting.ridge_path import tried
+from skcalib._fitting.ridge_path import ridges_to_try
 from skcalib._inference.bias import bias_test, rows_bias_test
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scored_labels import check_scored_labels
@@ -370,9 +370,9 @@ def test_one_of_the_rows_that_a_weight_stands_for_is_left_out():
 def test_fewer_than_thirty_rows_a_class_try_the_strongest_ridge_alone():
     ridges = [1.0, 0.3, 0.1]
     codes = np.arange(90) % 3
-    assert tried(ridges, codes, None, 3) == ridges
-    assert tried(ridges, codes[1:], None, 3) == [1.0]
-    assert tried(ridges, codes, np.full(90, 0.9), 3) == [1.0]
+    assert ridges_to_try(ridges, codes, None, 3) == ridges
+    assert ridges_to_try(ridges, codes[1:], None, 3) == [1.0]
+    assert ridges_to_try(ridges, codes, np.full(90, 0.9), 3) == [1.0]
 
 
 def test_a_document_has_no_key_that_nobody_knows():

@@ -64,14 +64,14 @@ def floored(scores, floor, input, dtype=np.float64):
 
 
 def learned_floor(scores, codes, sample_weight, input):
-    """Return the floor of the greatest likelihood of temperature scaling to Platt's
-    targets.
+    """Return the floor e with which the probabilities ``(1 - K * e) * p + e`` suit the
+    labels best, after temperature scaling: the least probability that a class can have.
 
-    Temperature scaling is fitted to the scores above each candidate, the smallest
-    first. A candidate is taken if its log-likelihood exceeds the best so far by more
-    than half a nat. Platt's targets say that one row of each class could have been of
-    another class; for K > 2 classes it is one row of all. So scores of 0 and 1 cost
-    something even where they are all right. Without that price the floor would be 0
+    Temperature scaling is fitted with each candidate for e, the smallest first. A
+    candidate is taken if its log-likelihood exceeds the best so far by more than half a
+    nat. The targets are Platt's, which take one row of each class (of K > 2 classes one
+    row of all) for one that could have been of another class. So scores of 0 and 1 cost
+    something even where they are all right. With plain labels the floor would be 0
     until the first of them is wrong.
 
     Parameters
@@ -124,10 +124,11 @@ def _floored_log_odds(log_odds, floor):
 
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the log-likelihood of temperature scaling above each floor, as an array of
-    the length of `floors`; the first floor is 0.
+    """Return the largest log-likelihood of temperature scaling of the scores with each
+    of several floors (n_floors,); the first floor is 0.
 
-    The other arguments are those of `learned_floor`.
+    The other arguments are those of `learned_floor`. Rows of nearly equal log-odds are
+    taken together.
     """
     z = two_class_log_odds(scores, input)
     z, labels, weight = condensed(
@@ -142,19 +143,23 @@ def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
         floored_log_odds[number] = _floored_log_odds(z, floor)
     # (2, n_floors, n_cells)
     logits = np.stack((np.zeros_like(floored_log_odds), floored_log_odds))
-    return _likelihoods(logits, codes, weight, platt_doubt(codes, weight, 2))
+    # The share of each row's target that Platt gives to the other class.
+    doubt = platt_doubt(codes, weight, 2)
+    return _likelihoods(logits, codes, weight, doubt)
 
 
 def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return what `_two_class_likelihoods` does, for more classes.
+    """Return the largest log-likelihood of temperature scaling of the scores with each
+    of several floors (n_floors,), for more than two classes; the first floor is 0.
 
-    Where there are many rows, the likelihoods are those of a sample of them.
+    The other arguments are those of `learned_floor`. Of many rows a sample is taken.
     """
     weight = weights_or_ones(sample_weight, len(codes))
-    # (n,) and the same in every row: 1 / (weight of all rows + 2)
+    # The share of a row's target that Platt gives to the other classes, (n,): it is the
+    # same in every row, 1 / (weight of all rows + 2).
     doubt = platt_doubt(codes, weight, scores.shape[1])
     # A sample has at most `_MOST_ROWS` rows and `_MOST_SCORES` scores. With more
-    # classes than that it would have no row, and all rows are looked at.
+    # classes than that it would have no row, and all rows are taken.
     n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
     if len(codes) > n_quantiles > 0:
         rows, weight_of_quantile = _quantiles(scores, codes, weight, n_quantiles)
@@ -195,12 +200,12 @@ def _quantiles(scores, codes, weight, n_quantiles):
 
 
 def _likelihoods(logits, codes, weight, doubt):
-    """Return the largest log-likelihood of temperature scaling of several logits of the
-    same rows.
+    """Return the largest log-likelihood, over all temperatures, of the logits above
+    each of m floors.
 
     At the inverse temperature t, the log-likelihood of logits x and targets y is
-    ``t * linear - sum_i w_i log(sum_k exp(t x_ik))``, `linear` the sum of ``w_i y_ik
-    x_ik``.
+    ``t * target_sum - sum_i w_i log(sum_k exp(t x_ik))``, where `target_sum` is
+    ``sum_ik w_i y_ik x_ik``.
 
     Parameters
     ----------
@@ -222,18 +227,19 @@ def _likelihoods(logits, codes, weight, doubt):
     """
     n_classes, _, n_rows = logits.shape
     logits -= logits.max(axis=0)
-    # The target of each other class, (n,). The sum over the classes has it for the
-    # row's own class as well, which lacks the rest of its target.
+    # The target of a row is `other_target` for every class, and `own_excess` more for
+    # its own class: (n,) each.
     other_target = doubt / (n_classes - 1)
-    rest_of_own_target = 1 - doubt - other_target
+    own_excess = 1 - doubt - other_target
     own_logits = logits[codes, :, np.arange(n_rows)].T  # (m, n)
-    linear = logits.sum(axis=0) @ (weight * other_target)
-    linear += own_logits @ (weight * rest_of_own_target)
-    # In units of the largest spread: squares of large logits would overflow.
+    target_sum = logits.sum(axis=0) @ (weight * other_target)
+    target_sum += own_logits @ (weight * own_excess)
+    # Logits in units of the largest difference within a row: squares of large ones
+    # would overflow.
     spread = -logits.min(axis=(0, 2))
     scale = np.where(spread > 0, spread, 1)
     logits /= scale[:, None]
-    linear /= scale
+    target_sum /= scale
     # Single precision finds a temperature to 1e-2 in half the time; the likelihood
     # there is computed in double.
     rough_logits = logits
@@ -241,26 +247,28 @@ def _likelihoods(logits, codes, weight, doubt):
         rough_logits = logits.astype(np.float32)
 
     def derivatives(inverse):
-        """Return the first two derivatives of the loss of each floor by its inverse
-        temperature (m,).
+        """Return the first and the second derivative (m,) of the loss of each floor at
+        its inverse temperature (m,).
 
-        In a row they are the mean of the logits under the softmax, less that under the
-        targets, and the variance of the logits under the softmax. Rows are summed with
-        their weights.
+        The first is the sum over rows of the mean logit of a row under the softmax,
+        less `target_sum`, the same under the targets. The second is the sum of the
+        variances of the logits under the softmax.
         """
-        # (K, m, n): the temperature of a floor holds for all classes and rows of it
-        terms = np.exp(inverse.astype(rough_logits.dtype)[:, None] * rough_logits)
-        total = terms.sum(axis=0)  # over the classes
-        # The same memory holds exp(t x), then x exp(t x), then x^2 exp(t x).
-        terms *= rough_logits
-        mean = terms.sum(axis=0) / total
-        terms *= rough_logits
-        variance = terms.sum(axis=0) / total - mean**2
+        # exp(t x) of all logits x, (K, m, n), each with the t of its floor
+        exponentials = np.exp(
+            inverse.astype(rough_logits.dtype)[:, None] * rough_logits
+        )
+        total = exponentials.sum(axis=0)  # over the classes
+        # The same memory then holds x exp(t x), and x^2 exp(t x).
+        moments = exponentials
+        moments *= rough_logits
+        mean = moments.sum(axis=0) / total
+        moments *= rough_logits
+        variance = moments.sum(axis=0) / total - mean**2
         # a variance of rounding alone may be below 0
-        return mean @ weight - linear, np.maximum(variance, 0) @ weight
+        return mean @ weight - target_sum, np.maximum(variance, 0) @ weight
 
-    # Logits divided by their spread take an inverse temperature multiplied by it: the
-    # start `spread` is the temperature 1.
+    # The search starts at temperature 1, which is `spread` for logits divided by it.
     inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
     log_totals = np.log(np.exp(inverse[:, None] * logits).sum(axis=0))  # (m, n)
-    return inverse * linear - log_totals @ weight
+    return inverse * target_sum - log_totals @ weight

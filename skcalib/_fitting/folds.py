@@ -47,12 +47,12 @@ def cross_validation_folds(
     seed=_SEED,
     max_train_rows=None,
 ):
-    """Return the folds that `cv` stands for, which predict every row once.
+    """Return the folds that `cv` stands for; each row is a test row once.
 
-    An int stands for random folds, the same for the same rows in any order, and of two
-    classes whichever label counts as the event. Integer
-    weights are copies of a row, which the folds are dealt like rows: a row may then be
-    in several folds with a part of its weight each.
+    An int stands for random folds. They depend on the contents of the rows and not on
+    their order, nor on which of two labels counts as the event. A row of the integer
+    weight w is dealt out as w copies, so that it may be in several folds with a part of
+    its weight in each.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def cross_validation_folds(
         not there.
     """
     if cv is None or isinstance(cv, Integral):
-        return _dealt_folds(
+        return _random_folds(
             cv or 5,
             scores,
             codes,
@@ -145,17 +145,19 @@ def _turned(columns, sign):
     return -columns
 
 
-def _dealt_folds(
+def _random_folds(
     n_folds, scores, codes, sample_weight, input, stratified, seed, max_train_rows
 ):
-    """Return random folds that depend on the rows alone, not on their order: a list of
-    `Fold`. The arguments are those of `cross_validation_folds`.
+    """Return random folds that depend on the contents of the rows, not on their order:
+    a list of `Fold`. The arguments are those of `cross_validation_folds`.
+
+    The rows are sorted by content, shuffled with the seed and dealt out in turn.
     """
     n_rows = len(codes)
     weight = weights_or_ones(sample_weight, n_rows)
-    # Rows are dealt alike whichever of two labels counts as the event: the labels and
-    # the order of the scores are turned round where the event is the frequent one.
-    # Scores are negated, not subtracted from 1, in which tiny ones would be lost.
+    # The folds are the same whichever of two labels counts as the event: where it is
+    # the frequent one the classes are exchanged (sign = -1) before the rows are sorted.
+    # Scores are then negated, not subtracted from 1, in which tiny ones would be lost.
     sign = 1
     is_binary = scores.shape[1] <= 2 and codes.max() <= 1
     if is_binary and _is_event_frequent(scores, codes, weight, input):
@@ -170,15 +172,17 @@ def _dealt_folds(
     else:
         stratum = np.zeros(n_rows, dtype=np.intp)
 
-    # 1. The rows in an order by their content: rows that tie are the same, so that it
-    # does not matter which of them comes first.
+    # 1. The rows are sorted by stratum, then by rounded log-probabilities, scores,
+    # classes and weights. Rows that tie are the same, so that it does not matter which
+    # of them comes first.
     cells = ()
     if input is not None:
         cells = _cells(scores, input, sign).T
     order = _order((weight, codes, *_turned(scores.T, sign), *cells, stratum))
 
-    # 2. Each copy of a row is shuffled within its stratum. The rows of a stratum lie
-    # together in the order, so that each run of them is shuffled alone.
+    # 2. The copies of the rows are shuffled within each stratum: `dealt` (n_copies,)
+    # holds the row of each copy. The rows of a stratum lie together in the order, so
+    # that each run of them is shuffled alone.
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(seed).uniform(size=len(dealt))
     first_of_stratum = np.flatnonzero(np.diff(stratum[dealt])) + 1
@@ -188,8 +192,8 @@ def _dealt_folds(
         shuffled.append(copies_of_stratum[places])
     dealt = dealt[np.concatenate(shuffled)]
 
-    # 3. The copies are dealt out like cards. A row may then be in several folds, with a
-    # share of its weight in each.
+    # 3. The copies are dealt out to the folds in turn. What a row has in a fold is the
+    # share of its copies there.
     fold_of_copy = np.arange(len(dealt)) % n_folds
     if not stratified:
         _split_lone_classes(fold_of_copy, codes[dealt], n_folds)
@@ -212,16 +216,18 @@ def _dealt_folds(
 
 
 def _is_sampled(n_copies, n_folds, most):
-    """Return which of the copies dealt to the other folds a fold is fitted to: all, or
-    evenly spaced ones.
+    """Return which of the training copies of a fold are fitted to, booleans
+    (n_copies,): all of them, or if there are more than `most` about every step-th one.
 
     The copies lie class by class, so that every step-th is a stratified sample. They
-    come from the other folds in turn: the first copy that is taken moves on with each
-    round, since with a step of 4 all would come from one of four folds.
+    come from the n_folds - 1 other folds in turn. With a step of 4 and four other folds
+    all would come from one of them, so that the sample is moved on by one copy after
+    each round of the folds.
     """
     step = max(-(-n_copies // most), 1)  # rounded up
     place = np.arange(n_copies)
-    return (place + place // (n_folds - 1)) % step == 0
+    n_rounds_before = place // (n_folds - 1)
+    return (place + n_rounds_before) % step == 0
 
 
 def _split_lone_classes(fold_of_copy, codes, n_folds):

@@ -27,9 +27,9 @@ def gain_interval(gains, folds, sample_weight, level):
     weight = None
     if sample_weight is not None:
         weight = np.concatenate([fold.test_weight for fold in folds])
-    # Each row is used for fitting and for testing, in turns, so the noise of the fits
-    # counts twice. The noise of a row's gain is the jackknife's, over the fits without
-    # one fold each.
+    # The mean gain varies with the rows it is tested on and with the rows fitted to:
+    # the second variance is added to the first. For each row it is the jackknife's,
+    # (n_folds - 1) times the variance over the fits, which leave out one fold each.
     row_variance = (len(folds) - 1) * gains.var(axis=0)
     variance_of_fits = np.average(row_variance, weights=sample_weight)
     return row_gain_interval(out_of_fold, weight, level, variance_of_fits)

@@ -33,53 +33,57 @@ class MemberFits(NamedTuple):
         """Return the list of members fitted to validated rows, and the seconds that
         each took (n_members,).
 
-        `name` says in reports what is fitted. `near` is a list of the same members
-        fitted to nearly the same rows, from which the fits may start. None means that
-        each starts from the member before it, where that is of its kind.
+        `name` says in reports of progress which rows these are. `near` is a list of the
+        same members fitted to nearly the same rows: the optimiser of each starts at
+        their parameters. With None it starts at those of the member fitted before, if
+        that is of the same class.
         """
         fitted = []
         seconds = np.zeros(len(unfitted))
         for index, member in enumerate(unfitted):
             began = perf_counter()
-            sibling = None
+            previous = None
             if fitted:
-                sibling = fitted[-1]
-            start = sibling
+                previous = fitted[-1]
+            start = previous
             if near is not None:
                 start = near[index]
             number = f"member {index + 1} of {len(unfitted)}"
             with self._reporting(f"{name}, {number}: {type(member).__name__}"):
                 fitted_member = self._fit_member(
-                    member, scores, codes, sample_weight, start, sibling
+                    member, scores, codes, sample_weight, start, previous
                 )
             fitted.append(fitted_member)
             seconds[index] = perf_counter() - began
         return fitted, seconds
 
-    def _fit_member(self, member, scores, codes, sample_weight, start, sibling):
-        """Return a member fitted to validated rows.
+    def _fit_member(self, member, scores, codes, sample_weight, start, previous):
+        """Return a member fitted to validated rows: scores (n, C), class codes (n,) and
+        weights (n,) or None.
 
-        A member of this library whose `fit` would only validate them is fitted without
-        it. `start` is a fitted recalibrator from which its steps may begin, `sibling`
-        the member fitted before it to the same rows; either may be None, or of another
-        class, and then does not count.
+        `start` and `previous` are fitted recalibrators or None, and are not used where
+        they are of another class than the member. The optimiser starts at the
+        parameters of `start`. `previous` was fitted to the same rows: a temperature
+        that both need is taken over.
         """
         if not is_plain(member):
             y = self.classes[codes]
             return member.fit(scores, y, sample_weight=sample_weight)
-        # The stack has validated the rows.
+        # A member of this library is fitted without the validation in its `fit`, which
+        # would also set these attributes.
         member.classes_ = self.classes
         member.n_features_in_ = scores.shape[1]
-        if hasattr(member, "_fit_from"):
-            if type(start) is not type(member):
-                start = None
-            # With a floor that they share, both see the same logits.
-            if type(sibling) is not type(member) or self.floor is None:
-                sibling = None
-            return member._fit_from(
-                start, sibling, scores, codes, sample_weight, self.floor
-            )
-        return member._fit_encoded(scores, codes, sample_weight, self.floor)
+        if not hasattr(member, "_fit_from"):  # it has no steps that could start nearer
+            return member._fit_encoded(scores, codes, sample_weight, self.floor)
+        if type(start) is not type(member):
+            start = None
+        # Members that learn floors of their own have different logits, and so
+        # different temperatures.
+        if type(previous) is not type(member) or self.floor is None:
+            previous = None
+        return member._fit_from(
+            start, previous, scores, codes, sample_weight, self.floor
+        )
 
     @contextmanager
     def _reporting(self, message):
@@ -127,18 +131,20 @@ class StackFits:
     """
 
     def __init__(self, fits, members, unchanged, rows, folds):
-        self.fits = fits
-        self.members = members
-        self.unchanged = unchanged
-        self.rows = rows
+        self.fits = fits  # a `MemberFits`, which fits some members to some rows
+        self.members = members  # unfitted
+        self.unchanged = unchanged  # an unfitted recalibrator that changes nothing
+        self.rows = rows  # (scores, codes, weights)
         self.folds = folds
-        # not fitted until `fit_to_all`
+        # The members fitted to all rows: not fitted until `fit_to_all`.
         self.fitted = [clone(member) for member in members]
         self.seconds = np.zeros(len(members))
 
     def fit_to_all(self, numbers, starts_near):
-        """Fit the members with these numbers to all rows; they may start from those in
-        `fitted`, which they replace.
+        """Fit members to all rows, and put them into the list `fitted`.
+
+        `numbers` are their positions in the list of members. With `starts_near` the
+        optimisers start at the parameters of those that they replace.
         """
         unfitted = [clone(self.members[k]) for k in numbers]
         found = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
@@ -146,9 +152,12 @@ class StackFits:
             self.fitted[k] = member
 
     def fitted_to_fold(self, index, numbers, starts_near=True):
-        """Return the members with these numbers fitted to the rows of a fold.
+        """Return some members fitted to the training rows of a fold.
 
-        Those that start near the ones in `fitted` keep the choices of these.
+        `index` is the number of the fold, `numbers` are positions in the list of
+        members. With `starts_near` the optimisers start at the parameters of the
+        members in `fitted`, those fitted to all rows, and the parameters that these
+        chose, such as an alpha, are not chosen again.
         """
         scores, codes, _ = self.rows
         fold = self.folds[index]
@@ -163,17 +172,20 @@ class StackFits:
         return self._fitted(unfitted, numbers, rows, name, starts_near)
 
     def forecasts(self, index, fitted):
-        """Return what members fitted to a fold forecast for the rows left out."""
+        """Return the list of probabilities that members fitted to fold number `index`
+        give to its test rows.
+        """
         scores, _, _ = self.rows
         test_scores = scores[self.folds[index].test]
         return [forecast(member, test_scores) for member in fitted]
 
     def _fitted(self, unfitted, numbers, rows, name, starts_near):
-        """Return the list of members with these numbers, fitted to `rows`; add the
-        seconds that it took to theirs.
+        """Return the list of members `unfitted`, whose positions are `numbers`, fitted
+        to `rows`; add the seconds that it took to `seconds`.
 
-        `unfitted` are the members to fit, `name` says which rows they are, for reports.
-        With `starts_near` the steps may begin from the members in `fitted`.
+        `rows` are (scores, codes, weights), and `name` says in reports of progress
+        which rows they are. With `starts_near` the optimisers start at the parameters
+        of the members in `fitted`.
         """
         near = None
         if starts_near:
@@ -196,11 +208,14 @@ def forecast(member, scores):
 
 
 def with_choices(member, fitted):
-    """Return an unfitted clone of a member whose automatic parameters are set to what
-    `fitted`, its fit to all rows, has chosen. It is fitted for its forecasts alone.
+    """Return an unfitted clone of a member in which the parameters "auto" and None of
+    `_CHOSEN`, such as alpha, have the values that `fitted`, its fit to all rows, chose.
+
+    It is to be fitted for its forecasts alone.
     """
-    # A fit of this library's sets attributes and leaves parameters alone: a copy does.
-    # Cloning reads signatures, which takes a tenth of a stack's fit to 3,000 rows.
+    # A copy is enough for members of this library, whose fits set attributes and leave
+    # parameters as they are. `clone` reads signatures, which takes a tenth of a stack's
+    # fit to 3,000 rows.
     if is_plain(member):
         unfitted = copy(member)
     else:
@@ -210,6 +225,7 @@ def with_choices(member, fitted):
         unfitted._only_forecasts = True
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)
+        # The default 0, no automatic value, is for members without this parameter.
         is_automatic = getattr(member, name, 0) in ("auto", None)
         if is_automatic and isinstance(chosen, float):
             setattr(unfitted, name, chosen)

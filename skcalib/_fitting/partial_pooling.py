@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from skcalib._fitting.ridge_path import best_on_path, tried
+from skcalib._fitting.ridge_path import RidgeChoice, ridges_to_try
 from skcalib._rows.blocks import row_blocks, taken, weights_or_ones
 from skcalib._rows.links import log_odds_against_rest
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
@@ -97,12 +97,12 @@ class ClassProblems(NamedTuple):
         )
 
     def fit_near(self, pooled, class_pooling, near=None):
-        """Return the coefficients of each class's map, held near the pooled one: a list
-        of K arrays (d,).
+        """Return the coefficients of each class's map, held near those of the
+        `PooledMap` by a ridge: a list of K arrays (d,).
 
-        The ridge on the summed log-loss is
-        ``class_pooling * K * |distance @ (coef - pooled coef)|^2 / 2``. The fits start
-        from `near`, a list of coefficients with another ridge, if it is given.
+        The ridge on the summed log-loss is ``class_pooling * K * |pooled.distance @
+        (coef - pooled.coef)|^2 / 2``. The fits start from `near`, if it is given: K
+        arrays of coefficients fitted with another ridge.
         """
         penalty = self._penalty(pooled, class_pooling)
         coefs = []
@@ -123,39 +123,38 @@ class ClassProblems(NamedTuple):
         return coefs
 
     def fit_path(self, pooled):
-        """Return the class pooling that predicts best, and the coefficients of each
-        class's map with it: a list of K arrays (d,).
+        """Return the class pooling, the strength of the ridge toward a `PooledMap`,
+        that predicts best, and the coefficients of each class's map with it: a list of
+        K arrays (d,).
         """
         n_classes, n_rows = self.log_odds.shape
         poolings = _AUTO_POOLINGS
         if n_classes > _MOST_CLASSES:
             poolings = _AUTO_POOLINGS[:1]
-        poolings = tried(poolings, range(n_rows), self._row_weight, n_classes)
-        path = []
-
-        def losses():
-            """Fit with each class pooling in turn, and yield the loss."""
-            coefs = None
-            for class_pooling in poolings:
-                # each fit starts from the last
-                coefs = self.fit_near(pooled, class_pooling, near=coefs)
-                path.append(coefs)
-                yield self.leave_one_out_loss(pooled, class_pooling, coefs)
-
-        best = best_on_path(losses())
-        return poolings[best], path[best]
+        poolings = ridges_to_try(poolings, range(n_rows), self._row_weight, n_classes)
+        choice = RidgeChoice()
+        fits = []
+        coefs = None  # each fit starts from the last
+        for class_pooling in poolings:
+            coefs = self.fit_near(pooled, class_pooling, near=coefs)
+            fits.append(coefs)
+            choice.add(self.leave_one_out_loss(pooled, class_pooling, coefs))
+            if choice.is_done:
+                break
+        return poolings[choice.best], fits[choice.best]
 
     def leave_one_out_loss(self, pooled, class_pooling, coefs):
-        """Return the log-loss, summed over the rows, of each row's normalised forecast
-        by the fits to the other rows.
+        """Return the log-loss, summed over the rows, of the probabilities that each row
+        has by the fits to the other rows.
 
-        `coefs` is a list of the K fits (d,) to all rows. The pooled map stays what it
-        is: one row of K problems hardly moves it.
+        `coefs` is a list of the K fits (d,) to all rows, made with this `class_pooling`
+        toward the `PooledMap`. The fit without a row is one Newton step from there. The
+        pooled map stays what it is: one row of K problems hardly moves it.
         """
         n_classes, n_rows = self.log_odds.shape
         penalty = self._penalty(pooled, class_pooling)
         problems = list(self._features_and_targets(pooled))
-        # What a Newton step without a row needs of each class's fit.
+        # What the Newton steps need of each class's fit.
         inverse_hessians = []
         for k, ((features, _), coef) in enumerate(zip(problems, coefs, strict=True)):
             inverse_hessians.append(
@@ -164,7 +163,9 @@ class ClassProblems(NamedTuple):
         loss = 0.0
         for rows in row_blocks(n_rows, n_classes, at_least=_LEAST_BLOCK):
             labels = self.labels[:, rows]
-            log_proba = np.empty(labels.shape)  # (K, rows of the block)
+            # The logarithm of each row's probability in the problem of each class, by
+            # the fit without this row: (K, rows of the block).
+            log_proba = np.empty(labels.shape)
             for k, (features, targets) in enumerate(problems):
                 left_out = left_out_log_odds(
                     features(rows),
@@ -174,6 +175,7 @@ class ClassProblems(NamedTuple):
                     inverse_hessians[k],
                 )
                 log_expit(left_out, out=log_proba[k])
+            # Impossible classes have the weight 0 there, and the probability 0.
             if self._is_by_class:
                 log_proba[self.sample_weight[:, rows] == 0] = -np.inf
             # The K probabilities of a row are divided by their sum. Each row has one

@@ -142,18 +142,21 @@ class AffineProblem(NamedTuple):
 
 
 def fit_path(problem, penalties):
-    """Return the index of the ridge that predicts best, and the parameters
-    (n_parameters,) fitted with it to all rows.
+    """Fit an `AffineProblem` with several ridges, and return the index of the one that
+    predicts best on rows left out, and the parameters (n_parameters,) fitted with it to
+    all rows.
 
-    `penalties` is a list of ridges (n_parameters,), the strongest first. A weaker one
-    is taken only for more than 5 nats, summed over the rows, and the path ends where
-    the loss rises. Every fit starts from the last.
+    `penalties` is a list of ridges (n_parameters,), the strongest first. How one of
+    them is chosen is said in `RidgeChoice`. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
-    # Without a ridge a sample may be separable, though the rows are not.
+    # Too many logits to keep in memory: a sample chooses. Every parameter needs a
+    # ridge, since a sample may be separable though the rows are not.
     if problem.logits.size > MOST_KEPT and min(penalties[0]) > 0:
         return _fit_path_on_sample(problem, penalties)
-    penalties = tried(penalties, problem.codes, problem.sample_weight, n_classes)
+    penalties = ridges_to_try(
+        penalties, problem.codes, problem.sample_weight, n_classes
+    )
     if len(penalties) == 1:
         parameters, _ = fit_ridge(problem, penalties[0])
         return 0, parameters
@@ -161,8 +164,8 @@ def fit_path(problem, penalties):
     # nothing of impossible classes.
     has_few_classes = n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW
     if has_few_classes and problem.is_impossible is None:
-        path, best = _path(problem, penalties, problem.leave_one_out_loss)
-        return best, path[best]
+        best, parameters = _best_fit(problem, penalties, problem.leave_one_out_loss)
+        return best, parameters
     # With more classes one fold is left out.
     fold, *_ = cross_validation_folds(
         5, problem.logits, problem.codes, problem.sample_weight, "logit"
@@ -175,22 +178,21 @@ def fit_path(problem, penalties):
         """Return the loss of the fold, scaled to the weight of all rows."""
         return held_out.log_loss(parameters) / share
 
-    path, best = _path(training, penalties, held_out_loss)
-    return best, problem.fit(penalties[best], path[best])
+    best, parameters = _best_fit(training, penalties, held_out_loss)
+    return best, problem.fit(penalties[best], start=parameters)
 
 
 def fit_ridge(problem, penalty, start=None, curvature=None):
-    """Return the parameters (n_parameters,) fitted with one ridge, and the inverse
-    curvature that was used, None if none was.
+    """Return the parameters (n_parameters,) of an `AffineProblem` fitted with one ridge
+    `penalty` (n_parameters,), and the inverse Hessian that the fit used, or None.
 
-    `start` and `curvature`, the inverse one, may come from a fit to similar rows: they
-    change the number of steps, and not what is found. Without a curvature, a sample of
-    many rows gives it, and the start: with 100,000 rows of ten classes two thirds of
-    the time are left.
+    `start` (n_parameters,) and `curvature`, the inverse Hessian, may come from a fit to
+    similar rows: they change the number of steps, and not what is found.
     """
     step = len(problem.codes) // _CURVATURE_ROWS
-    # Of many rows every `step`-th one is fitted first. The optimum there, and the
-    # curvature, take the fit to all rows fewer passes over them.
+    # Of many rows every `step`-th one is fitted first. From its optimum, and with its
+    # inverse Hessian, the fit to all rows takes fewer passes over them: two thirds of
+    # the time with 100,000 rows of ten classes.
     is_sampled = step >= _LEAST_STEP and curvature is None and min(penalty) > 0
     if is_sampled and len(penalty) <= _MOST_PARAMETERS:
         sampled = slice(None, None, step)
@@ -203,51 +205,50 @@ def fit_ridge(problem, penalty, start=None, curvature=None):
 
 
 def _fit_path_on_sample(problem, penalties):
-    """Return what `fit_path` does, where there are too many logits to keep: a sample of
-    the rows selects the ridge.
+    """Return what `fit_path` does, for a problem of more logits than fit into memory:
+    every step-th row takes part in the choice of the ridge, and all in the last fit.
 
-    A ridge is the precision of a prior, whatever the number of rows. What a sample
-    finds is close to the optimum, so that the fit to all rows starts from there.
+    The chosen ridge serves all rows as it is: it is the precision of a prior, which
+    does not depend on their number. The last fit starts from the sample's parameters.
     """
     step = -(-problem.logits.size // _SAMPLE)  # rounded up
     sampled = slice(None, None, step)
     sample = problem.taken(sampled, taken(problem.sample_weight, sampled))
     best, start = fit_path(sample, penalties)
     share = _total(sample) / _total(problem)
-    # With the curvature of the sample, rows are read less often: with 10 classes in 143
-    # products of a block in place of 359.
+    # With the inverse Hessian of the sample, rows are read less often: with 10 classes
+    # in 143 products of a block in place of 359. The ridge is on the summed loss: a
+    # share of the rows has a share of it.
     curvature = sample.inverse_curvature(start, penalties[best] * share)
     return best, problem.fit(penalties[best], start, curvature)
 
 
-def _path(problem, penalties, loss_of):
-    """Return the list of the parameters fitted with each ridge, up to where the loss
-    rises, and the index of the best.
+def _best_fit(problem, penalties, loss_of):
+    """Fit with one ridge after the other, and return the index of the best one and the
+    parameters (n_parameters,) fitted with it.
 
     ``loss_of(parameters, penalty)`` is the loss on rows that were left out.
     """
-    path = []
-
-    def losses():
-        """Fit with each ridge in turn, and yield the loss."""
-        start = None
-        curvature = None
-        for penalty in penalties:
-            # The curvature at the first fit serves the weaker ridges: they take fewer
-            # products, in .9 of the time with 10 classes.
-            if len(path) == 1:
-                curvature = problem.inverse_curvature(start, penalty)
-            start = problem.fit(penalty, start, curvature)
-            path.append(start)
-            yield loss_of(start, penalty)
-
-    best = best_on_path(losses())
-    return path, best
+    choice = RidgeChoice()
+    fits = []
+    parameters = None  # each fit starts from the last
+    curvature = None
+    for penalty in penalties:
+        # The inverse Hessian at the first fit serves the weaker ridges: they take fewer
+        # products, in .9 of the time with 10 classes.
+        if len(fits) == 1:
+            curvature = problem.inverse_curvature(parameters, penalty)
+        parameters = problem.fit(penalty, parameters, curvature)
+        fits.append(parameters)
+        choice.add(loss_of(parameters, penalty))
+        if choice.is_done:
+            break
+    return choice.best, fits[choice.best]
 
 
-def tried(ridges, codes, sample_weight, n_classes):
-    """Return the ridges to try, of a list with the strongest first: only that one where
-    classes have few rows.
+def ridges_to_try(ridges, codes, sample_weight, n_classes):
+    """Return the ridges to try, from a list with the strongest first: that one alone
+    where there are fewer than 30 rows for each class, else all.
     """
     total = total_weight(sample_weight, len(codes))
     if total >= _LEAST_ROWS_A_CLASS * n_classes:
@@ -255,24 +256,37 @@ def tried(ridges, codes, sample_weight, n_classes):
     return ridges[:1]
 
 
-def best_on_path(losses):
-    """Return the index of the ridge that predicts best, from an iterator of losses
-    summed over the rows, the strongest ridge first.
+class RidgeChoice:
+    """Which ridge predicts best, of several that are tried from the strongest to the
+    weakest.
 
-    A weaker one is taken only for more than 5 nats. The iterator is read until the
-    losses rise.
+    A weaker one is taken only if its loss, summed over rows left out, is less by more
+    than 5 nats than that of the one taken before.
+
+    Attributes
+    ----------
+    best : int
+        The ridge taken so far, as the number of its trial.
+    is_done : bool
+        Whether the loss has risen from one ridge to the next: weaker ones need not be
+        tried.
     """
-    best = 0
-    least = np.inf
-    previous = np.inf
-    for index, loss in enumerate(losses):
-        if loss < least - _LEAST_GAIN:
-            best = index
-            least = loss
-        if loss > previous:
-            break
-        previous = loss
-    return best
+
+    def __init__(self):
+        self.best = 0
+        self.is_done = False
+        self._n_tried = 0
+        self._least = np.inf  # loss of the best
+        self._last = np.inf  # loss of the ridge tried last
+
+    def add(self, loss):
+        """Take account of the loss of the next ridge."""
+        if loss < self._least - _LEAST_GAIN:
+            self.best = self._n_tried
+            self._least = loss
+        self.is_done = loss > self._last
+        self._last = loss
+        self._n_tried += 1
 
 
 def _total(problem):

@@ -35,18 +35,20 @@ class ClusterDesign(NamedTuple):
     reasons: tuple[str, ...]
 
     def effect(self, confidence_level):
-        """Return how many samples are worth one independent row (m,), for an interval
-        of this level.
+        """Return the design effects (m,): how many samples are worth one independent
+        row, for a binomial interval of this level in which the numbers of samples are
+        divided by them.
 
-        A binomial interval is made for independent rows and takes the normal quantile.
-        The variance of clusters is estimated and asks for Student's: the square of the
-        ratio of both, which depends on the level, is therefore a factor of the effect.
+        A binomial interval is as wide as the normal quantile says. The variance of
+        clusters is estimated and asks for Student's quantile, so that the squared ratio
+        of both quantiles is a factor of the effect, besides the ratio of the variances.
         """
-        tail = (1 + confidence_level) / 2
+        upper_level = (1 + confidence_level) / 2
         is_estimated = np.isfinite(self.degrees)
-        student = np.ones(len(self.degrees))
-        student[is_estimated] = stdtrit(self.degrees[is_estimated], tail) / ndtri(tail)
-        return np.maximum(self.ratio * student**2, self.least)
+        quantile = stdtrit(self.degrees[is_estimated], upper_level)
+        student_ratio = np.ones(len(self.degrees))
+        student_ratio[is_estimated] = quantile / ndtri(upper_level)
+        return np.maximum(self.ratio * student_ratio**2, self.least)
 
     @property
     def is_known(self):
@@ -55,11 +57,12 @@ class ClusterDesign(NamedTuple):
 
 
 def bin_design(labels, bins, n_bins, cluster, weight, importance):
-    """Return the design of the event frequencies of bins.
+    """Return what clusters of rows mean for the event frequencies of bins, as a
+    `ClusterDesign` of n_bins entries.
 
-    Variance and degrees are those of `Influence`. In a bin of equal labels no
-    dependence can be seen, and rows of one cluster are taken to be alike, the most that
-    there can be.
+    The variance of a frequency and its degrees of freedom are those of `Influence`. A
+    bin of equal labels shows no dependence; rows of one cluster are then taken to be
+    all alike, the strongest dependence.
 
     Parameters
     ----------
@@ -89,37 +92,48 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance):
     order = np.argsort(bins, kind="stable")
     filled, starts = np.unique(bins[order], return_index=True)
     for place, rows in zip(filled, np.split(order, starts[1:]), strict=True):
-        bin_weight = weight[rows]
-        total = bin_weight.sum()
-        codes = np.unique(cluster[rows], return_inverse=True)[1]
-        reasons[place] = too_few_units(bin_weight, importance, codes)
-        events = labels[rows].astype(np.float64)
-        if reasons[place] or events.min() == events.max():
-            # Rows of a cluster that are all alike: its sum has the variance W_g^2, and
-            # W_g if its rows were independent.
-            cluster_weight = np.bincount(codes, bin_weight)
-            ratio[place] = cluster_weight @ cluster_weight / cluster_weight.sum()
-            continue
-        # Variances of the sum of residuals: of the clusters, over that of rows.
-        residual = events - bin_weight @ events / total
-        independent = bin_weight @ residual**2
-        spread = Influence(residual, bin_weight, importance, codes).spread()
-        if spread.reason:
-            # Residuals that cancel in every cluster: the smallest effect, `least`.
-            ratio[place] = 0
-        else:
-            ratio[place] = (spread.standard_error * total) ** 2 / independent
-            degrees[place] = spread.degrees
-        if importance:
-            least[place] = np.sum((bin_weight * residual) ** 2) / independent
+        ratio[place], degrees[place], least[place], reasons[place] = _design_of_bin(
+            labels[rows].astype(np.float64), cluster[rows], weight[rows], importance
+        )
     return ClusterDesign(ratio, degrees, least, tuple(reasons))
 
 
-def smooth_design(residual, cell, smoother, cluster, weight):
-    """Return the design of a smooth curve, a linear function of cells' frequencies.
+def _design_of_bin(events, cluster, weight, importance):
+    """Return the ratio, the degrees, the least effect and the reason of `ClusterDesign`
+    for the rows of one bin: their events 0 and 1, clusters and weights, (n,) each.
+    """
+    codes = np.unique(cluster, return_inverse=True)[1]
+    reason = too_few_units(weight, importance, codes)
+    if reason or events.min() == events.max():
+        # Rows of a cluster are taken to be all alike: their sum then has the variance
+        # W_g^2, W_g the weight of the cluster, and W_g if they were independent.
+        cluster_weight = np.bincount(codes, weight)
+        ratio = cluster_weight @ cluster_weight / cluster_weight.sum()
+        return ratio, np.inf, 1.0, reason
+    # The variance of the sum of residuals, from the sums of the clusters, over the
+    # variance that it has if the rows are independent.
+    total = weight.sum()
+    residual = events - weight @ events / total
+    independent = weight @ residual**2
+    ratio = 0.0  # residuals that cancel in every cluster: the least effect counts
+    degrees = np.inf
+    spread = Influence(residual, weight, importance, codes).spread()
+    if not spread.reason:
+        ratio = (spread.standard_error * total) ** 2 / independent
+        degrees = spread.degrees
+    least = 1.0
+    if importance:
+        least = np.sum((weight * residual) ** 2) / independent
+    return ratio, degrees, least, ""
 
-    A sample adds its share a of the curve's value times its residual. Clusters are
-    summed first, with variance and degrees as in `cluster_variance`.
+
+def smooth_design(residual, cell, smoother, cluster, weight):
+    """Return what clusters of rows mean for m values of a smooth curve, as a
+    `ClusterDesign` of m entries.
+
+    Each value is a weighted mean of the event frequencies of cells, and so a weighted
+    sum of labels. The variance of its error, the sum of a * residual with the weights a
+    of the rows, and its degrees of freedom are those of `cluster_variance`.
 
     Parameters
     ----------
@@ -137,25 +151,29 @@ def smooth_design(residual, cell, smoother, cluster, weight):
     """
     weight = weights_or_ones(weight, len(residual))
     n_cells = smoother.shape[1]
-    of_cell = np.bincount(cell, weight, n_cells)
+    cell_weight = np.bincount(cell, weight, n_cells)
     shape = (cluster.max() + 1, n_cells)
 
     def by_cluster(values):
-        """Return sums of samples' values by cluster and cell."""
+        """Return sums of values (n,) by cluster and cell, as a sparse array (G,
+        n_cells).
+        """
         return csr_array((values, (cluster, cell)), shape)
 
-    # 1. Sums over clusters of a x residual, of a, and of a^2: each (G, m).
-    sums = by_cluster(weight * residual / of_cell[cell]) @ smoother.T
-    mass = by_cluster(weight / of_cell[cell]) @ smoother.T
-    squares = by_cluster(weight / of_cell[cell] ** 2) @ smoother.T**2
-    # 2. Windows that few clusters fill say nothing about how far clusters differ.
+    # 1. A row of cell c has the weight a = smoother[j, c] / (weight of the cell) in
+    # value j. Sums over the rows of each cluster of a x residual, a and a^2: (G, m).
+    sums = by_cluster(weight * residual / cell_weight[cell]) @ smoother.T
+    mass = by_cluster(weight / cell_weight[cell]) @ smoother.T
+    squares = by_cluster(weight / cell_weight[cell] ** 2) @ smoother.T**2
+    # 2. Values that the rows of few clusters determine have no interval.
     reasons = []
     for share in np.abs(mass).T:
         present = np.flatnonzero(share)
         reasons.append(too_few_units(share[present], cluster=np.arange(len(present))))
-    # 3. The same for independent samples: the sum of a^2 x residual^2.
-    of_residuals = np.bincount(cell, weight * residual**2, n_cells) / of_cell**2
-    independent = smoother**2 @ of_residuals
+    # 3. The variance of the sum of a x residual, from the clusters, over that for
+    # independent rows, the sum of a^2 x residual^2.
+    residual_square = np.bincount(cell, weight * residual**2, n_cells)
+    independent = smoother**2 @ (residual_square / cell_weight**2)
     row_variance = independent / squares.sum(axis=0)
     ratio = np.ones(len(smoother))
     degrees = np.full(len(smoother), np.inf)

@@ -74,15 +74,16 @@ class Influence:
         if self.cluster is not None:
             return self._of_clusters(values, weight)
         total = weight.sum()
-        # Sums over units of the squares and of the fourth powers of their influences.
+        # Sums over rows of the second and the fourth powers of what a row adds to the
+        # estimate: the first is its variance, both give the degrees of freedom.
         if self.importance:
-            # Each row is a unit of size w phi: variance sum of w^2 phi^2.
+            # A row adds w phi. The variance of the sum is estimated from n rows.
             n_units = len(values)
             small_sample = n_units / (n_units - 1)
             square = np.sum((weight * values) ** 2) * n_units / (n_units - 1)
             fourth = np.sum((weight * values) ** 4) * small_sample**2
         else:
-            # w rows of the same value: variance sum of w phi^2.
+            # A row of weight w stands for w rows, each of which adds phi.
             n_units = total
             square = np.sum(weight * values**2)
             fourth = np.sum(weight * values**4)
@@ -107,18 +108,19 @@ class Influence:
         variance, degrees = cluster_variance(
             sums[:, None], masses, squares, np.array([row_variance])
         )
+        # 0 but for rounding: the sums of all clusters are equal.
         if variance[0] < _ROUNDING**2 * row_variance * total**2:
             return Spread(np.nan, np.nan, _EQUAL_CLUSTERS)
         return Spread(float(np.sqrt(variance[0]) / total), float(degrees[0]))
 
     def design_effect(self, confidence_level):
-        """Return how many samples are worth one independent row, and why it is NaN.
+        """Return the design effect, how many samples are worth one independent row, and
+        the reason where it is NaN.
 
-        An interval for numbers of samples, such as the binomial one, divides these by
-        it. It is the variance of the estimate over that of independent rows whose
-        weights count, times the squared ratio of Student's quantile to the normal one,
-        so that the divided numbers also make up for few degrees of freedom. Rows that
-        count have 1.
+        A binomial interval of numbers of samples divides them by it. It is the variance
+        of the estimate over that of independent rows, whose weights are numbers of
+        rows, times the squared ratio of Student's quantile to the normal one, which a
+        binomial interval takes. Without clusters and importance weights it is 1.
 
         Parameters
         ----------
@@ -143,8 +145,6 @@ class Influence:
             return np.nan, _ALL_EQUAL
         if independent_square == 0:
             return float(weight @ weight / weight.sum()), ""
-        # The variance over that of independent rows. Whoever counts independent rows
-        # takes the normal quantile where Student's is due: the ratio is a factor.
         error, degrees, reason = self.spread()
         effect = 0.0  # of clusters with the same sum
         if not reason:
@@ -197,8 +197,8 @@ class Influence:
         estimate : float
             The estimate.
         null_variance : float, default=None
-            Variance of the estimate where the hypothesis is true, with a normal law;
-            None takes that of the influence, with Student's.
+            Variance of the estimate if the truth is 0: the estimate is then taken as
+            normal. None takes the variance of `spread`, and Student's distribution.
 
         Returns
         -------
@@ -270,29 +270,35 @@ def cluster_masses(weight, importance, cluster):
     """Return the weight of each cluster (n_clusters,), and the sum of the squared
     weights of its rows (n_clusters,), for weights and cluster codes (n,).
 
-    A weight that counts rows stands for w rows of weight 1, whose squares add up to w.
+    Unless `importance`, a row of weight w stands for w rows of weight 1, whose squared
+    weights add up to w.
     """
     mass = np.bincount(cluster, weight)
+    squares = mass
     if importance:
-        return mass, np.bincount(cluster, weight**2)
-    return mass, mass
+        squares = np.bincount(cluster, weight**2)
+    return mass, squares
 
 
 def cluster_variance(sums, mass, squares, row_variance):
-    """Return the variance of total sums over clusters, and its degrees of freedom.
+    """Return the variance of m weighted sums over rows that depend on each other within
+    clusters, and its degrees of freedom.
 
-    The form is CR3: each cluster's sum S_g is divided by 1 - W_g / W, because centring
-    by all samples hides that share of a cluster's own residual. Degrees are
-    Satterthwaite's for cluster sums of variance v_g = s^2 (a_g + rho b_g), a_g the
-    squared weights and b_g the pairs of samples, with the intraclass correlation rho by
-    moments.
+    The variance is that of the sums S_g of the clusters g, by CR3: each is divided by
+    1 - W_g / W, its share of the weight W, because the residuals were centred at the
+    mean of all rows, which hides that share of a cluster's own residual. The degrees of
+    freedom are Satterthwaite's for sums S_g of variance s^2 (a_g + rho b_g), where a_g
+    is the sum of w^2 over the rows of a cluster, b_g that of w w' over its pairs of
+    different rows, and rho the intraclass correlation, estimated by moments.
 
     Parameters
     ----------
     sums : ndarray of shape (n_clusters, m)
-        Sums of w phi by cluster, for m estimates.
+        The sums S_g of w phi over the rows of each cluster, w the weight and phi the
+        centred value of a row in an estimate.
     mass, squares : ndarray of shape (n_clusters,) or (n_clusters, m)
-        See `cluster_masses`; where estimates weigh rows differently, one column each.
+        Sums of w and of w^2 over the rows of each cluster (see `cluster_masses`); where
+        estimates weigh rows differently, one column each.
     row_variance : ndarray of shape (m,)
         Weighted mean of phi^2.
 
@@ -311,8 +317,8 @@ def cluster_variance(sums, mass, squares, row_variance):
     squares = squares.reshape(len(mass), -1)
     # 1. CR3
     variance = np.sum((sums / (1 - mass / mass.sum(axis=0))) ** 2, axis=0)
-    # 2. The intraclass correlation rho, by moments: the sum of squares that is expected
-    # is s^2 (sum a_g + rho sum b_g).
+    # 2. The intraclass correlation rho, by moments: the expected sum of S_g^2 is s^2
+    # (sum a_g + rho sum b_g), with s^2 = row_variance, a_g = squares and b_g = pairs.
     pairs = np.maximum(mass**2 - squares, 0)
     correlation = np.zeros(sums.shape[1])
     n_pairs = np.broadcast_to(pairs.sum(axis=0), correlation.shape)
@@ -326,14 +332,16 @@ def cluster_variance(sums, mass, squares, row_variance):
     return variance, _satterthwaite(expected)
 
 
-def alike_design(sums, mass, squares, row_variance):
-    """Return the design effect of clusters whose rows are as alike as they are within
-    clusters, and its degrees of freedom.
+def intraclass_design_effect(sums, mass, squares, row_variance):
+    """Return the design effects of clusters, from the intraclass correlation that the
+    variance within clusters shows, and their degrees of freedom.
 
-    The variance of cluster sums shows no dependence where only small clusters hold a
-    rare outcome, though a large one could hold it as well. The intraclass correlation
-    is therefore also 1 less the share of the variance that lies within clusters, which
-    counts rows alike whatever the size of their cluster.
+    The design effect is the variance of a sum over rows, divided by what it would be if
+    the rows were independent. `cluster_variance` takes it from the sums of clusters. It
+    shows no dependence where only small clusters hold a rare outcome, though a large
+    one could hold it as well. Here the correlation is 1 less the share of the variance
+    that lies within clusters, in which all rows count alike, whatever the size of their
+    cluster.
 
     Parameters
     ----------
@@ -366,12 +374,15 @@ def alike_design(sums, mass, squares, row_variance):
 
 
 def _expected_variance(mass, squares, correlation):
-    """Return the variance of each cluster's sum at correlations (m,), in units of that
-    of a row: (n_clusters, m).
+    """Return the variance of each cluster's sum for intraclass correlations (m,), in
+    units of the variance of a row: (n_clusters, m).
+
+    `mass` and `squares` are the sums of w and of w^2 over the rows of each cluster.
     """
     mass = mass.reshape(len(mass), -1)
     squares = squares.reshape(len(mass), -1)
-    return squares + np.maximum(mass**2 - squares, 0) * correlation
+    pairs = np.maximum(mass**2 - squares, 0)  # sums of w w' over different rows
+    return squares + pairs * correlation
 
 
 def _satterthwaite(expected):

@@ -103,13 +103,15 @@ def loss_limits(total, variance, largest, n_rows, confidence_level):
     """
     tail = (1 - confidence_level) / 2
     mean = total / n_rows
-    # With a = m - theta, c = z^2 / n and the variance v of a row, the normal limit has
-    # a^2 = c (v + a (m - a)), which is quadratic in a.
+    # 1. The normal lower limit theta = m - a, with the variance v of a row and that of
+    # samples without a loss: a^2 = c (v + (m - a) a), c = z^2 / n. This is quadratic in
+    # a, which is `below_mean`.
     c = ndtri(tail) ** 2 / n_rows
     root = np.sqrt((c * mean) ** 2 + 4 * (1 + c) * c * variance / n_rows)
     below_mean = min((c * mean + root) / (2 * (1 + c)), mean)
-    # (m - theta) theta, the variance of samples without a loss, for all of them
+    # The variance of samples without a loss in the sum of n rows: n (m - theta) theta.
     no_loss_variance = n_rows * below_mean * (mean - below_mean)
+    # 2. The quantiles of the gamma laws.
     low = _gamma_quantile(total, variance + no_loss_variance, tail)
     high = _gamma_quantile(total + largest, variance + largest**2, 1 - tail)
     return float(low / n_rows), float(high / n_rows)

@@ -17,7 +17,11 @@ _SMALL = 1e-14  # of a value, or of 1 + slope x: 0 but for rounding
 
 
 def score_limits(counts, values, base, possible, z, *, cautious=False):
-    """Return the lower and the upper score limit of ``sum n v / sum n u``.
+    """Return the lower and the upper score limits of m ratios of sums over cells,
+    ``sum n v / sum n u`` with numbers n of rows, values v and bases u.
+
+    A limit is the ratio at which the score test of "the ratio is theta" has the
+    critical value z.
 
     Parameters
     ----------
@@ -45,32 +49,43 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
     estimate = numerator / denominator
     # the largest value a row can have is the scale of steps
     scale = np.abs(values).max(axis=1) + np.abs(estimate)
-    limits = []
-    for side in (-1.0, 1.0):
-        reach = _reach(values, base, possible, estimate, side)
-        reach = np.minimum(reach, _FAR * scale)
+    cells = (counts, values, base, possible)
+    low = _limit(-1.0, estimate, scale, z, cells, cautious)
+    high = _limit(1.0, estimate, scale, z, cells, cautious)
+    return low, high
 
-        # A limit is where the score reaches z, sought by the fraction of the way from
-        # the estimate (0) to the farthest value that is possible (1). The defaults bind
-        # the side of this turn of the loop.
-        def theta(fraction, side=side, reach=reach):
-            return estimate + side * _distance(fraction, scale, reach)
 
-        # The score falls in theta: it is positive below the estimate and negative
-        # above. The sign turns it so that it rises with the distance on either side.
-        def excess(fraction, side=side, theta=theta):
-            score = _score(theta(fraction), counts, values, base, possible, cautious)
-            return np.minimum(-side * score, _LARGE) - z
+def _limit(side, estimate, scale, z, cells, cautious):
+    """Return the limits (m,) on one side of the estimates (m,), the lower ones for
+    `side` = -1 and the upper ones for 1: where the score statistic reaches z (m,).
 
-        fraction = bracketed_root(excess, np.zeros(len(z)), np.ones(len(z)))
-        limits.append(theta(fraction))
-    return tuple(limits)
+    They are sought by the fraction of the way from the estimate (0) to the farthest
+    possible value (1); `scale` (m,) is a typical distance. `cells` are the arrays
+    counts, values, base and possible of `score_limits`.
+    """
+    _, values, base, possible = cells
+    reach = _reach(values, base, possible, estimate, side)
+    reach = np.minimum(reach, _FAR * scale)
+
+    def ratio_at(fraction):
+        """Return the ratio (m,) at a fraction (m,) of the way."""
+        return estimate + side * _distance(fraction, scale, reach)
+
+    def excess(fraction):
+        """Return how far the score statistic is beyond z (m,): the limit is at 0."""
+        # It falls with the ratio: it is positive below the estimate, negative above.
+        score = _score(ratio_at(fraction), *cells, cautious)
+        return np.minimum(-side * score, _LARGE) - z
+
+    fraction = bracketed_root(excess, np.zeros(len(z)), np.ones(len(z)))
+    return ratio_at(fraction)
 
 
 def _reach(values, base, possible, estimate, side):
-    """Return how far the ratio can lie from the estimate (m,) on one side, (m,): up to
-    the largest ratio v / u of a possible cell for `side` = 1, the smallest for -1. The
-    arrays are those of `score_limits`.
+    """Return how far from the estimate (m,) the ratio can lie on one side, (m,).
+
+    It ends at the largest ratio v / u of a possible cell for `side` = 1, above the
+    estimate, and at the smallest for -1, below. The arrays are those of `score_limits`.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(base > 0, values / base, np.sign(values) * np.inf)
@@ -82,8 +97,10 @@ def _reach(values, base, possible, estimate, side):
 
 def _distance(fraction, scale, reach):
     """Return the distance (m,) for a fraction (m,) of the way: 0 for 0, `reach` (m,)
-    for 1. A small distance is the fraction times `scale` (m,), also where the reach is
-    infinite.
+    for 1.
+
+    It is f s / (1 - f + f s / r) for the fraction f, the scale s (m,) and the reach r,
+    which may be infinite: small fractions then give distances of about f s.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = scale * fraction / (1 - fraction + fraction * scale / reach)
@@ -106,24 +123,26 @@ def _score(theta, counts, values, base, possible, cautious=False):
     # The likeliest probabilities with mean 0 are p_j = share_j / (1 + slope x_j)
     # (Lagrange); the slope keeps 1 + slope x_j >= 0 in all cells, also in empty ones.
     with np.errstate(all="ignore"):
-        below = np.where(highest > _SMALL, -1 / highest, 0.0)
-        above = np.where(lowest < -_SMALL, -1 / lowest, 0.0)
+        lowest_slope = np.where(highest > _SMALL, -1 / highest, 0.0)
+        highest_slope = np.where(lowest < -_SMALL, -1 / lowest, 0.0)
         slope = bracketed_root(
-            lambda slope: _tilted_mean(slope, share, x), below, above
+            lambda slope: _tilted_mean(slope, share, x), lowest_slope, highest_slope
         )
         probability = share / _tilt(slope, x)
-        # At an end of the range, where the mean is not 0 yet, the rest of the
-        # probability lies in the empty cell there.
+        # At an end of the range of slopes the mean may not be 0 yet, and the
+        # probabilities add up to less than 1. The rest lies in an empty cell: that of
+        # the highest x at the lowest slope, that of the lowest x at the highest slope.
         rest = np.maximum(1 - probability.sum(axis=1), 0)
-        rest_square = np.where(slope == below, rest * highest**2, 0.0)
-        rest_square = np.where(slope == above, rest * lowest**2, rest_square)
+        rest_square = np.where(slope == lowest_slope, rest * highest**2, 0.0)
+        rest_square = np.where(slope == highest_slope, rest * lowest**2, rest_square)
         variance = np.sum(probability * x**2, axis=1) + rest_square
         score = mean * np.sqrt(n / variance)
         if cautious:
-            # 2 sum n_j log(share_j / p_j), with the sign of the mean
+            # The likelihood ratio statistic 2 sum n_j log(share_j / p_j), in which
+            # share_j / p_j is 1 + slope x_j.
             ratio = 2 * np.sum(counts * np.log(_tilt(slope, x)), axis=1)
-            signed_root = np.sqrt(np.maximum(ratio, 0))
-            score = np.sign(mean) * np.fmin(np.abs(score), signed_root)
+            root = np.sqrt(np.maximum(ratio, 0))
+            score = np.sign(mean) * np.fmin(np.abs(score), root)
     # no distribution over the cells has mean 0
     impossible = (highest <= _SMALL) | (lowest >= -_SMALL) | np.isnan(score)
     score = np.where(impossible, np.copysign(np.inf, mean), score)

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from skcalib._intervals.influence import (
-    alike_design,
     cluster_masses,
     cluster_variance,
+    intraclass_design_effect,
     too_few_units,
 )
 from skcalib._intervals.score import score_limits
@@ -359,7 +359,7 @@ def unit_influences(cells, events, n_reached, weight, squares, cluster):
     is_importance = squares is not weight
     mass, squared_mass = cluster_masses(weight, is_importance, cluster)
     _, degrees = cluster_variance(sums, mass, squared_mass, cells.row_variance)
-    least_effect, degrees_if_alike = alike_design(
+    least_effect, degrees_if_alike = intraclass_design_effect(
         sums, mass, squared_mass, cells.row_variance
     )
     # CR3 divides by 1 minus the leverage of the cluster, its share of the weight.
