@@ -83,24 +83,25 @@ def classifier_scores(
 
 
 def label_scores(model, X):
-    """Return the probabilities of several labels per row (n, L), for a classifier that
-    gives an array of them or a list of arrays (n, n_classes).
+    """Return the probabilities (n, L) of L labels, of which a row may have several.
 
-    The event is the label 1 or True. Where the training samples of a label had one
-    class only the classifier has one column, which `classes_` name.
+    A classifier gives them as an array (n, L), or as a list of L arrays with a column
+    for each class of a label, 0 and 1 as in the list `classes_`. A label that all or no
+    training samples had has one class, and one column.
     """
     response = model.predict_proba(X)
     if not isinstance(response, (list, tuple)):
         return response
     columns = []
-    for part, classes in zip(response, model.classes_, strict=True):
-        proba, _ = as_array(part)
+    for proba, classes in zip(response, model.classes_, strict=True):
+        proba, _ = as_array(proba)
         classes, _ = as_array(classes)
         if not np.isin(classes, (0, 1)).all():
             raise ValueError(
                 f"The labels of {type(model).__name__} are not 0 and 1 but"
                 f" {classes.tolist()}: several labels per row need an indicator matrix."
             )
+        # The column of 1; no column, and the sum 0, if 0 is the only class.
         columns.append(proba[:, classes == 1].sum(axis=1))
     return np.column_stack(columns)
 

@@ -63,8 +63,8 @@ def select_columns(X, positions):
 
 
 def table_columns(X, *, name="X"):
-    """Return the columns of a table by their names; the columns of an array are called
-    x0, x1 and so on.
+    """Return a dict of the columns (n,) of a data frame, an Arrow table, an array or a
+    list of rows by their names; without names they are called x0, x1 and so on.
     """
     if sparse.issparse(X):
         raise TypeError(
@@ -110,7 +110,8 @@ def _of_arrow(column):
 
 
 def plain_column(column, *, name):
-    """Return the values of a column and which of them are missing.
+    """Return the values of a column as an array (n,), and which of them are missing,
+    booleans (n,).
 
     Numbers and dates are returned as an array of their own type, in which the missing
     entries have no meaning. Everything else is a category and returned as objects.
@@ -118,6 +119,8 @@ def plain_column(column, *, name):
     missing = None
     if isinstance(column, np.ma.MaskedArray):
         missing = np.ma.getmaskarray(column)
+    # 1. An array of the values. Types of pandas and polars that NumPy would read as
+    # others are read as what they are.
     dtype = getattr(column, "dtype", None)
     if getattr(dtype, "tz", None) is not None:  # pandas: dates with a time zone
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -134,6 +137,7 @@ def plain_column(column, *, name):
         raise ValueError(
             f"{name} must contain numbers, dates or categories, found {values.dtype}."
         )
+    # 2. Objects that are all numbers become numbers, texts and booleans categories.
     if missing is None:
         missing = missing_values(values)
     if values.dtype.kind == "O" and not is_category:

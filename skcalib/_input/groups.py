@@ -96,22 +96,24 @@ def _in_order_of(categories, names, codes):
 
 def _crossed(columns, n_samples, options):
     """Return the combinations of values of several columns that occur, as an array of
-    tuples in order, and the code (n_samples,) of each sample's combination.
+    tuples in order, and the position (n_samples,) of each sample's combination in it.
 
     `columns` holds arrays by name, `options` arguments of `check_named_groups`.
     """
-    code = np.zeros(n_samples, dtype=np.intp)
+    # The combinations of the columns so far, and that of each sample.
     names = [()]
+    code = np.zeros(n_samples, dtype=np.intp)
     for column in columns.values():
         values, codes = check_named_groups(column, n_samples, **options)
-        # All combinations with this column in order, of which those that occur stay:
-        # number `code * len(values) + codes` is that of a sample.
-        combinations = []
+        # Each combination so far is followed by each value of this column, in order. Of
+        # these, combination c with value v has the number c * len(values) + v.
+        extended = []
         for name in names:
-            combinations += [(*name, value) for value in values.tolist()]
-        combination = code * len(values) + codes
-        present, code = np.unique(combination, return_inverse=True)
-        names = [combinations[number] for number in present]
+            extended += [(*name, value) for value in values.tolist()]
+        number = code * len(values) + codes
+        # Only those that occur stay.
+        present, code = np.unique(number, return_inverse=True)
+        names = [extended[k] for k in present]
     return np.fromiter(names, dtype=object, count=len(names)), code
 
 
@@ -154,9 +156,12 @@ def with_small_groups_pooled(names, codes, kept, min_size):
 
 
 def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
-    """Return the sorted names of the groups of one column, and the code of each
-    sample's group, (n_samples,). More than `max_bins` values become quantiles; without
-    `max_bins` many distinct floats are refused, since they are measurements.
+    """Return the sorted names of the groups of one column, and the position of each
+    sample's group among them, (n_samples,).
+
+    More than `max_bins` distinct values become quantiles. Without `max_bins` many
+    distinct floats are refused, since they are measurements; the error advises
+    `max_bins` if the caller `takes_max_bins`.
     """
     values = label_vector(groups, n_samples, name="groups", scores_name="y_proba")
     is_missing = missing_values(values)
@@ -225,14 +230,16 @@ def _quantiles(values, max_bins):
 
 
 def quantile_cuts(values, max_bins):
-    """Return the values after which to cut into about equal bins, (n_cuts,), and a text
-    for each cut that reads back as a number between this value and the next one.
+    """Return the last values of all bins but the highest, (n_cuts,), for bins of about
+    as many samples each, and the cuts as texts: each reads back as a number from the
+    last value of a bin up to, and without, the first of the next.
 
-    A cut lies above the smallest value that has i / max_bins of the samples at or below
-    it, for i = 1, ..., max_bins - 1, and below the largest value. There are no cuts for
-    a constant.
+    The last value of bin i = 1, ..., max_bins - 1 is the smallest one that has
+    i / max_bins of the samples at or below it, and is less than the largest value. With
+    no more than `max_bins` distinct values each is a bin.
     """
     ordered = np.sort(values)
+    # The first position of each distinct value.
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     if len(starts) <= max_bins:
         below = ordered[starts[:-1]]  # a bin for each value

@@ -122,17 +122,19 @@ def unique_labels(y, name):
     """Return the sorted classes of labels, and the code (n,) of each label; raise for
     values that are no class labels.
     """
+    # Booleans, and integers that are 0 and 1, need no sort.
     positive = zero_one(y) if y.dtype.kind in "biu" else None
     if positive is not None and positive.any() and not positive.all():
         return np.array([0, 1]).astype(y.dtype), _as_codes(positive)
     classes, codes = sorted_labels(y, name)
+    # What kind of target scikit-learn takes the labels for, or why for none.
     try:
-        target = type_of_target(classes, input_name=name)
+        kind = type_of_target(classes, input_name=name)
     except (TypeError, ValueError) as error:
-        target = error  # its text is shown in place of a type
-    if target not in ("binary", "multiclass"):
+        kind = str(error)
+    if kind not in ("binary", "multiclass"):
         raise ValueError(
-            f"Unknown label type: {target}. {name} must contain class labels, found"
+            f"Unknown label type: {kind}. {name} must contain class labels, found"
             f" {shown(classes)}."
         )
     return classes, codes

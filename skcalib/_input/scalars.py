@@ -146,8 +146,9 @@ def hint_at_keywords(function: _Function, name=None, also=None) -> _Function:
     """Return the function with an error for unknown keywords that says what to write
     instead.
 
-    `name` is how the error calls the function (by default its own name); `also` maps
-    parameters of other functions, which the user may have meant, to their names.
+    `name` is how the error calls the function (by default its own name). `also` maps
+    the parameters that belong to other methods, such as those of the constructor of a
+    class, to the names of these methods.
     """
     also = also or {}
     parameters = parameters_of(function)
@@ -177,19 +178,22 @@ def check_keywords(function, params):
 
 
 def _unknown_keyword(unknown, title, names, also):
-    """Return the error for the keyword `unknown` of the function `title`, whose
-    parameters are `names`; `also` holds those of other functions.
+    """Return the error for the keyword `unknown` of the function called `title`, whose
+    parameters are `names`. `also` maps the parameters of other methods to the names of
+    these methods.
     """
     if unknown in also:
         return TypeError(
             f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of"
             " what was called."
         )
+    # Our parameter for a keyword of other libraries, and what to write: for `alpha`,
+    # say, `confidence_level` and how it follows from alpha.
     known, hint = _KEYWORDS.get(unknown, (None, None))
     advice = f"it has {', '.join(names)}"
     if known in names:
         advice = f"write {hint}"
-    # `alpha` in a function without intervals: the user may look for the one that has.
+    # `alpha` in a function without intervals: the user may look for one that has them.
     on_intervals = ""
     if known == "confidence_level" and known not in names:
         on_intervals = f" Intervals take {hint}."

@@ -116,7 +116,17 @@ def check_scored_labels(
         )
         sample_weight = check_sample_weight(sample_weight, len(scores))
         data = ScoredLabels(scores, indicators, sample_weight, names)
-        return _without_zero_weight(data) if drop else data
+    else:
+        data = _one_label_per_row(
+            y_true, y_proba, multiclass, sample_weight, pos_label, labels
+        )
+    return _without_zero_weight(data) if drop else data
+
+
+def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, labels):
+    """Return the `ScoredLabels` of a metric's input with one label per row, rows of
+    weight zero included; the arguments are those of `check_scored_labels`.
+    """
     by_class = multiclass in ("marginal", "pooled")
     scores, predicted, confidence = checked_scores(
         y_proba,
@@ -144,27 +154,28 @@ def check_scored_labels(
             classes_name="labels",
             column_numbers=True,
         )
-    else:
-        codes, classes, column = _positive_class(y_true, n_columns, pos_label, labels)
-        if n_columns == 2 and multiclass != "auto":
-            # Both columns as they were given: 1 - s can lie in another bin, and
-            # marginal rows need not sum to 1. Here the codes are booleans, True for the
-            # positive class; they become the index of the label's column.
-            if column == 0:
-                classes = classes[::-1]
-                codes = ~codes
-            codes = codes.astype(np.intp)
+        return ScoredLabels(
+            scores, codes, sample_weight, classes, predicted, confidence
+        )
+    # `column` is that of the positive class in the scores.
+    is_positive, classes, column = _positive_class(y_true, n_columns, pos_label, labels)
+    if n_columns == 2 and multiclass != "auto":
+        # Both columns stay as they were given: 1 - s can lie in another bin, and
+        # marginal rows need not sum to 1. A label is then the index of its column.
+        if column == 0:
+            classes = classes[::-1]
+            codes = (~is_positive).astype(np.intp)
         else:
-            if n_columns == 1:
-                hint_at_labels(y_proba, scores[:, 0])
-                if pos_label is None and labels is None:
-                    hint = f"say so: pos_label={str(classes[0])!r}."
-                    hint_at_alphabet(scores[:, 0], codes, classes, hint)
-            scores = scores[:, column]
-            predicted = None
-            confidence = None
-    data = ScoredLabels(scores, codes, sample_weight, classes, predicted, confidence)
-    return _without_zero_weight(data) if drop else data
+            codes = is_positive.astype(np.intp)
+        return ScoredLabels(
+            scores, codes, sample_weight, classes, predicted, confidence
+        )
+    if n_columns == 1:
+        hint_at_labels(y_proba, scores[:, 0])
+        if pos_label is None and labels is None:
+            hint = f"say so: pos_label={str(classes[0])!r}."
+            hint_at_alphabet(scores[:, 0], is_positive, classes, hint)
+    return ScoredLabels(scores[:, column], is_positive, sample_weight, classes)
 
 
 def _without_zero_weight(data):
@@ -223,13 +234,15 @@ def _fewest_predicted_from(multiclass):
 
 def _positive_class(y_true, n_columns, pos_label, labels):
     """Return whether each label is the positive class (n,), the two classes (negative,
-    positive), and the column of the positive class among one or two.
+    positive) as an array, and the column of the positive class in the scores.
+
+    A single column is that of the positive class; of two columns, each is that of its
+    label in sorted order. `pos_label` and `labels` are the user's arguments or None.
     """
     is_boolean = labels is None and y_true.dtype.kind == "b"
-    # One column is that of the event, of two columns each is that of its class.
     if labels is None and pos_label is None:
         positive = zero_one(y_true)
-        # A batch may hold one class of 0 and 1.
+        # Of 0 and 1, which name both classes, one alone may occur.
         if positive is not None:
             classes = np.array([False, True] if is_boolean else [0, 1])
             return positive, classes, n_columns - 1
@@ -264,7 +277,12 @@ def _positive_class(y_true, n_columns, pos_label, labels):
 
 
 def _one_label_only(label, pos_label):
-    """Return the error for rows that all have one label, with the code to write."""
+    """Return the error for a `y_true` whose rows all have the same label, while the
+    other class is not known.
+
+    It says what the user can write: `labels` with both classes. If the user named a
+    `pos_label` that does not occur, both are known.
+    """
     if isinstance(label, float):
         label = int(label)  # shown as 1, not 1.0
     found = f"y_true has one class only ({label!r})"

@@ -78,8 +78,9 @@ def _warn_of_probabilities(scores):
         return
     sums = ""
     if scores.shape[1] > 1:
-        refused, _ = ROUNDING[scores.dtype.name]
-        if not np.abs(scores.sum(axis=1) - 1).max() <= refused:
+        # Row sums that are farther from 1 would be refused as probabilities.
+        tolerance, _ = ROUNDING[scores.dtype.name]
+        if not np.abs(scores.sum(axis=1) - 1).max() <= tolerance:
             return
         sums = " and every row sums to 1"
     warn(
@@ -91,27 +92,27 @@ def _warn_of_probabilities(scores):
 def checked_scores(
     scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf
 ):
-    """Return the checked scores (n, C), and the predicted column and its score in each
-    row, (n,) each, None with fewer than `predict_from` columns.
+    """Return the checked scores (n, C), and the predicted column of each row and its
+    score, (n,) each; these two are None with fewer than `predict_from` columns.
 
     Scores are validated as in `check_scores`. The predicted column is the first of the
     largest ones. All is done in one pass over the scores, if they are valid.
     """
     scores, precision = _as_float_matrix(scores, name)
-    # Row sums that are further than `refused` from 1 are an error; those up to
-    # `untouched` are left as they are.
+    # Row sums that are farther than `refused` from 1 are an error, those within
+    # `untouched` are left as they are, and rows between are divided by their sum.
     refused, untouched = ROUNDING[precision]
     if input == "logit":
         return _check_range(scores, name, input, refused), None, None
-    adds = rows_sum_to_one and scores.shape[1] > 1
+    needs_sums = rows_sum_to_one and scores.shape[1] > 1
     predicts = scores.shape[1] >= predict_from
-    summary = _row_summary(scores, adds, predicts)
+    summary = _row_summary(scores, needs_sums, predicts)
     if summary is None:
         # A score is outside [0, 1]: by rounding, which is undone, or it is an error.
         scores = _check_range(scores, name, input, refused)
-        summary = _row_summary(scores, adds, predicts)
+        summary = _row_summary(scores, needs_sums, predicts)
     total, predicted, largest = summary
-    if total is None:
+    if not needs_sums:
         return scores, predicted, largest
     total = _doubtful_in_double(total, scores, untouched)
     normalized = _normalize_rows(scores, total, name, refused, untouched)
@@ -216,12 +217,13 @@ def _from_objects(array, name):
 
 
 def _row_summary(scores, add, predict):
-    """Return the sum of each row if `add`, else None; and if `predict` the column of
-    its largest score and that score, else None: (n,) each, in one pass over the scores.
+    """Return three arrays (n,) in one pass over the scores: the sums of the rows (None
+    unless `add`), and the column of the largest score of each row and that score (both
+    None unless `predict`).
 
-    Returns None alone if a score is not in [0, 1]. Sums are in single precision for
-    contiguous rows of it: `einsum` adds many partial sums, and is two to five times as
-    fast as `sum`.
+    If a score is not in [0, 1], return None in place of all three. Scores of single
+    precision are also summed in it where rows are contiguous: `einsum` adds many
+    partial sums, and is two to five times as fast as `sum`.
     """
     n = len(scores)
     dtype = scores.dtype if scores.flags.c_contiguous else np.float64
@@ -236,15 +238,17 @@ def _row_summary(scores, add, predict):
     for rows in row_blocks(*scores.shape):
         block = scores[rows]
         if predict:
-            # nonnegative floats are in the order of their bits
+            # As unsigned integers, the bits of nonnegative floats have the order of the
+            # floats. Those of negative ones, infinity and NaN are larger than any of
+            # [0, 1].
             block.view(f"u{block.itemsize}").argmax(axis=1, out=predicted[rows])
             largest[rows] = block[np.arange(len(block)), predicted[rows]]
         elif not inside_unit_interval(block):
             return None
         if add:
             np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
-    # A score outside [0, 1] is the largest of its row as an unsigned integer, so that
-    # only the largest scores need to be checked.
+    # So a score outside [0, 1] is the largest of its row, and only the largest scores
+    # need to be checked.
     if predict and not inside_unit_interval(largest):
         return None
     return total, predicted, largest

@@ -165,7 +165,9 @@ class CalibrationCertificate:
     def _promise(self):
         """Return the guarantee as a sentence."""
         percent = level_words(self.confidence_level)
-        # Phrases of the sentence: "right for at least 90 % of (draws)".
+        # Phrases of the sentence, for "marginal" for instance "the probability
+        # predicted for a random future row", "calibration samples and future rows,
+        # taken together" and "in its bin".
         subject, draws, where = _PROMISES[self.kind]
         several = ""
         if self.n_problems > 1:
@@ -314,7 +316,7 @@ def uniform_mass_certificate(
         "No two scores are equal, or ties were broken at random.",
     )
     check_option(interval, "interval", ("clopper_pearson", "theorem"))
-    return _issued(
+    return _certificate(
         problems,
         interval,
         n_samples,
@@ -414,7 +416,7 @@ def independent_bins_certificate(
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
     assumptions = (_ONE_MODEL, INDEPENDENT_ROWS, _EDGES[edges])
-    return _issued(
+    return _certificate(
         problems,
         interval,
         n_samples,
@@ -463,7 +465,7 @@ _THEOREMS = {
 }
 
 
-def _issued(
+def _certificate(
     problems,
     interval,
     n_samples,
@@ -474,17 +476,21 @@ def _issued(
     n_candidates,
     keep_boundary=False,
 ):
-    """Return the `CalibrationCertificate` of checked problems.
+    """Return the `CalibrationCertificate` of checked binary problems.
 
-    `problems` are triples of arrays (n_bins,): events, rows and predictions. All
-    intervals hold together: the error probability is divided by the number of problems
-    and of candidates (union bound).
+    `problems` are triples of arrays (n_bins,): number of events, number of rows and
+    prediction in each bin. All intervals hold together: the error probability is
+    divided by the number of problems and of candidates (union bound). `interval` is an
+    interval for the frequency of each bin, or "theorem". The other arguments are those
+    of `uniform_mass_certificate`.
     """
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates = check_count(n_candidates, "n_candidates")
-    name = _INTERVALS.get(interval)
+    # What the certificate calls its source.
     if interval == "theorem":
         name = _THEOREMS[kind, keep_boundary]
+    else:
+        name = _INTERVALS[interval]
     level = union_level(confidence_level, len(problems) * n_candidates)
     limits = []
     epsilons = []

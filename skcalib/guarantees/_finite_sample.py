@@ -254,18 +254,21 @@ def classwise_temperature_bound(
     log_failure = log(2.0 / (1.0 - check_confidence_level(confidence_level)))
     loss_range = float(np.logaddexp(0.0, log(n_classes - 1) + high * logit_range))
     width = high - low
-    # A bound for each finite cover of the parameters, of which the smallest is taken:
-    # grids of 1, 2, 4, ... points, which halve the mesh.
+    # Finite covers of the possible temperatures give a bound each, of which the
+    # smallest is taken. The radius of a cover is the largest distance of a choice of
+    # temperatures from the nearest point of the cover, its log-size the logarithm of
+    # the number of points. All are made of even grids of 1, 2, 4, ... values.
     log_points = log(2.0) * np.arange(40)
-    half_mesh = np.exp(-log_points)  # 1 / number of points
-    # The radius of a cover is the largest distance of a choice of temperatures from the
-    # nearest point of the cover, its log-size the logarithm of the number of points.
-    # Covers by a shared temperature plus a deviation of each class, for all pairs of
-    # grids, (40, 40), and covers by separate temperatures, (40,).
-    shared = np.add.outer(width / 2.0 * half_mesh, min(deviation, width) * half_mesh)
-    log_shared = np.add.outer(log_points, n_classes * log_points)
-    radius = np.append(shared, width / 2.0 * half_mesh)
-    log_size = np.append(log_shared, n_classes * log_points)
+    reciprocal = np.exp(-log_points)  # 1 / number of values
+    # 1. A shared temperature and a deviation of each class: all pairs of grids, (40,
+    # 40), the first for the temperature and the second for the deviations.
+    radius_of_shared = width / 2.0 * reciprocal
+    radius_of_deviation = min(deviation, width) * reciprocal
+    radius = np.add.outer(radius_of_shared, radius_of_deviation)
+    log_size = np.add.outer(log_points, n_classes * log_points)
+    # 2. A temperature of each class by itself, (40,).
+    radius = np.append(radius, width / 2.0 * reciprocal)
+    log_size = np.append(log_size, n_classes * log_points)
     # From a point of the cover to a choice within the radius, the mean loss and its
     # expectation change by at most logit_range times the radius each. At the points
     # Hoeffding's inequality and a union bound hold.

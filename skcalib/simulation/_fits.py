@@ -275,8 +275,9 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
 def _fit_candidate(scores, labels, link, transform, free):
     """Return the `CurveFit` of a generalised linear model by maximum likelihood.
 
-    The parameters of the search are the linear predictor at the lowest and at the
-    highest transformed score, or at one of them if the slope alone is free.
+    The search is not for intercept and slope. Its parameters are the values of the
+    linear predictor at the lowest and at the highest transformed score, or at one of
+    them if the slope alone is free: bounds on these bound the predictor at every score.
 
     Parameters
     ----------
@@ -299,24 +300,25 @@ def _fit_candidate(scores, labels, link, transform, free):
         values = log_score - log_complement
     low = values.min()
     high = values.max()
-    # Predictor = parameters @ basis (n_parameters, n), with weights that are not
-    # negative, so that a bound on the parameters bounds the predictor.
+    # 1. The predictor is parameters @ basis, (n_parameters, n) with entries that are
+    # not negative; (intercept, slope) is to_coefficients @ parameters.
     if free == "b0_b1":
-        # The line through both parameters. At the value 0 it is the intercept, (high *
-        # first - low * second) / (high - low), and its slope is (second - first) /
-        # (high - low).
+        # The line with the values `first` at `low` and `second` at `high`. Its slope is
+        # (second - first) / (high - low), and at 0, the intercept, it has the value
+        # (high * first - low * second) / (high - low).
         basis = np.stack((high - values, values - low)) / (high - low)
         to_coefficients = np.array([[high, -low], [-1, 1]]) / (high - low)
     else:
-        # The line through 0 at the value 0; the parameter is the predictor at the end
-        # that is farther from 0. The weights are not negative where a bound is needed:
-        # logarithms of probabilities have one sign.
+        # The line through the origin; the parameter is its value at the end that is
+        # farther from 0. The basis is not negative where a bound is needed: logarithms
+        # of probabilities have one sign.
         end = high
         if abs(low) > abs(high):
             end = low
         basis = values[None] / end
         to_coefficients = np.array([[0.0], [1 / end]])
-    # A predictor that is the logarithm of a probability cannot be positive.
+    # 2. The search. A predictor that is the logarithm of a probability cannot be
+    # positive.
     upper = 0.0
     if link == "logit":
         upper = None

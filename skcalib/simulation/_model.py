@@ -248,18 +248,20 @@ class CalibrationModel:
         check_int(n, "n")
         check_int(n_simulations, "n_simulations")
         metrics = _by_name(metric)
+        # Each data set has a seed of its own, so that the number of jobs and the size
+        # of the batches change nothing.
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
-        size = -(-n_simulations // _BATCHES)  # data sets of a batch, rounded up
+        batch_size = -(-n_simulations // _BATCHES)  # data sets, rounded up
         batches = []
-        for start in range(0, n_simulations, size):
-            batches.append(seeds[start : start + size])
+        for start in range(0, n_simulations, batch_size):
+            batches.append(seeds[start : start + batch_size])
         functions = list(metrics.values())
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         results = parallel(
             delayed(self._evaluate)(functions, n, batch) for batch in batches
         )
         progress = Progress("simulation", verbose)
-        # each (n_metrics, n_samples of the batch)
+        # The values of each batch: (n_metrics, data sets of the batch).
         tables = list(progress.over(results, len(batches), "batches of samples"))
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
         if isinstance(metric, Mapping):

@@ -128,9 +128,10 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
 
 
 def supremum(law, function, breakpoints=None):
-    """Return the supremum of f(s, 1 - s) over the support of a `ScoreLaw`, by a grid of
-    log-odds that is refined around its highest points. For the other arguments, see
-    `expectation`.
+    """Return the supremum of f(s, 1 - s) over the support of a `ScoreLaw`.
+
+    f is computed on a grid of log-odds, which is refined around its highest points, and
+    on both sides of the jumps. `function` and `breakpoints` are as in `expectation`.
     """
     if law.atoms is not None:
         scores, probabilities = law.atoms
@@ -149,7 +150,8 @@ def supremum(law, function, breakpoints=None):
     # to the smallest float.
     left, right = np.clip(logit(ends), -700, 700)
     grid = np.linspace(left, right, 20_001)
-    # Each round makes the steps of the grid ten times as fine.
+    # After 12 rounds, each with steps a tenth as large as the last, the steps are
+    # those of rounding.
     for _ in range(12):
         values = function(expit(grid), expit(-grid))
         highest = max(highest, values.max())
@@ -164,13 +166,14 @@ def supremum(law, function, breakpoints=None):
 
 
 def _adaptive_integral(function, edges, floor):
-    """Return the integral of a vectorised function that is not negative, by
-    Gauss-Lobatto panels between edges (m + 1,), each halved until its halves add up to
-    it, within a relative error of 1e-10 or the absolute one `floor`.
+    """Return the integral of a vectorised function that is not negative between the
+    first and the last of the edges (m + 1,), within a relative error of 1e-10 or the
+    absolute error `floor`.
 
-    A jump inside a panel halves it again and again. It must be seen for that: nodes at
-    the ends of a panel see those that would fall between the end and the first node of
-    other rules.
+    The integral of each panel between two edges is computed by a Gauss-Lobatto rule,
+    and compared with the sum of its halves. Panels in which both differ are halved
+    again. That finds jumps, too: Lobatto rules have nodes at the ends of a panel, while
+    those of other rules lie inside, and would miss a jump beside an end.
     """
     low = edges[:-1]
     high = edges[1:]
@@ -181,9 +184,8 @@ def _adaptive_integral(function, edges, floor):
         left = _panels(function, low, middle)
         right = _panels(function, middle, high)
         halves = left + right
-        # Of a panel: the allowed error of the whole is shared among 1,000 panels, or as
-        # many as there are at the start; an error by rounding alone is no reason to go
-        # on.
+        # The error allowed to a panel: that of the whole divided by 1,000, or by the
+        # number of edges if that is larger, and at least that of rounding.
         tolerance = (1e-10 * (done + halves.sum()) + floor) / max(1000, len(edges))
         tolerance = np.maximum(tolerance, 1e-14 * np.abs(halves))
         is_rough = np.abs(halves - panel) > tolerance
@@ -215,10 +217,10 @@ def _panels(function, low, high):
 
 @cache
 def _lobatto(n_nodes):
-    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1], with
-    the end nodes a hair inside.
+    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1].
 
-    A function may jump at an edge, where its value is that of the other side.
+    All nodes are multiplied by 1 - 1e-9. At an edge itself, where a function may jump,
+    its value may be that of the next panel.
     """
     # The inner nodes are the roots of the derivative of the Legendre polynomial of
     # degree n - 1, which is a multiple of the Jacobi polynomial (1, 1) of degree n - 2.
