@@ -545,7 +545,7 @@ class _Decoder:
                 f"{where}.{_PARTS}",
                 f"must be a list of {n_parts} parts for {n_classes} classes",
             )
-        parts = [estimator._part() for _ in written]
+        parts = [estimator._binary_copy() for _ in written]
         for i, (part, attributes) in enumerate(zip(parts, written, strict=True)):
             place = f"{where}.{_PARTS}[{i}]"
             check_keys(attributes, estimator._part_attributes.keys(), set(), place)

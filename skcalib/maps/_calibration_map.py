@@ -126,17 +126,16 @@ def calibration_map(
             " columns of scores."
         )
     scores = Scores(n_columns)
-    # the probabilities of a row in which every class is possible
+    # the map for rows in which every class is possible
     unmasked = map_of(recalibrator, scores)
     output = unmasked
-    # A logit that is -inf, or more than 700 below the row's largest, masks its class:
-    # it is impossible in the row. The same tree is then made to give 0 for such classes
-    # and to leave them out of sums over the classes. Log-odds (one column) mask
-    # nothing. Neither do wide logits: the fit has seen labels of classes as far below
-    # others (`BaseRecalibrator._has_wide_logits`).
+    # With logits a class may be impossible in a row: its logit is -inf, or more than
+    # 700 below the row's largest. The map must then give 0 for the class, and leave it
+    # out of sums over the classes. That cannot happen with one column of log-odds, and
+    # not if the fit has seen labels of classes with logits that far below others.
     has_wide_logits = getattr(recalibrator, "_has_wide_logits_", False)
     if recalibrator.input == "logit" and scores.width > 1 and not has_wide_logits:
-        output = _among_possible(unmasked, scores)
+        output = _with_impossible_classes(unmasked, scores)
     return CalibrationMap(
         scores, output, recalibrator.input, recalibrator.classes_, unmasked
     )
@@ -228,9 +227,9 @@ def has_map(kind: type) -> bool:
     return False
 
 
-def _among_possible(node, scores):
-    """Return the tree that gives 0 for impossible classes and leaves them out of what
-    compares all classes.
+def _with_impossible_classes(node, scores):
+    """Return a map that gives the same probabilities where all classes are possible,
+    and otherwise 0 for the impossible ones and probabilities among the others.
 
     Parameters
     ----------
@@ -240,44 +239,48 @@ def _among_possible(node, scores):
         The logits of the classes, at least two columns.
     """
     if scores.width == 2:
-        return _certain_of_two(node, scores)
-    return _zero_for_impossible(_rebuilt(node, scores.width, {}))
+        return _certain_if_one_is_impossible(node, scores)
+    return _zero_for_impossible(_leaving_impossible_out(node, scores.width, {}))
 
 
-def _rebuilt(node, n_classes, copies):
-    """Return a copy of a tree in which every node that compares all classes leaves the
-    impossible ones out.
+def _leaving_impossible_out(node, n_classes, copies):
+    """Return a copy of a node, and of all nodes that it is computed from, in which
+    sums, means and softmaxes over the classes leave impossible classes out.
 
-    `copies` holds the pairs (node, copy) made so far, by the node's `id`: a node that
-    is used in several places stays one node.
+    `copies` maps the Python `id` of each node copied so far to the pair (node, copy): a
+    node that is used in several places gets one copy. The node is kept in the pair so
+    that its `id` is not given to another object.
     """
     if id(node) in copies:
         _, copy = copies[id(node)]
         return copy
+    # The fields that hold nodes, or tuples of nodes, are copied.
     changed = {}
     for field in fields(node):
         value = getattr(node, field.name)
         if isinstance(value, Node):
-            changed[field.name] = _rebuilt(value, n_classes, copies)
+            changed[field.name] = _leaving_impossible_out(value, n_classes, copies)
         elif isinstance(value, tuple) and value and isinstance(value[0], Node):
             changed[field.name] = tuple(
-                _rebuilt(child, n_classes, copies) for child in value
+                _leaving_impossible_out(child, n_classes, copies) for child in value
             )
-    # Nodes that compare classes have the option `possible`. One of another width has no
-    # column per class.
+    # Nodes that combine all classes have a field `possible`, which leaves impossible
+    # ones out. It is set if the node has one value for each class.
     if hasattr(node, "possible") and node.width == n_classes:
         changed["possible"] = True
     copy = node
     if changed:
         copy = replace(node, **changed)
-    # The node is held, so that its id stays its own.
     copies[id(node)] = (node, copy)
     return copy
 
 
 def _zero_for_impossible(node):
-    """Return a node of the probabilities of all classes that gives 0 for impossible
-    ones: itself where it does so by its own option `possible`.
+    """Return a node with the probabilities (K values) of `node`, and 0 for impossible
+    classes.
+
+    Nodes with ``possible=True`` give 0 themselves; a `Choice` does if all its cases do;
+    any other node is put into `Possible`.
     """
     gives_zero = getattr(node, "possible", False)
     if gives_zero:
@@ -287,24 +290,28 @@ def _zero_for_impossible(node):
     return Possible(node)
 
 
-def _certain_of_two(node, scores):
-    """Return the probability of the second of two classes: 0 or 1 if one of them is
-    impossible.
+def _certain_if_one_is_impossible(node, scores):
+    """Return a node with the probability of the second of two classes: that of `node`,
+    but 0 if the second class is impossible and 1 if the first one is, by the two logits
+    of the node `scores`.
     """
     if isinstance(node, Choice) and isinstance(node.key, GroupOf):
         # The choice of the group stays outermost: `CalibrationMap.group_key` needs it.
-        cases = tuple(_certain_of_two(case, scores) for case in node.cases)
-        return replace(node, cases=cases)
+        cases = []
+        for case in node.cases:
+            cases.append(_certain_if_one_is_impossible(case, scores))
+        return replace(node, cases=tuple(cases))
     # the second logit minus the first
     difference = Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
 
     def constant(value):
-        """Return a map that is this value everywhere: one piece."""
+        """Return a node that has this value everywhere: a single piece, no cuts."""
         return Pieces(difference, np.empty(0), np.zeros(1), np.array([[value]]))
 
     never = constant(0.0)
     always = constant(1.0)
-    # A gap of exactly 700, on either side, leaves both classes possible; a cut belongs
-    # to the case below it.
+    # `Place` finds the case by the cuts: below -700, between, above 700. A value at a
+    # cut belongs to the case below it, and a gap of exactly 700 leaves both classes
+    # possible: so the first cut is the next float below -700.
     cuts = np.array([np.nextafter(-LARGEST_GAP, -np.inf), LARGEST_GAP])
     return Choice(Place(difference, cuts), (never, node, always))

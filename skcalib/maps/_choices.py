@@ -130,7 +130,7 @@ class GroupOf(Node):
         number : ndarray of int, shape (n,)
             Index of the case for each row.
         """
-        _, groups, _ = rows.inputs
+        _, groups, _ = rows.inputs  # scores, groups and ids
         numbers = [self.cases.get(group, self.otherwise) for group in groups]
         return np.array(numbers, dtype=np.intp)
 
@@ -176,10 +176,13 @@ class Choice(Node):
         )
 
     def __call__(self, rows):
-        # the number of the case that each row takes, (n,)
-        number = self.key.number(rows)
+        """Return the values (n, width), for each row those of the node that its key
+        selects.
+        """
+        number = self.key.number(rows)  # (n,), the index of each row's node
         values = np.empty((len(number), self.width))
-        # Each case is evaluated on its own rows alone.
-        for case, chosen in rows_by_code(number):
-            values[chosen] = rows.at(chosen)(self.cases[case])
+        # Each node is evaluated only on the rows that select it.
+        for k, selected in rows_by_code(number):
+            rows_of_case = rows.at(selected)
+            values[selected] = rows_of_case(self.cases[k])
         return values

@@ -82,10 +82,12 @@ class LogOddsAgainstRest(NodeOf):
     def _evaluate(self, values):
         """Return ``log(p) - log(sum of the others)`` of probabilities (n, K)."""
         p = clip_probability(values)
-        # Next to 1, 1 - p would lose digits: the small ones are summed instead.
-        small = np.where(p > 0.5, 0, p).sum(axis=1, keepdims=True)
-        rest = np.where(p > 0.5, small, p.sum(axis=1, keepdims=True) - p)
-        return np.log(p) - np.log(clip_probability(rest))
+        # The sum of the others is the row's sum minus p. For a p next to 1 that would
+        # lose digits: at most one class is above 1/2, and its others are added up.
+        sum_of_small = np.where(p > 0.5, 0, p).sum(axis=1, keepdims=True)
+        total = p.sum(axis=1, keepdims=True)
+        others = np.where(p > 0.5, sum_of_small, total - p)
+        return np.log(p) - np.log(clip_probability(others))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +116,12 @@ class Possible(NodeOf):
     """
 
     def __call__(self, rows):
+        """Return the values (n, K), with 0 for impossible classes."""
         values = rows(self.of)
-        if rows.closed is None:
+        is_impossible = rows.closed  # (n, K), or None if no class is
+        if is_impossible is None:
             return values
-        return np.where(rows.closed, 0, values)
+        return np.where(is_impossible, 0, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +131,12 @@ class _OfClasses(NodeOf):
     possible: bool = False
 
     def _impossible_in(self, rows):
-        """Return which classes are left out in rows (n, K); None without any, and where
-        `possible` is not set.
+        """Return which classes to leave out in each row, booleans (n, K); None if there
+        are none, or if `possible` is not set.
         """
-        return rows.closed if self.possible else None
+        if self.possible:
+            return rows.closed
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +162,11 @@ class Centred(_OfClasses):
     """
 
     def __call__(self, rows):
+        """Return the values minus their mean, over the classes that are not left out,
+        (n, K); 0 for the others.
+        """
         values = rows(self.of)
-        is_impossible = self._impossible_in(rows)
+        is_impossible = self._impossible_in(rows)  # (n, K) or None
         if is_impossible is None:
             return values - values.mean(axis=1, keepdims=True)
         mean = values.mean(axis=1, keepdims=True, where=~is_impossible)
@@ -189,8 +198,9 @@ class LogNormalized(_OfClasses):
     """
 
     def __call__(self, rows):
+        """Return log-probabilities (n, K); 0 for classes that are left out."""
         values = rows(self.of)
-        is_impossible = self._impossible_in(rows)
+        is_impossible = self._impossible_in(rows)  # (n, K) or None
         if is_impossible is None:
             return log_softmax(values, axis=1)
         # -inf takes no part in the sum of exponentials
@@ -228,10 +238,11 @@ class Softmax(NodeOf):
     possible: bool = False
 
     def __call__(self, rows):
+        """Return probabilities (n, K); 0 for classes that are left out."""
         values = rows(self.of)
         is_impossible = None
         if self.possible:
-            is_impossible = rows.closed
+            is_impossible = rows.closed  # (n, K), or None if no class is
         if is_impossible is not None:
             # exp(-inf) is 0: the class takes no part in the sum
             values = np.where(is_impossible, -np.inf, values)
@@ -264,8 +275,11 @@ class Normalized(_OfClasses):
     """
 
     def __call__(self, rows):
+        """Return the shares of the values in their row's sum (n, K); 0 for classes that
+        are left out.
+        """
         values = rows(self.of)
-        is_impossible = self._impossible_in(rows)
+        is_impossible = self._impossible_in(rows)  # (n, K) or None
         return without_impossible(row_shares(values, self.width), is_impossible)
 
 
@@ -326,13 +340,18 @@ class Spread(NodeOf):
     possible: bool = False
 
     def __call__(self, rows):
+        """Return probabilities (n, K): the confidence for the largest value of a row,
+        shares of the rest for the others.
+        """
         values = rows(self.of)
-        confidence = rows(self.confidence)
-        # (n, K): True once per row, at the first of the largest values
+        confidence = rows(self.confidence)  # (n, 1)
+        # (n, K): true once per row, at the first of the largest values
         is_largest = values.argmax(axis=1)[:, None] == np.arange(self.width)
         other_values = np.where(is_largest, 0, values)
+        # if the others are all 0, each gets 1 / (K - 1)
         shares_of_others = row_shares(other_values, self.width - 1)
         spread = np.where(is_largest, confidence, shares_of_others * (1 - confidence))
         if not self.possible:
             return spread
+        # 0 for impossible classes; the rest of the row is rescaled to sum to 1
         return without_impossible(spread, rows.closed)

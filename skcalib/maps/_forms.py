@@ -160,44 +160,42 @@ def step_function(score: Node, cuts: ArrayLike, values: ArrayLike) -> Pieces:
 
 
 def with_cuts(node, move_cuts):
-    """Return a node whose jumps lie at other cuts.
+    """Return a step function of scores with its cuts moved.
 
     Parameters
     ----------
     node : Node
-        Any node. `Pieces` and a `Choice` by `Place` change, except pieces that are
-        continuous (it does not matter where a cut lies by rounding) or pieces of a
-        `RowKey`, which is no score. Other nodes are returned as they are.
+        `Pieces`, or a `Choice` by the `Place` of a score between cuts. Any other node
+        is returned as it is, and so are continuous pieces, for which a cut may as well
+        stay, and pieces of a `RowKey`, whose cuts are no scores.
     move_cuts : callable
         ``move_cuts(cuts)`` returns the new cuts (n_cuts,) in the same order. Some may
         become equal: the piece between two equal cuts is left out.
     """
     if isinstance(node, Pieces):
         if node.continuous or isinstance(node.of, RowKey):
-            # Continuous pieces do not jump, and the cuts of a row's key are no scores.
             return node
         cuts = move_cuts(node.cuts)
-        is_kept = _pieces_with_scores(cuts)
+        is_kept = _is_not_empty(cuts)
         return Pieces(
             node.of,
-            # a piece that is left out takes the cut at its upper end with it
+            # A piece that is left out takes along the cut at its upper end. The last
+            # piece has none.
             cuts[is_kept[:-1]],
             node.origins[is_kept],
             node.coefficients[is_kept],
         )
     if isinstance(node, Choice) and isinstance(node.key, Place):
         cuts = move_cuts(node.key.cuts)
-        is_kept = _pieces_with_scores(cuts)
+        is_kept = _is_not_empty(cuts)
         cases = [node.cases[number] for number in np.flatnonzero(is_kept)]
         return Choice(Place(node.key.of, cuts[is_kept[:-1]]), tuple(cases))
     return node
 
 
-def _pieces_with_scores(cuts):
-    """Return which of the pieces between increasing cuts (n_cuts,) are not empty, as a
-    mask (n_cuts + 1,).
-
-    Of several equal cuts, the mask without its last entry selects the first.
+def _is_not_empty(cuts):
+    """Return a mask (n_cuts + 1,) of the pieces below, between and above increasing
+    cuts (n_cuts,): false for a piece between two equal cuts.
     """
     is_kept = np.ones(len(cuts) + 1, dtype=bool)
     is_kept[1:-1] = np.diff(cuts) > 0
@@ -326,9 +324,10 @@ def log_probabilities(logits: Node) -> Node:
     """
     if logits.width > 2:
         return LogNormalized(logits)
-    # `LogSides` gives log(p) and -log(1 - p) of the second class.
-    signs = np.array([[0.0, -1.0], [1.0, 0.0]])
-    return Affine(LogSides(_log_odds(logits)), signs, np.zeros(2))
+    # With p the probability of the second class, `LogSides` gives log(p) and
+    # -log(1 - p). The result is log(1 - p), minus the second one, and log(p).
+    matrix = np.array([[0.0, -1.0], [1.0, 0.0]])
+    return Affine(LogSides(_log_odds(logits)), matrix, np.zeros(2))
 
 
 def normalized_rows(probabilities: Node) -> Node:
@@ -390,13 +389,13 @@ def predicted_class(logits: Node) -> Largest | Place:
 
 
 def _log_odds(logits):
-    """Return the second logit minus the first, as a node of as few nodes as possible.
+    """Return the second logit minus the first, for a node `logits` of two values.
 
-    `logits` is a node of two values.
+    Linear nodes that `logits` consists of are merged into one, or into none.
     """
+    # logits = matrix @ base + constants
     base, matrix, constants = linear_form(logits)
-    # slopes (width of the base,) of the second row minus the first
-    (slopes,) = np.diff(matrix, axis=0)
+    (slopes,) = np.diff(matrix, axis=0)  # (width of the base,)
     (constant,) = np.diff(constants)
     if len(slopes) > 1:
         return Affine(base, slopes[None], np.array([constant]))
@@ -435,7 +434,8 @@ def linear_form(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     """
     width = node.width
     is_linear = isinstance(node, Scaled | Affine | Centred)
-    # The mean of the possible classes depends on which they are.
+    # `Centred` subtracts a mean, which is not linear if it is over the possible classes
+    # of the row.
     if not is_linear or getattr(node, "possible", False):
         return node, np.eye(width), np.zeros(width)
     base, matrix, constants = linear_form(node.of)

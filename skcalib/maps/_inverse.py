@@ -17,12 +17,12 @@ _WAY_OUT = "Compare the calibrated probabilities with the threshold instead."
 
 
 def _probability(recalibrator, scores):
-    """Return the calibrated probability of the second class (n,), for its scores (n,):
+    """Return the calibrated probability of the second class (n,) for scores (n,): its
     probabilities, or log-odds if the recalibrator takes logits.
     """
     columns = scores
     if recalibrator.n_features_in_ == 2:
-        # the first class's column that belongs to the second's
+        # The recalibrator needs a column for the first class, too.
         first = 1 - scores
         if recalibrator.input == "logit":
             first = np.zeros(len(scores))
@@ -78,7 +78,40 @@ def smallest_scores(recalibrator, probabilities):
 
     # 1. The map on a grid: it must rise somewhere and fall nowhere.
     grid = _grid(recalibrator)
-    values = predict(grid)
+    values = _increasing_values(predict(grid), grid, name)
+    is_above = wanted > values[-1]
+    if is_above.any():
+        row = np.argmax(is_above)
+        raise ValueError(
+            f"No score reaches the probability {wanted[row]:.6g} of X in row {row}: the"
+            f" largest that {name} gives is {values[-1]:.6g}."
+        )
+    # 2. Bisection between two neighbouring points of the grid, of which the upper one
+    # is the first to reach the probability. It ends at neighbouring float64 numbers, so
+    # that the steps of bins are met exactly, and runs on their ranks: integers in the
+    # order of the numbers, of which neighbours differ by 1.
+    end = np.searchsorted(values, wanted, side="left")
+    start = np.maximum(end - 1, 0)
+    low = _rank(grid[start])
+    high = _rank(grid[end])
+    while np.any(high - low > 1):
+        # (low + high) // 2, without the sum, which may overflow an int64
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        is_reached = predict(_score(middle)) >= wanted
+        low = np.where(is_reached, low, middle)
+        high = np.where(is_reached, middle, high)
+    # 3. If the lowest score of the grid reaches the probability, each score does.
+    lowest = 0.0 if recalibrator.input == "probability" else -np.inf
+    return np.where(end == 0, lowest, _score(high))
+
+
+def _increasing_values(values, grid, name):
+    """Return the calibrated probabilities (n_grid,) of increasing scores `grid`
+    (n_grid,), with falls by rounding removed.
+
+    `name` is that of the recalibrator, for messages: a ValueError is raised if the
+    probabilities fall, or are all equal.
+    """
     falls = np.diff(values) < -_FALL
     if falls.any():
         at = np.argmax(falls)
@@ -93,42 +126,22 @@ def smallest_scores(recalibrator, probabilities):
             f"The map of {name} is flat: every score has the probability"
             f" {values[0]:.6g}."
         )
-    is_above = wanted > values[-1]
-    if is_above.any():
-        row = np.argmax(is_above)
-        raise ValueError(
-            f"No score reaches the probability {wanted[row]:.6g} of X in row {row}: the"
-            f" largest that {name} gives is {values[-1]:.6g}."
-        )
-    # 2. Bisection between two points of the grid, down to neighbours in float64, so
-    # that the steps of bins are met exactly. It runs on the ranks of float64 numbers,
-    # of which neighbours differ by 1; `high` always reaches the probability.
-    end = np.searchsorted(values, wanted, side="left")
-    start = np.maximum(end - 1, 0)
-    low = _rank(grid[start])
-    high = _rank(grid[end])
-    while np.any(high - low > 1):
-        # (low + high) // 2, without a sum that may overflow
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        is_reached = predict(_score(middle)) >= wanted
-        low = np.where(is_reached, low, middle)
-        high = np.where(is_reached, middle, high)
-    # 3. Where the lowest score reaches the probability already, each score does.
-    lowest = 0.0 if recalibrator.input == "probability" else -np.inf
-    return np.where(end == 0, lowest, _score(high))
+    return values
 
 
 def _grid(recalibrator):
-    """Return increasing scores at which the map is looked at: all over its range, and
-    on both sides of its knots.
+    """Return increasing scores at which to evaluate a fitted recalibrator's map: about
+    2,000 over its range, and those at its knots, each with its two neighbours in
+    float64.
     """
-    # Beyond 36 probabilities are next to 0 and 1; 700 is the gap between logits from
+    # Log-odds of 36 are the probability 1 - 2^-52. 700 is the gap between logits from
     # which on a class is impossible.
     log_odds = np.linspace(-36, 36, _GRID + 1)
     knots = []
     if has_map(type(recalibrator)):
         knots = list(_knots(calibration_map(recalibrator).output))
     knots = np.concatenate([*knots, [0.0]])
+    # A knot may be one of probabilities or of log-odds: both are tried.
     if recalibrator.input == "logit":
         low = -MAX_MAGNITUDE
         high = MAX_MAGNITUDE
@@ -146,10 +159,12 @@ def _grid(recalibrator):
 
 
 def _knots(node):
-    """Yield the arrays of cuts of all pieces in a tree, whatever they are cuts of: most
-    are of scores or log-odds, and a point too many of the grid does no harm.
+    """Yield the cuts (n_cuts,) of each `Pieces` and `Place` among a node and all those
+    that it is computed from.
 
-    `node` may be any field of a node: what is no node and no tuple of nodes is skipped.
+    `node` may be any field of a node; a field that is neither a node nor a tuple of
+    nodes is skipped. Cuts that are not of scores do no harm: they only make the grid
+    larger.
     """
     if isinstance(node, Pieces | Place):
         yield node.cuts

@@ -61,9 +61,10 @@ class RowKey(Node):
     width = 1
 
     def __call__(self, rows):
-        scores, _, ids = rows.inputs
+        """Return the numbers (n, 1), by which ties between equal scores are broken."""
+        scores, _, ids = rows.inputs  # scores, groups and ids
         if ids is None:
-            # without ids, ties are broken by chance alone
+            # no id to derive a number from: a new random one in each call
             keys = np.random.default_rng().random(len(scores))
         else:
             keys = row_keys(self.salt, ids)

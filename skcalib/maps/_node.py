@@ -68,7 +68,8 @@ class Rows:
         if ids is not None:
             ids = np.asarray(ids, dtype=object)
         self.inputs = (scores, groups, ids)
-        # from the id of a node to its values (n, width) and the node itself
+        # Maps the Python `id` of a node to a pair: its values (n, width) and the node.
+        # The node is kept so that its `id` is not given to another object.
         self.values = {}
 
     @cached_property
@@ -79,9 +80,8 @@ class Rows:
         return impossible(self.inputs[0])
 
     def __call__(self, node: "Node") -> np.ndarray:
-        """Return the values of a node (n, width)."""
+        """Return the values of a node (n, width), which is evaluated only once."""
         if id(node) not in self.values:
-            # the node is held, so that its id stays its own
             self.values[id(node)] = (node(self), node)
         values, _ = self.values[id(node)]
         return values

@@ -38,8 +38,8 @@ def mapped_tensor(recalibrator, X):
     floating-point type; None if they must be computed with NumPy.
 
     The result is None for objects that are not tensors supported by scikit-learn's
-    dispatch, for maps with nodes that have no function here, and for scores that must
-    be rejected or repaired, which is done in one place: `skcalib._input.scores`.
+    dispatch, for maps with nodes that have no function here, and for scores that may be
+    invalid, so that the checks of `skcalib._input.scores` have to raise the error.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ def mapped_tensor(recalibrator, X):
     if xp is None or not has_map(type(recalibrator)):
         return None
     if getattr(recalibrator, "_has_wide_logits_", False):
-        # In this fit only a logit of -inf is impossible; `TensorRows` masks by the gap.
+        # For this fit only a logit of -inf marks an impossible class, but `TensorRows`
+        # goes by the gap between logits.
         return None
-    scores = _plain_scores(recalibrator, X, xp, device)
+    scores = _valid_scores(recalibrator, X, xp, device)
     if scores is None:
         return None
     as_map = calibration_map(recalibrator, n_columns=scores.shape[1])
@@ -64,30 +65,36 @@ def mapped_tensor(recalibrator, X):
         for start in range(0, scores.shape[0], n_rows):
             stop = min(start + n_rows, scores.shape[0])
             rows = TensorRows(xp, device, scores[start:stop, :])
-            blocks.append(xp.astype(_of_classes(as_map, rows), X.dtype))
+            blocks.append(xp.astype(_class_probabilities(as_map, rows), X.dtype))
     except NotImplementedError:
         return None
     return blocks[0] if len(blocks) == 1 else xp.concat(blocks)
 
 
-def _of_classes(as_map, rows):
-    """Return the probabilities of all classes (n, K)."""
+def _class_probabilities(as_map, rows):
+    """Return the probabilities of all classes (n, K) by a `CalibrationMap`, for a
+    `TensorRows`.
+    """
     xp = rows.xp
     if as_map.output.width > 1:
         return rows(as_map.output)
+    # Of two classes the map gives the probability of the second one. `unmasked` is the
+    # map for rows in which both classes are possible, `output` that for all rows, or
+    # the same node if no class can be impossible.
     probability = rows(as_map.unmasked)
-    if as_map.output is not as_map.unmasked and rows.closed is not None:
-        # one class of two is certain where the other is impossible
-        is_closed = xp.any(rows.closed, axis=1, keepdims=True)
-        # the second class is certain where the first is impossible
-        is_second = xp.astype(rows.closed[:, :1], probability.dtype)
-        probability = xp.where(is_closed, is_second, probability)
+    may_be_impossible = as_map.output is not as_map.unmasked
+    if may_be_impossible and rows.is_impossible is not None:
+        # Where one class is impossible, the probability of the second one is 1 if it is
+        # the first that is impossible, otherwise 0.
+        is_certain = xp.any(rows.is_impossible, axis=1, keepdims=True)
+        first_is_impossible = xp.astype(rows.is_impossible[:, :1], probability.dtype)
+        probability = xp.where(is_certain, first_is_impossible, probability)
     return xp.concat((1 - probability, probability), axis=1)
 
 
-def _plain_scores(recalibrator, X, xp, device):
-    """Return scores (n, C) in the widest floats of the device; None where they may be
-    invalid, so that NumPy's checks have to say why.
+def _valid_scores(recalibrator, X, xp, device):
+    """Return the scores (n, C) of a tensor X, in the widest floats of its device; None
+    if they may be invalid.
     """
     if not xp.isdtype(X.dtype, "real floating") or X.ndim not in (1, 2):
         return None
@@ -100,8 +107,10 @@ def _plain_scores(recalibrator, X, xp, device):
         return None  # which a tensor lacks
     scores = xp.astype(scores, _widest_dtype(xp, device))
     if recalibrator.input == "probability":
-        return _plain_probabilities(scores, xp, str(X.dtype).rpartition(".")[2])
-    # The largest of a row tells of NaN and of infinity, and of rows without a class.
+        name_of_dtype = str(X.dtype).rpartition(".")[2]
+        return _valid_probabilities(scores, xp, name_of_dtype)
+    # Logits may be -inf, but the largest of a row must be finite: it is NaN if there is
+    # a NaN, and -inf if every class is impossible.
     largest = xp.max(scores, axis=1)
     magnitude = min(MAX_MAGNITUDE, float(xp.finfo(scores.dtype).max))
     is_small = (xp.abs(scores) <= magnitude) | xp.isinf(scores)
@@ -109,12 +118,16 @@ def _plain_scores(recalibrator, X, xp, device):
     return scores if bool(is_valid) else None
 
 
-def _plain_probabilities(scores, xp, precision):
-    """Return probabilities whose rows sum to 1, up to the rounding of the type
-    `precision`, a name, that they came in; None where they may be invalid.
+def _valid_probabilities(scores, xp, name_of_dtype):
+    """Return probabilities (n, 1) or (n, K) with rows that sum to 1; None if they may
+    be invalid.
+
+    Sums that differ from 1 by the rounding of the type in which the scores were given,
+    such as "float32", are valid; the larger ones of these differences are removed.
     """
-    # How far the sum of a row may be off 1, and up to where it is left as it is.
-    refused, untouched = ROUNDING.get(precision, ROUNDING["float64"])
+    # Differences from 1 above the first limit are refused, those up to the second one
+    # are left as they are.
+    refused, untouched = ROUNDING.get(name_of_dtype, ROUNDING["float64"])
     is_valid = xp.all((scores >= 0) & (scores <= 1))
     if scores.shape[1] == 1:
         return scores if bool(is_valid) else None
@@ -126,7 +139,8 @@ def _plain_probabilities(scores, xp, precision):
 
 
 def _widest_dtype(xp, device):
-    """Return float64, or float32 for a device without it."""
+    """Return float64, or float32 for a device without float64."""
+    # Namespaces of older versions of the array API standard do not tell their types.
     info = getattr(xp, "__array_namespace_info__", None)
     if info is not None and "float64" not in info().dtypes(device=device):
         return xp.float32
@@ -149,35 +163,40 @@ class TensorRows:
     def __init__(self, xp, device, scores):
         self.xp = xp
         self.device = device
-        # the scores as they were given, and by the id of a node its values (n, width)
-        self._given = scores
-        self._values = {}
+        self._scores = scores  # (n, C), as they were given
+        self._values = {}  # maps the Python `id` of a node to its values (n, width)
 
     @cached_property
-    def closed(self):
-        """Which classes are impossible (n, C): see `Possible`. None where none is."""
-        lowest = self.xp.max(self._given, axis=1, keepdims=True) - LARGEST_GAP
-        is_closed = self._given < lowest
-        return is_closed if bool(self.xp.any(is_closed)) else None
+    def is_impossible(self):
+        """Which classes are impossible in each row, booleans (n, C): those with a logit
+        more than 700 below the row's largest. None if no class is in any row.
+        """
+        lowest = self.xp.max(self._scores, axis=1, keepdims=True) - LARGEST_GAP
+        is_below = self._scores < lowest
+        return is_below if bool(self.xp.any(is_below)) else None
 
     def scores(self, node):
-        """Return the scores; those of excluded classes are made finite."""
-        if node.width == 1 or self.closed is None:
-            return self._given
-        largest = self.xp.max(self._given, axis=1, keepdims=True)
-        return self.xp.where(self.closed, largest - 2 * LARGEST_GAP, self._given)
+        """Return the scores (n, C), with a finite number for impossible classes: -inf
+        would become NaN in sums.
+        """
+        if node.width == 1 or self.is_impossible is None:
+            return self._scores
+        largest = self.xp.max(self._scores, axis=1, keepdims=True)
+        return self.xp.where(
+            self.is_impossible, largest - 2 * LARGEST_GAP, self._scores
+        )
 
     def constant(self, values):
         """Return numbers as an array on the device of the scores."""
-        dtype = self._given.dtype
+        dtype = self._scores.dtype
         return self.xp.asarray(
             np.asarray(values, dtype=np.float64), dtype=dtype, device=self.device
         )
 
     def at(self, chosen):
         """Return the rows of an index (m,)."""
-        given = self.xp.take(self._given, chosen, axis=0)
-        return TensorRows(self.xp, self.device, given)
+        scores = self.xp.take(self._scores, chosen, axis=0)
+        return TensorRows(self.xp, self.device, scores)
 
     def __call__(self, node):
         """Return the values of a node (n, width)."""
@@ -188,24 +207,26 @@ class TensorRows:
             self._values[id(node)] = function(node, self)
         return self._values[id(node)]
 
-    def open_only(self, node, values, otherwise):
-        """Return values, with a given number in place of those of excluded classes."""
-        if not node.possible or self.closed is None:
+    def replace_impossible(self, node, values, replacement):
+        """Return values (n, K) with the number `replacement` for impossible classes, if
+        ``node.possible`` says that the node leaves them out.
+        """
+        if not node.possible or self.is_impossible is None:
             return values
-        return self.xp.where(self.closed, self.constant(otherwise), values)
+        return self.xp.where(self.is_impossible, self.constant(replacement), values)
 
     def without_impossible(self, node, probabilities):
-        """Return probabilities with 0 for excluded classes and the others rescaled in
-        proportion.
+        """Return probabilities (n, K), if ``node.possible`` is set with 0 for
+        impossible classes and the others rescaled to sum to 1.
         """
-        if not node.possible or self.closed is None:
+        if not node.possible or self.is_impossible is None:
             return probabilities
-        is_open = self.xp.astype(~self.closed, probabilities.dtype)
-        return self.shares(probabilities * is_open, is_open)
+        is_possible = self.xp.astype(~self.is_impossible, probabilities.dtype)
+        return self.shares(probabilities * is_possible, is_possible)
 
-    def shares(self, values, otherwise):
-        """Return rows divided by their sums; a row of zeros becomes the shares of
-        others.
+    def shares(self, values, values_for_zeros):
+        """Return the rows of `values` (n, K) divided by their sums; for a row of zeros,
+        that row of `values_for_zeros` (n, K) is used instead.
         """
         xp = self.xp
         total = xp.sum(values, axis=1, keepdims=True)
@@ -213,7 +234,7 @@ class TensorRows:
         total = xp.where(is_zero, xp.ones_like(total), total)
         return xp.where(
             is_zero,
-            otherwise / xp.sum(otherwise, axis=1, keepdims=True),
+            values_for_zeros / xp.sum(values_for_zeros, axis=1, keepdims=True),
             values / total,
         )
 
@@ -247,9 +268,12 @@ def _log_odds(node, rows):
 
 
 def _log_sides(node, rows):
-    """Return log(p) and -log(1 - p) of log-odds z (n, 1), as (n, 2)."""
+    """Return log(p) and -log(1 - p) of the probability p with log-odds z (n, 1), as
+    (n, 2).
+    """
     values = rows(node.of)
-    # min(z, 0) = (z - |z|) / 2, max(z, 0) = (z + |z|) / 2
+    # log(p) = min(z, 0) - log(1 + exp(-|z|)) and -log(1 - p) = max(z, 0) + the same,
+    # with min(z, 0) = (z - |z|) / 2 and max(z, 0) = (z + |z|) / 2
     size = rows.xp.abs(values)
     softplus = rows.xp.log1p(rows.xp.exp(-size))
     sides = ((values - size) / 2 - softplus, (values + size) / 2 + softplus)
@@ -259,14 +283,17 @@ def _log_sides(node, rows):
 def _expit(node, rows):
     """Return 1 / (1 + exp(-z)) of values z, without overflow."""
     values = rows(node.of)
+    # 1 / (1 + exp(-z)) for z >= 0, exp(z) / (1 + exp(z)) for z < 0
     decay = rows.xp.exp(-rows.xp.abs(values))
-    sign = rows.xp.where(values >= 0, rows.xp.ones_like(decay), decay)
-    return rows.clipped(sign / (1 + decay), node.clip)
+    numerator = rows.xp.where(values >= 0, rows.xp.ones_like(decay), decay)
+    return rows.clipped(numerator / (1 + decay), node.clip)
 
 
 def _softmax(node, rows):
-    """Return the softmax, over the possible classes if the node says so."""
-    values = rows.open_only(node, rows(node.of), -np.inf)
+    """Return the softmax of logits (n, K); with ``node.possible``, impossible classes
+    are left out and get 0.
+    """
+    values = rows.replace_impossible(node, rows(node.of), -np.inf)
     values = values - rows.xp.max(values, axis=1, keepdims=True)
     likelihood = rows.xp.exp(values)
     probabilities = likelihood / rows.xp.sum(likelihood, axis=1, keepdims=True)
@@ -274,37 +301,41 @@ def _softmax(node, rows):
 
 
 def _log_normalized(node, rows):
-    """Return the values less the logarithm of the sum of their exponentials; 0 for
-    classes that are left out.
+    """Return the log-probabilities (n, K) of logits: values less the logarithm of the
+    sum of their exponentials. With ``node.possible``, impossible classes are left out
+    and get 0.
     """
     xp = rows.xp
-    values = rows.open_only(node, rows(node.of), -np.inf)
+    values = rows.replace_impossible(node, rows(node.of), -np.inf)
     values = values - xp.max(values, axis=1, keepdims=True)
     values = values - xp.log(xp.sum(xp.exp(values), axis=1, keepdims=True))
-    return rows.open_only(node, values, 0.0)
+    return rows.replace_impossible(node, values, 0.0)
 
 
 def _centred(node, rows):
-    """Return the values less their mean over the classes that are not left out; 0 for
-    the others.
+    """Return the values (n, K) less their mean over the classes. With
+    ``node.possible``, impossible classes are left out and get 0.
     """
-    values = rows.open_only(node, rows(node.of), 0.0)
-    is_open = rows.open_only(node, rows.xp.ones_like(values), 0.0)
+    values = rows.replace_impossible(node, rows(node.of), 0.0)
+    # 1 for each class that counts, 0 for the others
+    counts = rows.replace_impossible(node, rows.xp.ones_like(values), 0.0)
     total = rows.xp.sum(values, axis=1, keepdims=True)
-    mean = total / rows.xp.sum(is_open, axis=1, keepdims=True)
-    return rows.open_only(node, values - mean, 0.0)
+    mean = total / rows.xp.sum(counts, axis=1, keepdims=True)
+    return rows.replace_impossible(node, values - mean, 0.0)
 
 
 def _possible(node, rows):
     """Return the values, with 0 for impossible classes."""
     values = rows(node.of)
-    if rows.closed is None:
+    if rows.is_impossible is None:
         return values
-    return rows.xp.where(rows.closed, rows.constant(0.0), values)
+    return rows.xp.where(rows.is_impossible, rows.constant(0.0), values)
 
 
 def _normalized(node, rows):
-    """Return the shares of the values in the sum of their row."""
+    """Return the shares of the values (n, K) in the sum of their row; equal shares for
+    a row of zeros.
+    """
     values = rows(node.of)
     shares = rows.shares(values, rows.xp.ones_like(values))
     return rows.without_impossible(node, shares)
@@ -319,26 +350,30 @@ def _mixture(node, rows):
 
 
 def _choice(node, rows):
-    """Return the values of the node that each row has chosen, case by case."""
+    """Return the values (n, width) of a `Choice`: for each row those of the node among
+    ``node.cases`` that its key selects.
+    """
     xp = rows.xp
-    values = rows(node.key.of) if hasattr(node.key, "of") else None
+    # the number of each row's node: the column of its largest value, or how many cuts
+    # are below its value
     if isinstance(node.key, Largest):
-        number = xp.argmax(values, axis=1)
+        number = xp.argmax(rows(node.key.of), axis=1)
     elif isinstance(node.key, Place):
-        is_above = values > rows.constant(node.key.cuts)
+        is_above = rows(node.key.of) > rows.constant(node.key.cuts)
         number = xp.sum(xp.astype(is_above, xp.int64), axis=1)
     else:
         raise NotImplementedError(f"{type(node.key).__name__} of tensors")
-    places = []
-    of_cases = []
+    # Each node is evaluated on the rows that select it. The values, joined in the order
+    # of the nodes, are then sorted back into the order of the rows.
+    selected_rows = []
+    values_of_nodes = []
     for k, case in enumerate(node.cases):
-        (chosen,) = xp.nonzero(number == k)
-        if chosen.shape[0] > 0:
-            places.append(chosen)
-            of_cases.append(rows.at(chosen)(case))
-    # The values are in the order of the cases: back into that of the rows.
-    order = xp.argsort(xp.concat(places))
-    return xp.take(xp.concat(of_cases), order, axis=0)
+        (selected,) = xp.nonzero(number == k)
+        if selected.shape[0] > 0:
+            selected_rows.append(selected)
+            values_of_nodes.append(rows.at(selected)(case))
+    order = xp.argsort(xp.concat(selected_rows))
+    return xp.take(xp.concat(values_of_nodes), order, axis=0)
 
 
 _FUNCTIONS = {

@@ -270,12 +270,13 @@ class Pieces(OneValueOf):
         )
 
     def _evaluate(self, values):
-        """Return the polynomial of each value's piece, (n, 1)."""
+        """Return the polynomial of each value's piece at that value, (n, 1)."""
         x = values[:, 0]
+        # the number of the piece: a value at a cut belongs to the piece below it
         piece = np.searchsorted(self.cuts, x, side="left")
-        step = x - self.origins[piece]
-        # Horner's scheme, from the highest power down
+        distance = x - self.origins[piece]
+        # Horner's scheme, from the coefficient of the highest power down
         value = self.coefficients[piece, -1]
         for power in reversed(range(self.coefficients.shape[1] - 1)):
-            value = value * step + self.coefficients[piece, power]
+            value = value * distance + self.coefficients[piece, power]
         return value[:, None]

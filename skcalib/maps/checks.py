@@ -37,8 +37,8 @@ _ROUNDING = 1e-6  # of weights that sum to 1
 
 
 def must_be(words, test):
-    """Return a check that accepts values for which ``test(value)`` is true; `words`
-    complete the message "must be ...".
+    """Return a check: a function that returns a value for which ``test(value)`` is
+    true, and raises a ValueError, "must be" and `words`, for any other.
     """
 
     def check(value):
@@ -51,8 +51,8 @@ def must_be(words, test):
 
 
 def within(low, high, *, infinite=False):
-    """Return a check that accepts a number in [low, high) and, with `infinite`,
-    infinity.
+    """Return a check: a function that returns a number in [low, high) as a float, with
+    `infinite` also infinity, and raises a ValueError for any other value.
     """
 
     def check(value):
@@ -67,8 +67,10 @@ def within(low, high, *, infinite=False):
 
 
 def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
-    """Return a check that accepts an array of finite numbers in [low, high]; `kinds`
-    are the accepted letters of NumPy's ``dtype.kind``.
+    """Return a check: a function that returns an array with `ndim` axes of finite
+    numbers in [low, high], and raises a ValueError for any other value.
+
+    `kinds` are the accepted letters of NumPy's ``dtype.kind``, such as "f" for floats.
     """
     words = (
         f"an array with {ndim} axes, of the kind {kinds!r}, of finite numbers in"
@@ -76,7 +78,7 @@ def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
     )
 
     def is_inside(value):
-        """Return whether a value is such an array."""
+        """Return whether a value is an array of this kind with numbers in the range."""
         if not _is_array(value, kinds, ndim):
             return False
         return (np.isfinite(value) & (low <= value) & (value <= high)).all()
@@ -85,12 +87,12 @@ def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
 
 
 def several(kind):
-    """Return a check that accepts a non-empty list or dict (`kind`) of fitted
-    recalibrators.
+    """Return a check: a function that returns a non-empty list or dict (`kind`) of
+    fitted recalibrators, and raises a ValueError for any other value.
     """
 
     def are_fitted(value):
-        """Return whether a value is such a list or dict."""
+        """Return whether a value is a list or dict (`kind`) of fitted recalibrators."""
         if type(value) is not kind or not value:
             return False
         members = value
@@ -160,8 +162,8 @@ def range_of_numbers(value):
 
 
 def counts_inside(value):
-    """Return a pair of arrays (n_bins,), the events and the rows strictly inside bins;
-    raise a ValueError otherwise.
+    """Return a pair of arrays (n_bins,), the numbers of events and of rows in each bin,
+    without those at its edges; raise a ValueError for other values.
     """
     check_counts = array("if", low=0)
     events, rows = _pair(value)
@@ -197,8 +199,8 @@ def labels(value):
 
 
 def edges(value):
-    """Return increasing edges of bins (n_bins + 1,); raise a ValueError otherwise. The
-    outer edges may be infinite, and the first two may be equal.
+    """Return edges of bins (n_bins + 1,) in increasing order; raise a ValueError
+    otherwise. Neighbours may be equal, and the outer edges infinite.
     """
     if (
         not _is_array(value, "f")

@@ -45,7 +45,7 @@ from skcalib.maps._forms import with_cuts
 from skcalib.maps._tensors import mapped_tensor
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
-_MOST_MASKS = 2  # distinct logits that stand for impossible classes, at most
+_MOST_MARKS = 2  # distinct finite logits that mark impossible classes, at most
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
@@ -139,39 +139,50 @@ class BaseRecalibrator(ProbabilityTransformer):
             first offending row.
         """
         self._validate_params()
-        vars(self).pop("_has_wide_logits_", None)  # of an earlier fit
-        scores, is_impossible = self._possible_scores(X, reset=True)
-        codes = self._encoded(y, scores)
-        if is_impossible is not None:
-            # `scores` has -inf in place of the logits of impossible classes
-            logits = check_scores(X, name="X", input=self.input)
-            if _are_no_masks(logits, is_impossible, codes):
-                self._has_wide_logits_ = True
-                scores, is_impossible = self._possible_scores(X, reset=True)
-        refuse_impossible_labels(is_impossible, codes)
-        if scores.shape[1] == 1 and self.classes is None:
-            hint = "give both columns, sorted."
-            hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
+        scores, codes, is_impossible = self._validated_rows(X, y)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:
-            # A row with one possible class is certain, and shows nothing: it gets the
-            # weight 0, unless that would leave no row.
-            is_open = np.count_nonzero(~is_impossible, axis=1) > 1
-            if weight is None:
-                weight = np.ones(len(scores))
-            if (weight * is_open).any():
-                weight = weight * is_open
+            weight = _zero_for_certain_rows(weight, is_impossible)
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
-        # Weights that only left rows out are 1 in all that remain: there are none
-        # again.
         if sample_weight is None:
+            # The rows that are left have the weight 1: no weights at all are faster.
             weight = None
         self._fit_encoded(scores, codes, weight)
         if self._has_wide_logits:
+            # The members of a stack read logits as the stack does.
             for member in getattr(self, "recalibrators_", []):
                 member._has_wide_logits_ = True
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
+
+    def _validated_rows(self, X, y):
+        """Validate the scores and labels of a fit; set `classes_`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n, C)
+            Scores, in which classes are marked as impossible: see `_possible_scores`.
+        codes : ndarray of int, shape (n,)
+            Column index of each label.
+        is_impossible : ndarray of bool, shape (n, C), or None
+            Classes that are impossible in their rows, None if none is.
+        """
+        # A logit far below the others marks an impossible class, until the rows of this
+        # fit show otherwise.
+        vars(self).pop("_has_wide_logits_", None)
+        scores, is_impossible = self._possible_scores(X, reset=True)
+        codes = self._encoded(y, scores)
+        if is_impossible is not None:
+            logits = check_scores(X, name="X", input=self.input)  # without marks
+            if _are_wide_logits(logits, is_impossible, codes):
+                self._has_wide_logits_ = True
+                scores, is_impossible = self._possible_scores(X, reset=True)
+        refuse_impossible_labels(is_impossible, codes)
+        if scores.shape[1] == 1 and self.classes is None:
+            # A warning if the column seems to hold the scores of the other class.
+            hint = "give both columns, sorted."
+            hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
+        return scores, codes, is_impossible
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return calibrated probabilities.
@@ -194,8 +205,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         check_fitted(self)
         scores, is_impossible = self._possible_scores(X)
         probabilities = self._predict_encoded(scores)
-        # `_predict_encoded` knows an impossible class of K > 2 by its -inf. One of two
-        # has a finite logit there: see `_possible_scores`.
+        # An impossible class of two has a finite logit in `scores` (see
+        # `_possible_scores`), and gets its 0 here. One of more classes has -inf, which
+        # `_predict_encoded` turns into 0.
         if scores.shape[1] > 2:
             is_impossible = None
         return self._restricted(probabilities, is_impossible)
@@ -203,30 +215,38 @@ class BaseRecalibrator(ProbabilityTransformer):
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
         """Fit to validated rows; return self.
 
-        `scores` are (n, C), `codes` (n,) column indices of the labels, weights positive
-        or None. `floor` is that of a stack (see `ClippedRecalibrator`); None means that
-        the method learns its own.
+        Parameters
+        ----------
+        scores : ndarray of shape (n, C)
+            Scores.
+        codes : ndarray of int, shape (n,)
+            Column index of each label.
+        sample_weight : ndarray of shape (n,) or None
+            Positive weights.
+        floor : float, default=None
+            Smallest probability, for methods that keep scores away from 0 and 1, if it
+            is known already; None means that the method learns its own. A
+            `StackedRecalibrator` learns one for all its members.
         """
-        # Two classes that are found in `y` both have rows, unless weights of 0 take
-        # them away: no need to count.
+        # Two classes that were found in `y` both have rows, and need no count, unless
+        # rows were dropped because of their weight.
         both_have_rows = (
             len(self.classes_) == 2 and self.classes is None and sample_weight is None
         )
         if not both_have_rows:
             self._check_classes_present(codes)
-        # the scores within the floor or the clipping constant, if the method has one
-        inside = self._fit_bounded(scores, codes, sample_weight, floor)
-        self._fit_scores(inside, codes, sample_weight)
+        clipped = self._fit_clipping(scores, codes, sample_weight, floor)
+        self._fit_scores(clipped, codes, sample_weight)
         return self
 
     def _predict_encoded(self, scores):
         """Return the probabilities (n, K) of validated scores (n, C)."""
-        probabilities = self._predict_scores(self._bounded(scores))
+        probabilities = self._predict_scores(self._clipped(scores))
         return self._restricted(probabilities, self._impossible_classes(scores))
 
     def _impossible_classes(self, scores):
-        """Return which classes of more than two are impossible in their rows, as a
-        logit of -inf says: booleans (n, K), None if none is.
+        """Return which of more than two classes have a logit of -inf, and so are
+        impossible in their rows: booleans (n, K), None if none is.
         """
         if self.input != "logit" or scores.shape[1] <= 2 or scores.min() > -np.inf:
             return None
@@ -242,23 +262,24 @@ class BaseRecalibrator(ProbabilityTransformer):
         rescale = getattr(self, "normalize", True) or probabilities.shape[1] == 2
         return without_impossible(probabilities, is_impossible, rescale=rescale)
 
-    def _fit_bounded(self, scores, codes, sample_weight, floor):
-        """Return the scores that the method is fitted to, of the same shape.
+    def _fit_clipping(self, scores, codes, sample_weight, floor):
+        """Return the scores (n, C) that the method is fitted to.
 
-        Here they are unchanged. Methods with a `clip` keep probabilities away from 0
-        and 1, by a floor or a clipping constant that is set here
-        (`ClippedRecalibrator`).
+        Here they are unchanged. Methods with a parameter `clip` set the smallest
+        probability here, and return scores that respect it (`ClippedRecalibrator`).
         """
         return scores
 
-    def _bounded(self, scores):
-        """Return scores to predict from, kept away from 0 and 1 as in the fit: see
-        `_fit_bounded`.
+    def _clipped(self, scores):
+        """Return the scores (n, C) to predict from, kept away from 0 and 1 as in
+        `_fit_clipping`.
         """
         return scores
 
-    def _bounded_node(self, scores):
-        """Return what `_bounded` does as a node of the calibration map."""
+    def _clipped_node(self, scores):
+        """Return the expression in `skcalib.maps` for `_clipped(scores)`, for a node
+        `scores`.
+        """
         return scores
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -339,8 +360,8 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     @property
     def _has_wide_logits(self):
-        """Whether the samples of the fit showed that finite logits far below others do
-        not mark impossible classes: only -inf does.
+        """Whether only a logit of -inf marks an impossible class: the samples of the
+        fit showed that finite logits far below others are of possible classes.
         """
         return getattr(self, "_has_wide_logits_", False)
 
@@ -348,7 +369,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the validated scores (n, C), and which classes are impossible in their
         rows: booleans (n, C), None if none is.
 
-        The scores have -inf for these; of two classes, a logit 700 below the other.
+        A class is impossible if its logit is -inf, or more than 700 below the largest
+        one of its row. The scores returned have -inf for it if there are more than two
+        classes. For two they have a logit 700 below the other: the log-odds stay
+        finite.
         """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         is_impossible = None
@@ -360,13 +384,15 @@ class BaseRecalibrator(ProbabilityTransformer):
         if is_impossible is None:
             return scores, None
         if scores.shape[1] > 2:
-            masked = np.where(is_impossible, scores.dtype.type(-np.inf), scores)
-            return masked, is_impossible
-        lowest = scores.max(axis=1, keepdims=True) - LARGEST_GAP
-        return np.where(is_impossible, lowest, scores), is_impossible
+            mark = scores.dtype.type(-np.inf)
+        else:
+            mark = scores.max(axis=1, keepdims=True) - LARGEST_GAP
+        return np.where(is_impossible, mark, scores), is_impossible
 
     def _check_classes_present(self, codes):
-        """Raise unless there are rows of the classes that the method needs."""
+        """Raise a ValueError unless `codes` (n,), the classes of the rows, have the
+        classes that the method needs: see `_needs_classes`.
+        """
         is_present = np.bincount(codes, minlength=len(self.classes_)) > 0
         if self._needs_classes == "any" or is_present.all():
             return
@@ -374,6 +400,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             return
         needed = "every class"
         if self._needs_classes == "two":
+            # here there is exactly one
             present, *_ = self.classes_[is_present].tolist()
             needed = f"two classes, found {present!r} only"
         first_missing, *_ = self.classes_[~is_present].tolist()
@@ -468,76 +495,84 @@ class BinaryRecalibrator(BaseRecalibrator):
         return len(self.classes_) > 2 and self.multiclass == "top_label"
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit one binary problem for two classes, else one for each class or for the
-        predicted one.
+        """Fit the method to scores (n, C): directly for two classes, otherwise to the
+        binary problems of `_fit_binary_problems`.
         """
         vars(self).pop("estimators_", None)  # of an earlier fit to more classes
         if len(self.classes_) == 2:
             self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
             return
-        self.estimators_ = self._fit_parts(
+        self.estimators_ = self._fit_binary_problems(
             self._class_probabilities(scores), codes, sample_weight
         )
         self._collect_attributes()
 
-    def _fit_parts(self, probabilities, codes, sample_weight):
-        """Return a list of recalibrators fitted to the binary problems of probabilities
-        (n, K): each class against the rest or, for top-label, one problem for whether
-        the predicted class is right.
+    def _fit_binary_problems(self, probabilities, codes, sample_weight):
+        """Return a list of recalibrators fitted to binary problems made of the
+        probabilities (n, K) of more than two classes.
+
+        For ``multiclass="ovr"`` the problem of each class is whether the label is this
+        class, for "top_label" the only problem is whether the predicted class is right.
         """
-        on_scale = self._scale_of_classes(probabilities)
+        to_scale = self._conversion_to_scale(probabilities)
         if self.multiclass == "top_label":
             predicted, confidence = top_label(probabilities)
             problems = [(confidence, codes == predicted)]
         else:
             # one by one, so that the labels of one class are held at a time
             problems = ((p, codes == k) for k, p in enumerate(probabilities.T))
-        # Only an impossible class has a softmax of 0.
+        # A softmax is 0 only for impossible classes: rows in which the class of a
+        # problem is impossible are left out of it.
         has_impossible = self.input == "logit" and probabilities.min() == 0
-        parts = []
-        for column, labels in problems:
-            scores = self._problem_scores(on_scale(column))
+        estimators = []
+        for probability, labels in problems:
+            scores = self._tied_scores(to_scale(probability))
             weight = sample_weight
             if has_impossible:
-                is_possible = column > 0
+                is_possible = probability > 0
                 scores = scores[is_possible]
                 labels = labels[is_possible]
                 weight = taken(weight, is_possible)
-            part = self._part()
-            part._fit_binary(scores, labels, weight)
-            parts.append(part)
-        return parts
+            estimator = self._binary_copy()
+            estimator._fit_binary(scores, labels, weight)
+            estimators.append(estimator)
+        return estimators
 
-    def _problem_scores(self, scores):
-        """Return scores (n,) of one of K classes, made equal where they differ by
-        rounding alone: logits and their softmax then have the same fit.
+    def _tied_scores(self, scores):
+        """Return scores (n,) of one of K classes, in which those that differ by
+        rounding alone are equal, so that logits and their softmax have the same fit.
         """
+        # Log-odds need no ties: methods that use them are smooth. Rounded scores are
+        # tied already.
         if self._scale == "log_odds" or self._rounds_class_scores:
             return scores
         return tied_where_rounded(scores)
 
     def _predict_scores(self, scores):
-        """Return the probabilities (n, K): of more than two classes each class's map,
-        normalised if asked for.
+        """Return the calibrated probabilities (n, K) of validated scores (n, C).
+
+        For more than two classes, the one-vs-rest probabilities are normalised if
+        `normalize` is set.
         """
         if len(self.classes_) == 2:
             return self._predict_two_classes(scores)
         probabilities = self._class_probabilities(scores)
         if self.multiclass == "top_label":
             return self._predict_top_label(probabilities)
-        on_scale = self._scale_of_classes(probabilities)
+        to_scale = self._conversion_to_scale(probabilities)
         calibrated = np.empty(probabilities.shape)
-        for k, part in enumerate(self.estimators_):
-            calibrated[:, k] = part._predict_binary(on_scale(probabilities[:, k]))
+        for k, estimator in enumerate(self.estimators_):
+            score = to_scale(probabilities[:, k])
+            calibrated[:, k] = estimator._predict_binary(score)
         if self.normalize:
             return row_shares(calibrated, len(self.classes_))
         return calibrated
 
     def _predict_two_classes(self, scores):
-        """Return the probabilities (n, 2) in blocks of rows."""
+        """Return the probabilities (n, 2) of scores (n, C) of two classes."""
         both = np.empty((len(scores), 2))
-        # `_predict_binary` is a function of each score alone, and its temporaries are
-        # small.
+        # Each row is predicted on its own, so blocks of rows change nothing: they keep
+        # the memory of intermediate results small.
         for rows in row_blocks(len(scores)):
             probability = self._predict_binary(self._binary_scores(scores[rows]))
             np.subtract(1, probability, out=both[rows, 0])
@@ -545,19 +580,25 @@ class BinaryRecalibrator(BaseRecalibrator):
         return both
 
     def _predict_top_label(self, probabilities):
-        """Return the probabilities (n, K): the calibrated confidence, and the rest
-        shared among the other classes.
+        """Return the probabilities (n, K) for ``multiclass="top_label"``: the
+        calibrated confidence for the predicted class, and what it leaves shared among
+        the other classes in proportion to their `probabilities` (n, K).
         """
         _, confidence = top_label(probabilities)
-        on_scale = self._scale_of_classes(probabilities)
-        confidence = self.estimators_[0]._predict_binary(on_scale(confidence))
+        to_scale = self._conversion_to_scale(probabilities)
+        calibrated = self.estimators_[0]._predict_binary(to_scale(confidence))
         if self._scale == "log_odds":
             # Scaling methods never return 0, also not for a class whose score is 0.
             probabilities = clip_probability(probabilities)
-        return spread_top_label(probabilities, confidence)
+        return spread_top_label(probabilities, calibrated)
 
     def _binary_scores(self, scores):
-        """Return the scores of the positive class (n,) on the method's scale."""
+        """Return the scores of the positive class (n,), on the method's scale, from the
+        scores (n, 1) or (n, 2) of two classes.
+
+        The scale, `_scale`, is "log_odds", "probability", or "given" for that of the
+        input.
+        """
         if self.input == "probability" and self._scale != "log_odds":
             return scores[:, -1]
         log_odds = two_class_log_odds(scores, self.input)
@@ -571,9 +612,12 @@ class BinaryRecalibrator(BaseRecalibrator):
             return softmax(scores.astype(np.float64), axis=1)
         return scores
 
-    def _scale_of_classes(self, probabilities):
-        """Return a function from probabilities (n,), one of each row of `probabilities`
-        (n, K), to the method's scale.
+    def _conversion_to_scale(self, probabilities):
+        """Return the function that converts one probability of each row (n,) to the
+        method's scale, for probabilities (n, K) of more than two classes.
+
+        It needs the whole rows, because the log-odds of a class are against the sum of
+        the others: 1 minus a probability next to 1 would lose digits.
         """
         if self._scale == "log_odds":
             return log_odds_against_rest(probabilities)
@@ -588,64 +632,73 @@ class BinaryRecalibrator(BaseRecalibrator):
         """
         return self._is_step_function and len(self.classes_) > 2
 
-    def _part(self):
-        """Return an unfitted copy for one binary problem, on probabilities."""
-        part = copy.copy(self)
-        for name in list(vars(part)):
-            if name.endswith("_"):
-                delattr(part, name)
-        part.input = "probability"
-        return part
+    def _binary_copy(self):
+        """Return an unfitted copy of this recalibrator for one binary problem, whose
+        scores are made of probabilities.
+        """
+        duplicate = copy.copy(self)
+        for name in list(vars(duplicate)):
+            if name.endswith("_"):  # a fitted attribute
+                delattr(duplicate, name)
+        duplicate.input = "probability"
+        return duplicate
 
     def _collect_attributes(self):
-        """Set each fitted attribute of the parts on self: a list with one entry per
-        class.
+        """Set the fitted attributes of the binary problems on self, each as a list with
+        one entry per problem: `slope_` becomes the list of their slopes.
         """
         for name in vars(self.estimators_[0]):
             if name.endswith("_"):
-                setattr(self, name, [getattr(part, name) for part in self.estimators_])
+                entries = [getattr(estimator, name) for estimator in self.estimators_]
+                setattr(self, name, entries)
 
     def _map_of(self, scores):
-        """Return the node of the probabilities, from the node of the scores: what
-        `_predict_scores` does, as a map.
+        """Return the calibrated probabilities as an expression in `skcalib.maps`: the
+        computation of `_predict_scores` for a node `scores`.
         """
-        scores = self._bounded_node(scores)
+        scores = self._clipped_node(scores)
         if len(self.classes_) == 2:
-            return self._map(self._score_node(scores))
+            return self._map(self._binary_score_node(scores))
         probabilities = scores
         if self.input == "logit":
             probabilities = nodes.Softmax(scores, clip=False)
-        on_log_odds = self._scale == "log_odds"
-        on_scale = probabilities
-        if on_log_odds:
-            on_scale = nodes.LogOddsAgainstRest(probabilities)
+        # the scores of the classes on the method's scale
+        uses_log_odds = self._scale == "log_odds"
+        class_scores = probabilities
+        if uses_log_odds:
+            class_scores = nodes.LogOddsAgainstRest(probabilities)
         if self.multiclass == "top_label":
-            confidence = self._map_of_part(self.estimators_[0], nodes.RowMax(on_scale))
-            if on_log_odds:
+            top_score = nodes.RowMax(class_scores)
+            confidence = self._binary_problem_node(self.estimators_[0], top_score)
+            if uses_log_odds:
                 probabilities = clipped_probability(probabilities)
+            # the confidence for the predicted class, the rest for the others
             return nodes.Spread(probabilities, confidence)
         columns = []
-        for k, part in enumerate(self.estimators_):
-            columns.append(self._map_of_part(part, nodes.OneColumn(on_scale, k)))
+        for k, estimator in enumerate(self.estimators_):
+            score = nodes.OneColumn(class_scores, k)
+            columns.append(self._binary_problem_node(estimator, score))
         calibrated = nodes.Columns(tuple(columns))
         if self.normalize:
             return nodes.Normalized(calibrated)
         return calibrated
 
-    def _map_of_part(self, part, score):
-        """Return the node of a binary problem's probability, from that of its score.
+    def _binary_problem_node(self, estimator, score):
+        """Return the node of the probability that the fitted recalibrator of a binary
+        problem gives to a node `score`.
 
-        A map of rounded scores becomes one of the scores themselves: its cuts move to
-        the largest scores that round to them.
+        If the estimator was fitted to rounded scores, the cuts of its bins are moved to
+        the largest scores that are rounded to them: no rounding is then needed.
         """
-        node = part._map(score)
+        node = estimator._map(score)
         if self._rounds_class_scores:
             return with_cuts(node, rounded_up_to)
         return node
 
-    def _score_node(self, scores):
-        """Return the node of the positive class's score on the method's scale, from
-        that of the scores of two classes: what `_binary_scores` does, as a map.
+    def _binary_score_node(self, scores):
+        """Return the node of the positive class's score on the method's scale, as
+        `_binary_scores` computes it, for a node `scores` of two classes: one column or
+        two.
         """
         score = scores
         if self.input == "probability":
@@ -655,16 +708,18 @@ class BinaryRecalibrator(BaseRecalibrator):
                 return nodes.LogOdds(score)
             return score
         if scores.width == 2:
+            # the log-odds: the second logit minus the first
             score = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
         if self._scale == "probability":
             return nodes.Expit(score, clip=False)
         return score
 
     def _predict_binary(self, scores):
-        """Return the event's probabilities (n,) by evaluating the map.
+        """Return the event's probabilities (n,) for scores (n,), by evaluating the
+        expression that `_map` returns.
 
-        Methods that override it take .4 to .9 of the time; tests compare them with
-        their maps.
+        Methods that override this take .4 to .9 of the time. Tests compare their
+        results with the expression.
         """
         node = self._map(nodes.Scores(1))
         rows = nodes.Rows(scores[:, None])
@@ -744,10 +799,14 @@ class LogitRecalibrator(BaseRecalibrator):
     _leaves_impossible_out = False
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit to the logits of the scores."""
+        """Fit to the logits of validated scores (n, C), given the column index of each
+        label, `codes` (n,).
+        """
         codes = codes.astype(np.intp, copy=False)
         logits = self._logits(scores)
         if not self._leaves_impossible_out:
+            # The method needs finite logits: impossible classes get that of the
+            # smallest probability.
             logits = impossible_at_clip(logits, self._impossible_classes(scores))
         self._fit_logits(logits, codes, sample_weight)
 
@@ -761,14 +820,12 @@ class LogitRecalibrator(BaseRecalibrator):
     def _predict_block(self, scores):
         """Return the probabilities (n, K) of a block of validated scores (n, C)."""
         is_impossible = self._impossible_classes(scores)  # (n, K) or None
-        # within the floor or the clipping constant of the fit, if the method has one
-        logits = self._logits(self._bounded(scores))
+        logits = self._logits(self._clipped(scores))
         if is_impossible is None:
             return row_softmax(self._predict_logits(logits))
         if not self._leaves_impossible_out:
-            # The method's arithmetic is not made for -inf: it gets finite logits, those
-            # of the smallest probability that is not clipped. What it makes of them
-            # becomes -inf again, and the probability 0.
+            # The method needs finite logits, as in the fit. What it makes of them is
+            # replaced by -inf, and so by the probability 0.
             logits = impossible_at_clip(logits, is_impossible)
         calibrated = np.where(is_impossible, -np.inf, self._predict_logits(logits))
         return without_impossible(row_softmax(calibrated), is_impossible)
@@ -783,10 +840,10 @@ class LogitRecalibrator(BaseRecalibrator):
         return log_probability(scores)
 
     def _map_of(self, scores):
-        """Return the node of the probabilities, from the node of the scores: `_map` of
-        their logits.
+        """Return the calibrated probabilities as an expression in `skcalib.maps`, for a
+        node `scores`: `_map` of the logits of all classes.
         """
-        scores = self._bounded_node(scores)
+        scores = self._clipped_node(scores)
         logits = scores
         if self.input == "probability":
             if scores.width == 1:
@@ -798,28 +855,48 @@ class LogitRecalibrator(BaseRecalibrator):
         return self._map(logits)
 
     def _logits_of(self, log_odds):
-        """Return the two logits that log-odds stand for, for methods that ignore what
-        is added to both.
+        """Return the node of two logits, 0 and the log-odds, from a node of log-odds:
+        for methods to which only their difference matters.
         """
         return two_logits(log_odds)
 
 
-def _are_no_masks(logits, is_impossible, codes):
-    """Return whether classes whose logits are far below others are possible after all:
-    some labels name them, and their logits take many values, where masks repeat one
-    number. The margins of a linear model of large features are such logits.
+def _are_wide_logits(logits, is_impossible, codes):
+    """Return whether finite logits far below others are those of possible classes, and
+    no marks of impossible ones.
 
-    `logits` and `is_impossible` are (n, K), `codes` (n,) the class of each row.
+    That is so if some labels name such classes, and if the logits take many values: a
+    mark is the same number everywhere. The margins of a linear model with large
+    features are an example. `logits` (n, K) are those given, `is_impossible` (n, K)
+    says which look like marks, and `codes` (n,) are the classes of the rows.
     """
     has_impossible_label = is_impossible[np.arange(len(codes)), codes]
     if not has_impossible_label.any():
         return False
-    finite_masks = logits[is_impossible & (logits > -np.inf)]
-    return len(np.unique(finite_masks)) > _MOST_MASKS
+    finite_marks = logits[is_impossible & (logits > -np.inf)]
+    return len(np.unique(finite_marks)) > _MOST_MARKS
+
+
+def _zero_for_certain_rows(weight, is_impossible):
+    """Return weights (n,) with 0 for rows in which all classes but one are impossible:
+    they are certain, and show nothing about calibration.
+
+    `weight` (n,) may be None for weights of 1. If no row would be left, all keep their
+    weights.
+    """
+    is_open = np.count_nonzero(~is_impossible, axis=1) > 1
+    if weight is None:
+        weight = np.ones(len(is_open))
+    weight_of_open = weight * is_open
+    if weight_of_open.any():
+        return weight_of_open
+    return weight
 
 
 def refuse_impossible_labels(is_impossible, codes):
-    """Raise if the class of a row is impossible according to its logits."""
+    """Raise a ValueError if a row has a label, `codes` (n,), whose class is impossible
+    according to its logits: `is_impossible` is (n, K), or None if no class is.
+    """
     if is_impossible is None:
         return
     has_impossible_label = is_impossible[np.arange(len(codes)), codes]
@@ -834,8 +911,11 @@ def refuse_impossible_labels(is_impossible, codes):
 
 
 def decisions(scores, input):
-    """Return the index (n,) of the class with the largest score, the first where
-    several tie, of scores (n, 1) or (n, K) on the scale `input`.
+    """Return the index (n,) of the class with the largest score, the first of those
+    that tie.
+
+    `scores` are (n, K), or (n, 1) for the second of two classes: it is chosen above a
+    probability of 1/2, or above log-odds of 0 if `input` is "logit".
     """
     if scores.shape[1] > 1:
         return scores.argmax(axis=1)

@@ -58,10 +58,13 @@ class ClippedRecalibrator(BaseRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_bounded(self, scores, codes, sample_weight, floor):
-        """Set `floor_` and `clip_`; return the scores, kept away from 0 and 1 by them.
+    def _fit_clipping(self, scores, codes, sample_weight, floor):
+        """Set `clip_` and `floor_` from the parameter `clip`; return the scores (n, C),
+        kept away from 0 and 1.
 
-        `floor` is that of a stack, None where the method learns its own.
+        With a number for `clip`, probabilities are clipped to [clip, 1 - clip]. With
+        "auto", each probability p becomes ``(1 - K * floor) * p + floor``, with a floor
+        that is learned here, or passed as `floor` if it has been learned already.
         """
         self.floor_ = 0.0
         if self.clip is None:
@@ -73,33 +76,33 @@ class ClippedRecalibrator(BaseRecalibrator):
                 floor = learned_floor(scores, codes, sample_weight, self.input)
             self.floor_ = floor
             self.clip_ = floor
-        # Logits in single precision stay so in a fit, which they make twice as fast, as
-        # without a floor.
+        # In a fit, logits in single precision keep it: the fit then takes half the
+        # time.
         dtype = np.float64
         if self.input == "logit":
             dtype = scores.dtype
-        return self._bounded(scores, dtype)
+        return self._clipped(scores, dtype)
 
-    def _bounded(self, scores, dtype=np.float64):
-        """Return scores (n, C) within the floor or the clipping constant; impossible
-        classes stay at -inf.
+    def _clipped(self, scores, dtype=np.float64):
+        """Return scores (n, C) whose probabilities are raised by `floor_`, or clipped
+        at `clip_` if the floor is 0; logits of -inf, of impossible classes, stay.
         """
-        # The smallest clipping constant is applied by whatever makes log-odds.
+        # The smallest clipping constant is applied wherever log-odds are computed.
         if self.floor_ == 0 and self.clip_ in (0, PROBABILITY_CLIP):
             return scores
         if self.floor_ > 0:
-            bounded = floored(scores, self.floor_, self.input, dtype)
+            clipped = floored(scores, self.floor_, self.input, dtype)
         else:
-            node = self._bounded_node(Scores(scores.shape[1]))
-            bounded = Rows(scores)(node)
+            node = self._clipped_node(Scores(scores.shape[1]))
+            clipped = Rows(scores)(node)
         is_impossible = self._impossible_classes(scores)
         if is_impossible is None:
-            return bounded
-        return np.where(is_impossible, -np.inf, bounded)
+            return clipped
+        return np.where(is_impossible, -np.inf, clipped)
 
-    def _bounded_node(self, scores):
-        """Return the node of the bounded scores, from the node of the scores: what
-        `_bounded` does, as a map.
+    def _clipped_node(self, scores):
+        """Return the expression in `skcalib.maps` for the clipped scores: the
+        computation of `_clipped` for a node `scores`.
         """
         if self.floor_ > 0:
             return self._floored_node(scores)
@@ -107,7 +110,8 @@ class ClippedRecalibrator(BaseRecalibrator):
             return scores
         if self.input == "probability":
             return Clip(scores, self.clip_, 1 - self.clip_)
-        # logarithms of the clipping constant and of 1 minus it
+        # log-probabilities within [log(clip), log(1 - clip)], or log-odds within their
+        # difference
         low = float(np.log(self.clip_))
         high = float(np.log1p(-self.clip_))
         if scores.width == 1:
@@ -115,8 +119,9 @@ class ClippedRecalibrator(BaseRecalibrator):
         return Clip(LogNormalized(scores), low, high)
 
     def _floored_node(self, scores):
-        """Return the node of scores whose probabilities are ``(1 - K * floor) * p +
-        floor``, on the scale of `input`: see `floored`.
+        """Return the expression, for a node `scores`, of scores whose probabilities p
+        are raised to ``(1 - K * floor) * p + floor``; log-odds or logits stay log-odds
+        or logits.
         """
         slope = 1 - len(self.classes_) * self.floor_
         if self.input == "probability":

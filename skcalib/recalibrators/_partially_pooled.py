@@ -71,28 +71,34 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         self.class_pooling_ = 0.0
         super()._fit_scores(scores, codes, sample_weight)
 
-    def _fit_parts(self, probabilities, codes, sample_weight):
-        """Return a list of recalibrators, one for each class, whose coefficients are
-        held near those of one map for all.
+    def _fit_binary_problems(self, probabilities, codes, sample_weight):
+        """Return a list of recalibrators, one for each class against the rest, fitted
+        to probabilities (n, K).
+
+        A ridge of the strength `class_pooling` pulls the coefficients (d,) of each
+        class to those of one map, fitted to the problems of all classes together.
         """
         if not self._pools_classes:
-            return super()._fit_parts(probabilities, codes, sample_weight)
+            return super()._fit_binary_problems(probabilities, codes, sample_weight)
+        # A softmax is 0 only for impossible classes.
         is_impossible = None
-        # Only an impossible class has a softmax of 0.
         if self.input == "logit" and probabilities.min() == 0:
             is_impossible = probabilities == 0
         problems = ClassProblems.of_classes(
             probabilities, codes, sample_weight, is_impossible
         )
         pooled = self._fit_pooled(problems)
+        # `coefs`: the coefficients of each class, for the strength that predicts best
+        # ("auto") or for the one given
         if isinstance(self.class_pooling, str):
             self.class_pooling_, coefs = problems.fit_path(pooled)
         else:
             self.class_pooling_ = float(self.class_pooling)
             coefs = problems.fit_near(pooled, self.class_pooling)
-        parts = []
+        estimators = []
         for coef in coefs:
-            part = self._part()
-            part._set_map(coef, *pooled.ends)
-            parts.append(part)
-        return parts
+            estimator = self._binary_copy()
+            # `ends`, the range of log-odds of the fit, is empty if the map needs none.
+            estimator._set_map(coef, *pooled.ends)
+            estimators.append(estimator)
+        return estimators

@@ -174,14 +174,14 @@ class VennAbers(BinaryRecalibrator):
         if len(self.classes_) == 2:
             return self._interval(self._binary_scores(scores))
         scores = self._class_probabilities(scores)
-        on_scale = self._scale_of_classes(scores)
+        to_scale = self._conversion_to_scale(scores)
         if self.multiclass == "top_label":
             _, confidence = top_label(scores)
-            return self.estimators_[0]._interval(on_scale(confidence))
+            return self.estimators_[0]._interval(to_scale(confidence))
         lows = []
         highs = []
-        for k, part in enumerate(self.estimators_):
-            low, high = part._interval(on_scale(scores[:, k]))
+        for k, estimator in enumerate(self.estimators_):
+            low, high = estimator._interval(to_scale(scores[:, k]))
             lows.append(low)
             highs.append(high)
         return np.column_stack(lows), np.column_stack(highs)
