@@ -116,7 +116,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
     See Also
     --------
     skcalib.metrics.kuiper_calibration_error : The range of the curve, without a plot.
-    skcalib.metrics.calibration_test : The tests that give these p-values.
+    skcalib.metrics.calibration_test : The tests based on these differences.
 
     References
     ----------

@@ -221,7 +221,7 @@ def max_n_bins(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
+        Type of guarantee: that of `conditional_epsilon` or that of `marginal_epsilon`.
     keep_boundary : bool, default=False
         Whether the samples on the bin boundaries are included in the bin means.
 
@@ -308,7 +308,7 @@ def min_n_samples(
     confidence_level : float, default=0.9
         Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
+        Type of guarantee: that of `conditional_epsilon` or that of `marginal_epsilon`.
     keep_boundary : bool, default=False
         Whether the samples on the bin boundaries are included in the bin means.
 

@@ -105,8 +105,9 @@ def decision_calibration_error(
 
     Notes
     -----
-    The interval and the test of this error recalibrate for each draw of the labels.
-    With more than 1,024 distinct scores, neighbouring scores are pooled.
+    For the interval and the test of this error, the scores are recalibrated for each
+    draw of the labels. With more than 1,024 distinct scores, neighbouring scores are
+    pooled.
 
     References
     ----------

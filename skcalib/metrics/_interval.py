@@ -152,9 +152,9 @@ def calibration_error_interval(
     If there are several labels per row, they are drawn with the dependence estimated
     from the data. Shifts of each label, and a common shift of all labels, are then also
     used as d. With ten labels of event frequency s^1.5 and pairwise correlation .6 (on
-    the scale of a normal variable), and with 100 samples and ten bins per label, 90%
-    intervals covered .89 (norm 2) and .93 (norm 1) in 150 data sets; with a correlation
-    of .9, they covered .83 and .90.
+    the scale of a normal variable), and with 100 samples and ten bins per label, the
+    coverage of 90% intervals was .89 (norm 2) and .93 (norm 1) in 150 data sets; with a
+    correlation of .9, it was .83 and .90.
 
     In simulations with 1 to 50 bins and 60 to 1,500 rows, intervals at level .9 covered
     the error in 88% to 98% of the data sets. For a plugin error of norm 1, they covered

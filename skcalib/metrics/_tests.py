@@ -199,8 +199,8 @@ def calibration_test(
     .01 and n = 100. Both tests issue a warning if so few events or non-events are
     expected. Prefer the resampling test.
 
-    With importance weights w, the closed forms use the variance under calibration, the
-    sum of w^2 s (1 - s), with the additional factor (1 - 2 s)^2 for Spiegelhalter's
+    With importance weights w, the closed-form tests use the variance under calibration,
+    the sum of w^2 s (1 - s), with the additional factor (1 - 2 s)^2 for Spiegelhalter's
     test. If a single row contributes more than 5% of this variance, "kuiper" and
     "kolmogorov_smirnov" draw labels instead.
 

@@ -233,7 +233,7 @@ def estimated_performance(
     chosen to minimise the variance [1]_. The estimate is valid even if the curve has
     changed. With ``missing="at_random"``, pi is the share of known labels among samples
     with similar scores. With fewer than 30 known labels, or fewer than 10 of the rarer
-    class, both estimates are shown side by side.
+    class, a second row for each metric gives the estimate from the known labels alone.
 
     If more than 5% of the new scores lie outside the range of the labelled scores,
     `low` and `high` are NaN.

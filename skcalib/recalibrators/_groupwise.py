@@ -111,9 +111,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     Notes
     -----
     Inside a pipeline, name a column of the original data and pass it around the
-    classifier, as below; scikit-learn's scorers do not pass arrays to `predict_proba`.
-    A group that was not seen in `fit` uses the pooled fit, with a warning. A group that
-    lacks a class required by its method also uses the pooled fit, without a warning.
+    classifier, as in the example below; scikit-learn's scorers do not pass arrays to
+    `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a
+    warning. A group that lacks a class required by its method also uses the pooled fit,
+    without a warning.
 
     ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label
     histogram binning of [2]_, which is calibrated conditionally on the predicted class.

@@ -115,13 +115,13 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     Notes
     -----
-    Inside a pipeline, pass columns of the data around the classifier, as below;
-    `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class has
-    separate steps on the logits of the softmax. Weights are used in the log-loss and in
-    the steps, but a leaf needs 20 rows regardless of their weights, so a weight of 2 is
-    not exactly equivalent to two rows. Up to 50,000 rows are fitted in one thread, and
-    larger data sets in the threads of scikit-learn's histogram gradient boosting
-    (``OMP_NUM_THREADS``).
+    Inside a pipeline, pass columns of the data around the classifier, as in the example
+    below; `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class
+    has separate steps on the logits of the softmax. Weights are used in the log-loss
+    and in the steps, but a leaf needs 20 rows regardless of their weights, so a weight
+    of 2 is not exactly equivalent to two rows. Up to 50,000 rows are fitted in one
+    thread, and larger data sets in the threads of scikit-learn's histogram gradient
+    boosting (``OMP_NUM_THREADS``).
 
     The number of rounds is the one for which the mean gain minus two standard errors is
     largest, if this difference is above 0. Rounds are added until three in succession

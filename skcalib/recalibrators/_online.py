@@ -106,7 +106,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
     A batch is predicted with the state before the batch is learned. The weights are
     updated with the losses of the forecasts that were issued; the members learn sample
     by sample. The state therefore depends on how the samples are divided into batches.
-    If labels arrive with a delay, the bounds below increase with this delay.
+    If labels arrive with a delay, the regret described below increases with this delay.
 
     The learning member is online Platt scaling [1]_. Its regret relative to the best
     fixed sigmoid is of order log(T) after T samples, with a constant that increases

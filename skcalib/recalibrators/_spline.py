@@ -42,14 +42,14 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     """Spline calibration: the sigmoid of a natural cubic spline in the log-odds.
 
     The map becomes more flexible with more calibration samples: the weight of a
-    curvature penalty is chosen by leave-one-out log-loss. Beyond the outer knots, the
-    map continues as a straight line in the log-odds.
+    curvature penalty is chosen by minimising the leave-one-out log-loss. Beyond the
+    outer knots, the map continues as a straight line in the log-odds.
 
     Parameters
     ----------
     n_knots : int, default=8
         Number of knots, at least 2. The knots are placed at quantiles of the scores,
-        including the lowest and the highest. Tied knots are merged.
+        including the lowest and the highest score. Tied knots are merged.
     roughness_penalty : float, default=None
         Weight of the curvature penalty
         ``roughness_penalty / 2 * integral(second derivative ** 2)``, which is added to

@@ -47,8 +47,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         certificate meets this tolerance; without `epsilon`, None means 10. With fewer
         than 2 B samples, ``n // 2`` bins are used.
     epsilon : float, default=None
-        Required tolerance of the conditional certificate, in (0, 1); only with
-        ``n_bins=None``.
+        Required tolerance of the conditional certificate, in (0, 1); it can be given
+        only with ``n_bins=None``.
     confidence_level : float, default=0.9
         Confidence level of the certificate, at which `epsilon` must hold.
     randomize : bool, default=False

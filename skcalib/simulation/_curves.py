@@ -97,7 +97,7 @@ class GlmCurve:
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """The calibration curve ``T(s) = s^d``, which is calibrated for d = 1.
+    """The calibration curve ``T(s) = s^d``; the model is calibrated for d = 1.
 
     Scores are too high if d is larger than 1, and too low if it is smaller.
 
