@@ -136,6 +136,8 @@ def reliability_curve(
     if clusters is not None and isinstance(y_true, BinStatistics):
         refuse_beside_bins(multiclass="auto", clusters=clusters)
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    # With clusters, rows of weight zero are kept at first: `clusters` has an entry for
+    # each row.
     data = check_rows_or_bins(
         y_true,
         y_proba,
@@ -150,24 +152,26 @@ def reliability_curve(
         _, codes = check_groups(clusters, len(data.scores), name="clusters")
         cluster = cluster_codes(codes[data.kept])
         data = data.at(data.kept)
-    # Importance weights are scaled by one factor: their sum is the number of equal rows
-    # that they are worth. Frequency weights count rows as they are.
+    # Importance weights are scaled by one factor, so that their sum is the effective
+    # sample size. Frequency weights count rows as they are.
     data = counted_rows(data, weight_type, warns=False)
     curves = []
+    # One binary problem or, for "marginal", one for each class.
     for task in binary_tasks(data, multiclass, pooled=True):
         curve = task.statistics(strategy)
-        # `curve.interval()` asks for the meaning of the weights: of importance weights
-        # it computes in each bin how many rows they are worth there, which the one
-        # factor above does not tell. `BinStatistics` is frozen, and its constructor
-        # takes sums alone: hence this way to set it.
+        # With importance weights, `curve.interval()` computes the effective sample size
+        # of each bin, and must know the meaning of the weights. `BinStatistics` is
+        # frozen, and its constructor takes sums alone: hence this way to set it.
         object.__setattr__(curve, "_weight_type", weight_type)
         if cluster is not None:
+            # A pooled problem has each row once for every class.
+            cluster_of_task_row = np.repeat(cluster, task.n_columns)
             set_clusters(
                 curve,
                 task.scores,
                 task.labels,
                 task.sample_weight,
-                np.repeat(cluster, task.n_columns),
+                cluster_of_task_row,
                 importance=weight_type == "importance",
             )
         curves.append(curve)
@@ -274,25 +278,28 @@ def validity_curve(
     )
     task = next(binary_tasks(data, multiclass))
     statistics = task.statistics(strategy, moments=1)
-    # The gaps of the filled bins in increasing order, and the share of the weight in
-    # the first 0, 1, ... of them.
+    # The gaps of the bins with rows in increasing order, (n_filled,), and the share of
+    # the weight in the first k of them, (n_filled + 1,) for k = 0, 1, ...
     is_filled = statistics.weight > 0
     gaps = np.abs(statistics.event_frequency - statistics.mean_score)[is_filled]
     order = np.argsort(gaps)
     gaps = gaps[order]
     shares = statistics.share[is_filled][order]
-    cumulative = np.append(0.0, np.cumsum(shares))
+    share_of_first = np.append(0.0, np.cumsum(shares))
     if epsilons is None:
         # 0 and each distinct gap: where the curve steps
         steps = np.append(0.0, gaps)
         epsilons = steps[first_rows(steps)]
     else:
         epsilons = _check_epsilons(epsilons)
+    # The number of gaps within each tolerance.
     n_within = np.searchsorted(gaps, epsilons + _ROUNDING, side="right")
     if conditional:
         validity = (n_within == len(gaps)).astype(np.float64)
     else:
-        validity = np.minimum(cumulative / cumulative[-1], 1.0)[n_within]
+        # The last share is 1 but for rounding.
+        share_of_first = np.minimum(share_of_first / share_of_first[-1], 1.0)
+        validity = share_of_first[n_within]
     return ValidityShares(epsilons, validity)
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +48,7 @@ from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._group_sample import Sample, one_side
+from skcalib.metrics._group_sample import Sample, pvalue_of_sides
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -147,11 +147,11 @@ class GroupCalibration(ResultTable):
                 f"This table has alternative={self.alternative!r}, and limits of one"
                 ' side. Make it with "two-sided" to compare groups.'
             )
+        # The positions of both groups of each pair.
         first, second = np.triu_indices(len(self), 1)
         difference = self.bias[first] - self.bias[second]
-        # Newcombe's interval of a difference: its lower limit is as far away as the
-        # lower limit of the first and the upper limit of the second together, by the
-        # root of the sum of squares; its upper limit the other way round.
+        # Distances from each bias to its limits, and from each difference to its own:
+        # the difference is lowest if the first bias is low and the second one high.
         below = self.bias - self.bias_low
         above = self.bias_high - self.bias
         lower = np.hypot(below[first], above[second])
@@ -225,6 +225,7 @@ class GroupCalibrationByModel(dict):
         return pd.concat(frames, ignore_index=True)
 
     def _repr_html_(self):
+        """Return the tables as HTML for a notebook, each below its model's name."""
         html = ""
         for name, table in self.items():
             html += f"<p>{escape(str(name))}</p>{table._repr_html_()}"
@@ -450,13 +451,13 @@ def calibration_by_group(
         check_int(min_group_size, "min_group_size")
     check_option(order, "order", _ORDERS)
     check_option(adjustment, "adjustment", ("holm", "exact"))
-    # 1. The names of the groups, a `Sample` of each, and where each comes first.
+    # 1. The groups, in the order of their names.
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, Mapping):
         rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
         rows |= {"max_bins": max_bins, "min_group_size": min_group_size}
         refuse_beside_bins("a dict of BinStatistics", multiclass=multiclass, **rows)
-        names, samples, first = _statistics_by_group(y_true, groups, weight_type)
+        found = _groups_of_statistics(y_true, groups, weight_type)
     else:
         data = check_scored_labels(
             y_true, y_proba, multiclass=multiclass, drop=False, **rows
@@ -473,7 +474,7 @@ def calibration_by_group(
             names, codes = with_small_groups_pooled(
                 names, codes, data.kept, min_group_size
             )
-        names, samples, first = _rows_by_group(
+        found = _groups_of_rows(
             data, names, codes, cluster, multiclass, strategy, weight_type
         )
     # 2. The errors with their limits, and the table.
@@ -484,25 +485,23 @@ def calibration_by_group(
     )
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
-        # one such warning for all groups is enough, and given elsewhere
+        # These warnings are given once for all groups, not for each of them.
         warnings.filterwarnings(
             "ignore", "clusters=|sample_weight contains", UserWarning
         )
-        errors = _errors(
-            samples,
+        errors = _errors_with_limits(
+            found.samples,
             {"norm": norm, "method": method},
             resampling,
             confidence_level,
             progress,
         )
-        table = _table(
-            names, samples, errors, confidence_level, adjustment, alternative
-        )
+        table = _table(found, errors, confidence_level, adjustment, alternative)
     if clusters is not None:
         _warn_of_few_events(table)
     # 3. The order of the groups: so far by name. A NaN error comes last.
     if order == "given":
-        table = _sorted_rows(table, first)
+        table = _sorted_rows(table, found.first)
     elif order == "error":
         table = _sorted_rows(table, -table.error)
     return table
@@ -530,8 +529,8 @@ def _by_model(y_true, models, groups, options):
 
 
 def _check_alternative(alternative, confidence_level):
-    """Raise for an unknown alternative, and for a one-sided limit that would lie beyond
-    the estimate.
+    """Raise for an unknown alternative, and for a one-sided limit of level .5 or less,
+    which would lie on the wrong side of the estimate.
     """
     check_option(alternative, "alternative", _ALTERNATIVES)
     if alternative != "two-sided" and confidence_level <= 0.5:
@@ -541,8 +540,26 @@ def _check_alternative(alternative, confidence_level):
         )
 
 
-def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_type):
-    """Split validated rows by group.
+class _Groups(NamedTuple):
+    """The groups of a table, in the order of their names.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_groups,)
+        Their names.
+    samples : list of Sample
+        The rows of each group, or its bin sums.
+    first : list of int
+        Where each group comes first: its first row, or its position in a dict.
+    """
+
+    names: np.ndarray
+    samples: list
+    first: list
+
+
+def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_type):
+    """Split validated rows by group, and return the groups that have rows as `_Groups`.
 
     Parameters
     ----------
@@ -558,15 +575,6 @@ def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_typ
         See `calibration_by_group`.
     strategy : BaseBinning
         The bins.
-
-    Returns
-    -------
-    names : ndarray
-        Names of the groups that have rows.
-    samples : list of Sample
-        The rows of each.
-    first : list of int
-        The first row of each.
     """
     present = []
     samples = []
@@ -584,13 +592,14 @@ def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_typ
         samples.append(sample)
         present.append(code)
         first.append(rows[0])
-    return names[present], samples, first
+    return _Groups(names[present], samples, first)
 
 
-def _statistics_by_group(mapping, groups, weight_type):
-    """Return the names of the groups (the sorted keys of a dict of `BinStatistics`),
-    their `Sample`s, and the place of each in the dict. For the other arguments see
-    `calibration_by_group`.
+def _groups_of_statistics(mapping, groups, weight_type):
+    """Check a dict from group to `BinStatistics`, and return its groups as `_Groups`.
+
+    `groups` and `weight_type` are arguments of `calibration_by_group`; `groups` must
+    not be given.
     """
     if not is_predicted_class(groups):
         raise ValueError(
@@ -612,12 +621,12 @@ def _statistics_by_group(mapping, groups, weight_type):
     keys = list(mapping)
     names = _sorted_names(keys)
     samples = []
-    places = []
+    first = []
     for name in names:
         bins = counted_rows(BinnedTask(mapping[name]), weight_type).bins
         samples.append(Sample(bins, importance=weight_type == "importance"))
-        places.append(keys.index(name))
-    return _as_array(names), samples, places
+        first.append(keys.index(name))
+    return _Groups(_as_array(names), samples, first)
 
 
 def _sorted_names(names):
@@ -635,17 +644,20 @@ def _sorted_names(names):
 
 
 def _as_array(names):
-    """Return a list of names as an array: of their own type where they share a plain
-    one, else of objects.
+    """Return a list of names as an array (n_names,): of their own type if all are str,
+    int, float or bool, else of objects.
     """
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         return np.array(names)
+    # `np.array` would make a matrix of names that are tuples.
     return np.fromiter(names, dtype=object, count=len(names))
 
 
-def _errors(samples, params, resampling, confidence_level, progress):
-    """Return the calibration error of each sample with its limits.
+def _errors_with_limits(samples, params, resampling, confidence_level, progress):
+    """Return the calibration error of each group with its limits, (3, n_samples): rows
+    for errors, lower limits and upper limits, NaN where bins have too few rows for a
+    debiased error.
 
     Parameters
     ----------
@@ -659,64 +671,55 @@ def _errors(samples, params, resampling, confidence_level, progress):
         Coverage of each interval.
     progress : Progress
         Writes how many groups are done.
-
-    Returns
-    -------
-    errors : ndarray of shape (3, n_samples)
-        Errors, lower and upper limits: NaN where bins have too few rows for a debiased
-        error.
     """
     is_debiased = resolved_method(**params) in ("debiased", "unbiased")
     errors = np.full((3, len(samples)), np.nan)
-    has_error = []
-    for place, sample in enumerate(samples):
+    has_error = []  # positions of the groups
+    for k, sample in enumerate(samples):
         if not (is_debiased and has_thin_bins(sample.statistics)):
-            has_error.append(place)
+            has_error.append(k)
 
-    def each_hypotheses():
-        """Store the error of each group and yield the hypotheses for its limits."""
-        for place in has_error:
-            progress(
-                f"errors of {place:,} of {len(samples):,} groups", place / len(samples)
-            )
-            errors[0, place], hypotheses = samples[place].error_hypotheses(
-                params, resampling
-            )
+    def hypotheses_of_groups():
+        """Yield the `Hypotheses` of one group after the other, and write its error into
+        ``errors[0]``. `limits_of_each` takes them in blocks: those of all groups would
+        need much memory.
+        """
+        for k in has_error:
+            progress(f"errors of {k:,} of {len(samples):,} groups", k / len(samples))
+            error, hypotheses = samples[k].error_and_hypotheses(params, resampling)
+            errors[0, k] = error
             yield hypotheses
 
-    limits = list(limits_of_each(each_hypotheses(), (1 - confidence_level) / 2))
-    errors[1:, has_error] = np.array(limits).reshape(-1, 2).T
+    tail = (1 - confidence_level) / 2
+    for k, limits in zip(
+        has_error, limits_of_each(hypotheses_of_groups(), tail), strict=True
+    ):
+        errors[1:, k] = limits
     return errors
 
 
-def _table(names, samples, errors, confidence_level, adjustment, alternative):
-    """Return the `GroupCalibration` of some groups, in their order.
+def _table(groups, errors, confidence_level, adjustment, alternative):
+    """Return the `GroupCalibration` of `_Groups`, in their order.
 
-    Parameters
-    ----------
-    names : ndarray of shape (n_groups,)
-        Names.
-    samples : list of Sample
-        The rows, or sums of bins, of each.
-    errors : ndarray of shape (3, n_groups)
-        Calibration errors and their limits.
-    confidence_level, adjustment, alternative
-        See `calibration_by_group`.
+    `errors` (3, n_groups) are calibration errors, lower limits and upper limits; the
+    other arguments are those of `calibration_by_group`.
     """
+    samples = groups.samples
     # of integer dtype where each row counts once in all groups
     n = np.array([sample.n for sample in samples])
     mean_score = np.array([sample.mean_score for sample in samples])
     event_frequency = np.array([sample.event_frequency for sample in samples])
     tests = []
-    reasons = []
+    reasons = []  # why there are no limits; empty texts where there are
     for sample in samples:
         test, reason = sample.bias_test(confidence_level, alternative)
         tests.append(test)
         reasons.append(reason)
     pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
     bias = mean_score - event_frequency
-    # Of a group without events, or of events alone, one limit is the bias itself, which
-    # is summed in another order: rounding must not put it beyond the limit.
+    # Of a group without events, or of events alone, one limit is the bias itself.
+    # Rounding, since both are summed in different orders, must not put the bias beyond
+    # this limit.
     bias_low = np.where(bias_low - bias < 1e-12, np.minimum(bias_low, bias), bias_low)
     bias_high = np.where(
         bias - bias_high < 1e-12, np.maximum(bias_high, bias), bias_high
@@ -724,12 +727,14 @@ def _table(names, samples, errors, confidence_level, adjustment, alternative):
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
-        laws = [_known_law(sample, alternative) for sample in samples]
-        adjusted = adjusted_pvalues(pvalue, laws)
+        distributions = []
+        for sample in samples:
+            distributions.append(_pvalue_distribution(sample, alternative))
+        adjusted = adjusted_pvalues(pvalue, distributions)
     error, error_low, error_high = errors
     n_events = n * event_frequency
     return GroupCalibration(
-        group=names,
+        group=groups.names,
         n=n,
         mean_score=mean_score,
         event_frequency=event_frequency,
@@ -757,37 +762,41 @@ def binomial_pvalue(n_events, n, score, alternative):
 
     The alternative "greater" is that the event frequency is greater than the score.
     """
-    # P(X >= k) = I_s(k, n - k + 1), the regularised incomplete beta function, which
-    # has no parameter of 0: for k = 0 the probability is set to 1. P(X <= k) is the
-    # same for the non-events.
+    # P(X >= k) = I_s(k, n - k + 1), the regularised incomplete beta function. It is not
+    # defined for k = 0, where the probability is 1: any positive number stands for k.
     n_others = n - n_events
-    greater = betainc(np.maximum(n_events, 1e-9), n_others + 1, score)
-    greater = np.where(n_events > 0, greater, 1.0)
-    less = betainc(np.maximum(n_others, 1e-9), n_events + 1, 1 - score)
-    less = np.where(n_others > 0, less, 1.0)
-    return one_side(greater, less, alternative)
+    at_least = betainc(np.maximum(n_events, 1e-9), n_others + 1, score)
+    at_least = np.where(n_events > 0, at_least, 1.0)
+    # P(X <= k) is that of at least n - k non-events.
+    at_most = betainc(np.maximum(n_others, 1e-9), n_events + 1, 1 - score)
+    at_most = np.where(n_others > 0, at_most, 1.0)
+    return pvalue_of_sides(at_least, at_most, alternative)
 
 
 def jeffreys_pvalue(n_events, n, score, alternative):
-    """Return the posterior probability (m,) that the frequency lies on the other side
-    of the score, after k events among n rows and Jeffreys' prior Beta(1/2, 1/2). All
-    arrays have shape (m,); for "two-sided" it is twice the smaller side.
+    """Return the posterior probability (m,) that the alternative is false, after k
+    events among n rows and with Jeffreys' prior Beta(1/2, 1/2).
+
+    All arrays have shape (m,). For "greater" it is the probability that the event
+    frequency is below the score, for "less" that it is above, and for "two-sided" twice
+    the smaller one.
     """
     a = n_events + 0.5
     b = n - n_events + 0.5
     below_score = betainc(a, b, score)
     above_score = betainc(b, a, 1 - score)
-    return one_side(below_score, above_score, alternative)
+    return pvalue_of_sides(below_score, above_score, alternative)
 
 
-def _known_law(sample, alternative):
-    """Return the distribution of the p-value of a calibrated `Sample`, as
-    `pvalue_distribution` does, where it is known exactly; None for clusters and
-    importance weights.
+def _pvalue_distribution(sample, alternative):
+    """Return the distribution of the p-value of a `Sample` under calibration, as
+    `pvalue_distribution` does. None with clusters and importance weights, for which it
+    is not known.
     """
     if sample.cluster is not None or sample.importance:
         return None
-    return pvalue_distribution(*sample.scores(), alternative)
+    scores, weight = sample.scores_and_weights()
+    return pvalue_distribution(scores, weight, alternative)
 
 
 def _warn_of_few_events(table):

@@ -166,4 +166,5 @@ def decision_calibration_error(
             " one for each class."
         )
     task = one_task(data, multiclass, pooled=True)
-    return WorstThreshold(*error.of_task(task).worst())
+    worst_error, threshold = error.of_task(task).worst()
+    return WorstThreshold(worst_error, threshold)

@@ -213,11 +213,11 @@ def log_loss_decomposition(
 
 def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
     """Return the `ScoreDecomposition` of a proper score, averaged over the binary
-    problems.
+    problems: one, or with "marginal" one for each class.
 
-    ``expected_score(frequency, forecast)`` is the expected score of a forecast for
-    events of a frequency; `rows` are the arguments about rows of `brier_decomposition`,
-    by their names.
+    ``expected_score(frequency, forecast)`` is the expected score of a forecast if
+    events have this frequency; `rows` is a dict of the per-sample arguments of
+    `brier_decomposition`; the others are arguments of that function.
     """
     strategy = check_binning(binning, PoolAdjacentViolators())
     data = check_rows_or_bins(
@@ -228,37 +228,39 @@ def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
         multilabel=True,
         **rows,
     )
-    terms = []
+    decompositions = []
     for task in binary_tasks(data, multiclass, pooled=True):
-        terms.append(_terms(expected_score, task, strategy))
-    return ScoreDecomposition(*np.mean(terms, axis=0).tolist())
+        decompositions.append(_decomposed(expected_score, task, strategy))
+    return ScoreDecomposition(*np.mean(decompositions, axis=0).tolist())
 
 
-def _terms(expected_score, task, strategy):
-    """Return miscalibration, discrimination and uncertainty of a proper score for a
-    binary problem, in the bins of a strategy; for `expected_score` see
+def _decomposed(expected_score, task, strategy):
+    """Return (miscalibration, discrimination, uncertainty) of a proper score for a
+    binary problem, floats. The score is miscalibration - discrimination + uncertainty.
+
+    `task` holds labels, scores and weights, or bin sums; `strategy` forms the bins in
+    which event frequencies recalibrate the scores. For `expected_score` see
     `_decomposition`.
     """
     bins = task.statistics(strategy)
-    share = bins.share
+    share = bins.share  # of the weight
     frequency = bins.event_frequency
     base_rate = bins.weighted_label.sum() / bins.weight.sum()
-    # The isotonic fit takes the score of the samples themselves, given bins that of
-    # their mean scores.
+    # The score of the forecasts. With the isotonic fit it is that of the samples; other
+    # bins, and bin sums, know the mean score of a bin only.
     if isinstance(strategy, PoolAdjacentViolators) and not isinstance(task, BinnedTask):
         scores = expected_score(task.labels, task.scores.astype(np.float64))
         score = np.average(scores, weights=task.sample_weight)
     else:
         score = share @ expected_score(frequency, bins.mean_score)
+    # The score after recalibration, and that of the base rate as forecast for all.
     recalibrated = share @ expected_score(frequency, frequency)
     uncertainty = expected_score(base_rate, base_rate)
-    # Neither is negative except by rounding: no forecast that is constant on the bins
-    # has a better score than the recalibrated one.
-    return (
-        max(score - recalibrated, 0.0),
-        max(uncertainty - recalibrated, 0.0),
-        uncertainty,
-    )
+    # Both differences are negative by rounding only: of all forecasts that are constant
+    # on the bins, the event frequencies have the best score.
+    miscalibration = max(score - recalibrated, 0.0)
+    discrimination = max(uncertainty - recalibrated, 0.0)
+    return miscalibration, discrimination, uncertainty
 
 
 def _expected_brier(frequency, forecast):

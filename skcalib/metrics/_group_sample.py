@@ -50,9 +50,11 @@ class Sample(NamedTuple):
 
     @property
     def n(self):
-        """Effective number of rows; an int if each row counts once."""
-        each_counts_once = np.array_equal(self.statistics.count, self.statistics.weight)
-        if each_counts_once:
+        """Number of rows, an int; a float with weights: the sum of frequency weights,
+        or the effective number of rows for importance weights.
+        """
+        has_unit_weights = np.array_equal(self.statistics.count, self.statistics.weight)
+        if has_unit_weights:
             return int(self.statistics.count.sum())
         return self.statistics.total_weight
 
@@ -66,20 +68,31 @@ class Sample(NamedTuple):
         """Share of the rows that are events."""
         return self.statistics.weighted_label.sum() / self.statistics.total_weight
 
-    def scores(self):
-        """Return scores and weights of the rows or, if these are not known, of two
-        points per bin that represent them.
+    def scores_and_weights(self):
+        """Return scores and weights (None for equal ones) of the rows. If only the bin
+        sums are known: those of two points per bin that represent its rows.
         """
         if self.task is None:
             return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
     def bias_test(self, confidence_level, alternative="two-sided"):
-        """Return the `BiasTest` of mean score minus event frequency, and why it has no
-        limits (otherwise an empty string).
+        """Test whether the bias, mean score minus event frequency, is 0.
 
-        A one-sided `alternative` refers to the event frequency: "greater" or "less"
-        than the scores predict. The confidence level applies to its single limit.
+        Parameters
+        ----------
+        confidence_level : float
+            Level of the interval or, for a one-sided alternative, of its one limit.
+        alternative : {"two-sided", "greater", "less"}, default="two-sided"
+            "greater" means a greater event frequency than the scores predict, hence a
+            bias below 0; "less" means a smaller one.
+
+        Returns
+        -------
+        test : BiasTest
+            P-values and limits.
+        reason : str
+            Why there are no limits; empty if there are.
         """
         if alternative == "two-sided":
             return self._two_sided_bias_test(confidence_level)
@@ -94,18 +107,20 @@ class Sample(NamedTuple):
             is_on_side = bias < 0
         else:
             is_on_side = bias > 0
-        pvalue = half_pvalue(test.pvalue, is_on_side)
-        # Independent rows have the exact p-value of one side.
         if self.cluster is None and not self.importance:
-            scores, weight = self.scores()
-            events = self.statistics.weighted_label.sum()
-            at_least, at_most = event_count_tails(scores, events, weight)
-            pvalue = one_side(at_least, at_most, alternative)
-        bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
+            # Rows are independent: the tails of the number of events are known.
+            scores, weight = self.scores_and_weights()
+            n_events = self.statistics.weighted_label.sum()
+            at_least, at_most = event_count_tails(scores, n_events, weight)
+            pvalue = pvalue_of_sides(at_least, at_most, alternative)
+        else:
+            pvalue = half_pvalue(test.pvalue, is_on_side)
         if test.bias_pvalue == test.pvalue:
-            # The residuals vary as a common shift says: both tests are the same.
+            # The residuals vary as under calibration: both tests are the same.
             bias_pvalue = pvalue
-        # The other limit is the bias that a frequency of 1, or of 0, would make.
+        else:
+            bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
+        # The other limit is the bias if the event frequency were 1, or 0.
         if is_greater:
             low = self.mean_score - 1
             high = test.high
@@ -115,11 +130,11 @@ class Sample(NamedTuple):
         return BiasTest(float(pvalue), low, high, float(bias_pvalue)), ""
 
     def _two_sided_bias_test(self, confidence_level):
-        """Return the two-sided `BiasTest` of mean score minus event frequency, and why
-        it has no limits (else an empty text). Clusters and importance weights need the
-        rows.
+        """Return the two-sided `BiasTest` of the bias, and why it has no limits, as
+        `bias_test` does.
         """
-        scores, weight = self.scores()
+        scores, weight = self.scores_and_weights()
+        # Clusters and importance weights are those of rows, if the rows are known.
         if self.task is not None and (self.importance or self.cluster is not None):
             return rows_bias_test(
                 scores,
@@ -138,43 +153,41 @@ class Sample(NamedTuple):
         )
         return test, ""
 
-    def error_hypotheses(self, params, resampling):
-        """Return the binned calibration error of the sample, and the `Hypotheses` for
-        its limits.
+    def error_and_hypotheses(self, params, resampling):
+        """Return the binned calibration error of the rows, a float, and the
+        `Hypotheses` from which `inverted_limits` computes its confidence interval.
 
-        `params` contains `norm` and `method` of the error; `resampling` specifies the
-        draws.
+        `params` is a dict of the error's `norm` and `method`; `resampling` says what is
+        drawn for the interval.
         """
-        is_binned = self.task is None or self._bins_tell_all(params["method"])
-        if is_binned:
-            data = BinnedTask(self.statistics)
-            error = BinnedError(binning=None, **params)
-        else:
-            # The rows of the binary problem, as data with two classes.
-            scores, labels, weight = self.task
-            data = check_rows_or_bins(
-                labels, scores, sample_weight=weight, multiclass="auto", drop=False
-            )
-            error = BinnedError(binning=self.binning, **params)
         resampling = resampling._replace(cluster=self.cluster)
+        if self.task is None or self._bins_are_enough(params["method"]):
+            error = BinnedError(binning=None, **params)
+            data = BinnedTask(self.statistics)
+            hypotheses = error_hypotheses(error, data, resampling)
+            # The hypotheses know the p-th power of this error already.
+            return error.from_power(hypotheses.observed), hypotheses
+        # The rows of the binary problem, as data with two classes.
+        error = BinnedError(binning=self.binning, **params)
+        scores, labels, weight = self.task
+        data = check_rows_or_bins(
+            labels, scores, sample_weight=weight, multiclass="auto", drop=False
+        )
         hypotheses = error_hypotheses(error, data, resampling)
-        if is_binned:
-            # Computed already: what draws of bins are compared by is the power itself.
-            power = hypotheses.observed
-        else:
-            power = error.observed(data)
-        return error.from_power(power), hypotheses
+        return error.from_power(error.observed(data)), hypotheses
 
-    def _bins_tell_all(self, method):
-        """Return whether the sums of the bins give the same error as the rows, which
-        takes longer.
+    def _bins_are_enough(self, method):
+        """Return whether the error computed from the bin sums, which is faster, is the
+        same as from the rows: without weights and clusters, and if neither the bins nor
+        the method "label_binned" depends on the labels of single rows.
         """
         is_plain = self.cluster is None and self.task.sample_weight is None
         return is_plain and method != "label_binned" and not self.binning.needs_labels
 
 
-def one_side(greater, less, alternative):
-    """Return the p-values (m,) of an alternative, given the p-values of both sides.
+def pvalue_of_sides(greater, less, alternative):
+    """Return the p-values (m,) for an alternative, "greater", "less" or "two-sided",
+    given the one-sided p-values (m,) of "greater" and of "less".
 
     "two-sided" gives twice the smaller one, at most 1.
     """

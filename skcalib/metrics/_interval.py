@@ -202,7 +202,8 @@ def calibration_error_interval(
     rng = check_random_state(random_state)
     tail = (1 - confidence_level) / 2
     if kind == "inverted":
-        # The error draws labels and is tested for many hypotheses.
+        # Labels are drawn for many hypothetical errors; those not rejected are the
+        # interval.
         error = registered.error_of(metric_params)
         estimate = _checked_number(rows.error_value(error))
         progress = Progress("calibration_error_interval", verbose)
@@ -217,7 +218,7 @@ def calibration_error_interval(
         hypotheses = error_hypotheses(error, rows.data, resampling)
         low, high = inverted_limits(hypotheses, tail)
         return IntervalEstimate(estimate, low, high)
-    # The metric is called for each resample of the rows.
+    # The basic bootstrap: the metric is called for each resample of the rows.
     warn(_BASIC_WARNING)
     estimate = _checked_number(rows.value(metric, **metric_params))
     low, high = basic_limits(
@@ -233,6 +234,7 @@ def calibration_error_interval(
         verbose=verbose,
     )
     if registered is not None:
+        # An error has no values beyond these limits, such as 0 and 1.
         least, largest = registered.limits
         low = min(max(low, least), largest)
         high = min(max(high, least), largest)
@@ -277,9 +279,11 @@ class MetricInput:
         pos_label,
         labels,
     ):
-        """Validate the arguments of an interval or a test, which are those of
-        `calibration_error_interval`; `binning` and `multiclass` are parameters of the
-        metric.
+        """Validate the arguments of an interval or a test, and return them as
+        `MetricInput`.
+
+        They are those of `calibration_error_interval`; `binning` and `multiclass` are
+        parameters of the metric.
         """
         data = check_rows_or_bins(
             y_true,
@@ -301,7 +305,8 @@ class MetricInput:
         cluster = None
         if clusters is not None:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
-        # Only arguments that are not None: a metric of the user may lack the others.
+        # Arguments with which the metric is called. Those that are None are left out: a
+        # metric of the user may not have them.
         described = {}
         if pos_label is not None:
             described["pos_label"] = pos_label
@@ -315,18 +320,17 @@ class MetricInput:
 
     @property
     def kept(self):
-        """The validated rows of positive weight, or the bin sums."""
+        """The data without rows of weight zero, as `ScoredLabels`; or the bin sums."""
         data = self.data
         if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores):
             return data
         return data.at(data.kept)
 
     def error_value(self, error):
-        """Return the value of a `CalibrationError` for the samples, which are not
-        validated again unless the error has groups.
-        """
+        """Return the value of a `CalibrationError` for the data: a float."""
         if error.groups is not None:
-            # The groups have an entry for each row that was given.
+            # Its groups have an entry for each row that was passed, also for those of
+            # weight zero: all rows are validated again.
             return error.value(self.y_true, self.y_proba, **self.described)
         return error.value(self.kept)
 
@@ -347,8 +351,10 @@ def _checked_number(estimate):
 
 
 def unwrapped_metric(metric, params):
-    """Return the function and the parameters of a metric, which may be a
-    `functools.partial`; None means `calibration_error`.
+    """Return the function that a metric calls, and its parameters as a dict.
+
+    The metric may be a `functools.partial`, whose keywords are added to `params`; None
+    means `calibration_error`.
     """
     if metric is None:
         metric = calibration_error
@@ -390,28 +396,28 @@ _BASIC_WARNING = (
 )
 
 
-def _resolved_kind(interval, metric, row):
-    """Return the kind of interval, "inverted" or "basic"; raise where the metric has no
-    such interval.
+def _resolved_kind(interval, metric, registered):
+    """Return the kind of interval to compute, "inverted" or "basic"; raise if the
+    metric has no such interval.
 
-    `interval` is the argument of the user, and `row` the `Metric` of a registered
-    metric, or None.
+    `interval` is the argument of `calibration_error_interval`, which may be "auto", and
+    `registered` the registered `Metric` of the function `metric`, or None.
     """
-    if row is not None and not getattr(row.error, "has_interval", True):
+    if registered is None:
+        if interval == "inverted":
+            raise ValueError(
+                'interval="inverted" is for the calibration errors of skcalib.metrics,'
+                ' and for metrics registered there: use "basic" for other metrics.'
+            )
+        return "basic"
+    if not getattr(registered.error, "has_interval", True):
         raise ValueError(
             f"{_name_of(metric)} has a test but no interval: use"
             f" calibration_test(metric={_name_of(metric)})."
         )
-    if row is None and interval == "inverted":
-        raise ValueError(
-            'interval="inverted" is for the calibration errors of skcalib.metrics, and'
-            ' for metrics registered there: use "basic" for other metrics.'
-        )
-    if interval != "auto":
-        return interval
-    if row is None:
-        return "basic"
-    return "inverted"
+    if interval == "auto":
+        return "inverted"
+    return interval
 
 
 def _check_stratify(stratify, kind, clusters):

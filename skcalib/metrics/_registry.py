@@ -225,15 +225,18 @@ def metric_of(function):
 
 
 def scorers():
-    """Return a dict from scorer name to (function, options of the function), as
-    required by `get_scorer`.
+    """Return all scorers as a dict from the name to a pair: the metric, a function, and
+    a dict of the options that it is called with.
     """
     found = {}
     for metric_name, metric in METRICS.items():
+        # Some metrics define several scorers; by default it is one, with the metric's
+        # default options.
         options_by_name = metric.scorers or {f"neg_{metric_name}": {}}
         for name, options in options_by_name.items():
             found[name] = metric.function, options
     found |= _PROPER_SCORES
+    # Functions of other modules, which are imported only now.
     for name, load in LATER_SCORERS.items():
         found[name] = load()
     return found
@@ -346,7 +349,12 @@ class CalibrationScorer(BaseScorer):
     """Scorer that passes the classes of the columns to the metric."""
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
-        """Return the metric of a classifier's probabilities, negated for a loss."""
+        """Return the score of a classifier, minus the metric of its probabilities.
+
+        scikit-learn calls this method. Its argument `method_caller`, which caches
+        predictions, is not used: among several scorers the cache keeps the column of
+        the first one's positive class.
+        """
         if not (hasattr(estimator, "classes_") and hasattr(estimator, "predict_proba")):
             raise TypeError(
                 "A calibration scorer needs a fitted classifier with classes_ and"
@@ -356,8 +364,6 @@ class CalibrationScorer(BaseScorer):
             y_proba = label_scores(estimator, X)
             options = {**self._kwargs, **kwargs}
             return self._sign * self._score_func(y_true, y_proba, **options)
-        # Not by `method_caller`: among several scorers its cache keeps the column of
-        # the first one's positive class.
         y_true, _ = as_array(y_true)
         labels = np.union1d(estimator.classes_, y_true)
         if len(labels) == 1:

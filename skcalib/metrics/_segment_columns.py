@@ -27,17 +27,21 @@ class SplitColumn(NamedTuple):
 
 
 def split_column(column, name, max_bins):
-    """Split a column (n,) with a name into at most `max_bins` parts, and one more for
-    missing values: numbers by quantiles, categories by value. Return a `SplitColumn`.
+    """Split a column (n,) into at most `max_bins` parts, and one more for missing
+    values: numbers at quantiles, categories by value. Return a `SplitColumn`.
+
+    `name` is the name of the column.
     """
     values, is_missing = plain_column(column, name=name)
-    split = _by_quantiles
-    if values.dtype.kind == "O":  # categories; numbers have a dtype of their own
-        split = _by_value
     codes = np.zeros(len(values), dtype=np.int64)
     words = []
     if not is_missing.all():
-        codes[~is_missing], words = split(values[~is_missing], name, max_bins)
+        present = values[~is_missing]
+        is_numeric = values.dtype.kind != "O"  # categories are objects
+        if is_numeric:
+            codes[~is_missing], words = _by_quantiles(present, name, max_bins)
+        else:
+            codes[~is_missing], words = _by_value(present, name, max_bins)
     if is_missing.any():
         codes[is_missing] = len(words)
         words = [*words, f"{name} is missing"]
@@ -45,38 +49,60 @@ def split_column(column, name, max_bins):
 
 
 def _by_quantiles(values, name, max_bins):
-    """Cut numbers (n,) at their quantiles into at most `max_bins` parts; return the
-    part of each (n,), and the parts in words.
+    """Cut numbers at their quantiles into at most `max_bins` parts.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        The numbers.
+    name : str
+        Name of the column.
+    max_bins : int
+        Largest number of parts.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n,)
+        The number of each value's part.
+    words : list of str
+        A condition for each part, such as "20 < age <= 35".
     """
-    below, cuts = quantile_cuts(values, max_bins)
-    if not cuts:
+    # The upper ends of all parts but the last, as numbers and as text.
+    upper_ends, cuts = quantile_cuts(values, max_bins)
+    if not cuts:  # all values are equal
         only_part = f"{name} <= {exact_text(values.max())}"
         return np.zeros(len(values), dtype=np.int64), [only_part]
     words = [f"{name} <= {cuts[0]}"]
     for low, high in zip(cuts[:-1], cuts[1:], strict=True):
         words.append(f"{low} < {name} <= {high}")
     words.append(f"{name} > {cuts[-1]}")
-    return np.searchsorted(below, values, side="left"), words
+    return np.searchsorted(upper_ends, values, side="left"), words
 
 
 def _by_value(values, name, max_bins):
-    """Give each of the most frequent values a part of its own, and the others one
-    together, so that there are at most `max_bins`. Return the part of each value (n,),
-    and the parts in words.
+    """Give each of the most frequent values a part of its own, and all others one part
+    together, so that there are at most `max_bins` parts.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n,)
+        The number of each value's part.
+    words : list of str
+        A condition for each part, such as "region = north".
     """
-    # Codes of the distinct values, in the order in which they first occur.
-    index = {}
+    # Number the distinct values in the order in which they first occur.
+    number_of = {}
     codes = []
     try:
         for value in values:
-            codes.append(index.setdefault(value, len(index)))
+            codes.append(number_of.setdefault(value, len(number_of)))
     except TypeError:
         raise ValueError(
             f"{name} must contain numbers, dates or categories, found values that"
             " cannot be hashed."
         ) from None
     codes = np.array(codes, dtype=np.int64)
-    texts = _texts(index)
+    texts = _texts(number_of)
     n_values = len(texts)
     # The most frequent values have a part each, in the order of their texts; the last
     # part is for the others.
@@ -95,7 +121,9 @@ def _by_value(values, name, max_bins):
 
 
 def _texts(values):
-    """Return a text for each of different values, no two of them alike."""
+    """Return a list with a text for each of several distinct values, such that no two
+    texts are equal.
+    """
     texts = []
     for value in values:
         if isinstance(value, bytes):

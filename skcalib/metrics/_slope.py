@@ -168,9 +168,9 @@ def calibration_slope_intercept(
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
     data, cluster = rows_and_clusters(data, clusters, weight_type)
     task = one_task(data, multiclass)
-    # The first reason is raised, if there is any.
-    for reason in not_estimable(task).values():
-        raise ValueError(reason)
+    reasons = list(not_estimable(task).values())
+    if reasons:
+        raise ValueError(reasons[0])
     result = CalibrationSlopeIntercept(
         slope=coefficient(task, "slope", confidence_level, weight_type, cluster),
         intercept=coefficient(
@@ -184,12 +184,13 @@ def calibration_slope_intercept(
 
 
 def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
-    """Warn of scores of exactly 0 and 1 that move the slope from that of the others.
+    """Warn if scores of exactly 0 or 1 change the slope: if the slope of the other rows
+    differs from it by more than a small part of their interval.
 
     `slope` is the estimate from all rows of the `BinaryTask`; the other arguments are
     those of `coefficient`.
     """
-    inner = is_inner(task.scores)
+    inner = is_inner(task.scores)  # whether a score is above 0 and below 1
     if inner.all():
         return
     others = task._replace(
@@ -220,13 +221,16 @@ def is_inner(scores):
 
 
 def rows_and_clusters(data, clusters, weight_type):
-    """Return the samples of positive weight as `ScoredLabels` with frequency weights,
-    and their clusters as codes 0 to G - 1, or None. `clusters` is the user's argument.
+    """Drop samples of weight zero, and return the others as `ScoredLabels`, and the
+    cluster of each as an integer from 0 to G - 1, (n,); None without clusters.
+
+    Importance weights are scaled so that their sum is the effective sample size.
+    `clusters` and `weight_type` are the user's arguments.
     """
     data = counted_rows(data, weight_type)
     cluster = None
     if clusters is not None:
-        codes = check_groups(clusters, len(data.scores), name="clusters")[1]
+        _, codes = check_groups(clusters, len(data.scores), name="clusters")
         cluster = cluster_codes(codes[data.kept])
     return data.at(data.kept), cluster
 
@@ -300,28 +304,29 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
     is_plain = cluster is None and weight_type == "frequency"
-    # The rows that the interval is computed from, and where the fit starts.
+    # The rows from which the width of the interval is computed.
     few = rows
-    near = None
+    start = None
     if is_plain:
         few = BinaryTask(*condensed(*rows))
-    if len(few.scores) < len(rows.scores):
-        near = _fit(few, name)
-    coef = _fit(rows, name, near)
+        if len(few.scores) < len(rows.scores):
+            start = _fit(few, name)
+    coef = _fit(rows, name, start)
+    estimate = float(coef[-1])
     design = features(few.scores)  # (d, m)
     weight = weights_or_ones(few.sample_weight, len(few.scores))
     logit = coef @ design
     if is_offset:
         logit = logit + few.scores
     probability = expit(logit)
-    # Fisher's information (d, d); what a row adds to the last coefficient is its
-    # direction (m,) times its residual.
+    # Fisher's information, X' W X with weights w p (1 - p), is of shape (d, d).
     information = (design * (weight * probability * (1 - probability))) @ design.T
     try:
         covariance = np.linalg.inv(information)
     except np.linalg.LinAlgError:
-        return IntervalEstimate(float(coef[-1]), np.nan, np.nan, reason=_NO_INFORMATION)
-    direction = covariance[-1] @ design
+        return IntervalEstimate(estimate, np.nan, np.nan, reason=_NO_INFORMATION)
+    # To first order, a row adds w * direction * residual to the error of the estimate.
+    direction = covariance[-1] @ design  # (m,)
     residual = few.labels - probability
     reason = ""
     if is_plain:
@@ -329,8 +334,7 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
         variance = variance * _excess_variance(direction, residual, probability, weight)
         width = ndtri((1 + confidence_level) / 2) * np.sqrt(variance)
     else:
-        # The rows add w x direction x residual to the error of the coefficient:
-        # `Influence` takes values whose weighted mean is that sum.
+        # `Influence` takes values whose weighted mean is that error.
         influence = Influence(
             direction * residual * weight.sum(),
             few.sample_weight,
@@ -338,7 +342,6 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
             cluster,
         )
         width, reason = influence.half_width(confidence_level)
-    estimate = float(coef[-1])
     return IntervalEstimate(
         estimate, float(estimate - width), float(estimate + width), reason=reason
     )
@@ -352,35 +355,39 @@ def slope_fit(task):
 
 
 def _excess_variance(direction, residual, probability, weight):
-    """Return the variance of a coefficient by the residuals (the sandwich) over that by
-    the information, and at least 1.
+    """Return the ratio of two variances of a coefficient, at least 1: that estimated
+    from the residuals (the sandwich estimator) over that from Fisher's information.
 
-    `direction` (m,) times the residual of a row is what the row adds to the
-    coefficient; all arrays have shape (m,). Where the model holds the information is
-    the better estimate, with few events by far. A sandwich that exceeds it by chance
-    alone makes an interval a little longer.
+    All arrays have shape (m,). A row adds weight * direction * residual to the error of
+    the coefficient. The ratio is at least 1 because the information, which assumes that
+    the model holds, is the more precise estimate if it does.
     """
     expected = np.sum(weight * direction**2 * probability * (1 - probability))
     observed = np.sum(weight * direction**2 * residual**2)
     return max(observed / expected, 1.0)
 
 
-def _fit(rows, name, near=None):
-    """Return the coefficients of a logistic regression by maximum likelihood:
+def _fit(rows, name, start=None):
+    """Return the coefficients of a logistic regression by maximum likelihood, (d,):
     (intercept, slope) for the name "slope", or (intercept,) with the log-odds as an
     offset for the name "intercept".
 
-    `rows` is a `BinaryTask` whose scores are log-odds; `near` are coefficients to start
-    from.
+    `rows` is a `BinaryTask` whose scores are log-odds; the solver begins at the
+    coefficients `start`, if they are given.
     """
     features, is_offset = _MODELS[name]
     offset = None
     if is_offset:
         offset = rows.scores
+
+    def features_of(block):
+        """Return the features (d, m) of a slice of m rows, for the solver."""
+        return features(rows.scores[block])
+
     return fit_logistic(
-        lambda block: features(rows.scores[block]),
+        features_of,
         rows.labels,
         rows.sample_weight,
         offset=offset,
-        start=near,
+        start=start,
     )

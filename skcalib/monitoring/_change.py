@@ -265,7 +265,7 @@ def calibration_change(
             bias, float(limits.low), float(limits.high), reason=reason
         )
         try:
-            error, hypotheses = sample.error_hypotheses(
+            error, hypotheses = sample.error_and_hypotheses(
                 {"norm": norm, "method": method}, resampling
             )
         except ValueError as failure:
