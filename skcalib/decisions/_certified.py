@@ -4,6 +4,7 @@ with what must be true for it.
 
 from dataclasses import dataclass, field
 from math import floor, inf, log10
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,52 +42,73 @@ _ROUTE = (
 _ANSWERED = "answered ({share})"
 _PREDICTED = "predicted to be events ({share})"
 _LEFT = "left to the small model ({share})"
-# By guarantee four texts: the rule for decisions, what holds, what accepted rows are,
-# and what is said about `n_wrong` (w).
+
+
+class _Texts(NamedTuple):
+    """What is said about a guarantee.
+
+    Parameters
+    ----------
+    rule : str
+        The rule for decisions at the threshold {t}.
+    claim : str
+        What holds, with the {target}.
+    accepted : str
+        What accepted samples are, with their {share}.
+    wrong : str
+        What the number {w} of errors, `n_wrong`, counts.
+    """
+
+    rule: str
+    claim: str
+    accepted: str
+    wrong: str
+
+
 PROMISES = {
-    "error_when_answered": (
+    "error_when_answered": _Texts(
         _ANSWER,
         "at most {target} of the answers are wrong",
         _ANSWERED,
         "{w} of them wrongly",
     ),
-    "answered_and_wrong": (
+    "answered_and_wrong": _Texts(
         _ANSWER,
         "at most {target} of all rows are answered wrongly",
         _ANSWERED,
         "{w} of them wrongly",
     ),
-    "abstention": (
+    "abstention": _Texts(
         _ABSTAIN,
         "at most {target} of the answers that are given are wrong",
         _ANSWERED,
         "{w} of them wrongly",
     ),
-    "precision": (
+    "precision": _Texts(
         _EVENT,
         "at least {target} of the predicted events are events",
         _PREDICTED,
         "and {w} of them are not",
     ),
-    "recall": (
+    "recall": _Texts(
         _EVENT,
         "at least {target} of the events are predicted",
         _PREDICTED,
         "{w} events are missed",
     ),
-    "false_positive_rate": (
+    "false_positive_rate": _Texts(
         _EVENT,
         "at most {target} of the rows without the event are predicted to be one",
         _PREDICTED,
         "and {w} of them are not",
     ),
-    "accuracy": (
+    "accuracy": _Texts(
         _EVENT,
         "at least {target} of all rows are predicted correctly",
         _PREDICTED,
         "{w} of all rows are predicted wrongly",
     ),
-    "routing": (
+    "routing": _Texts(
         _ROUTE,
         "at most {target} of the answers are lost against the large model alone",
         _LEFT,
@@ -164,7 +186,8 @@ class CertifiedThreshold(ResultTable):
     column : int, default=1
         For guarantees about an event, the column of the event if probabilities have two
         columns.
-    reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
+    reason : {"few_rows", "margin", "start", "sequence", "rates", "together"},
+    default=None
         The reason why no threshold was found. "few_rows": there are too few samples,
         even if none were errors. "margin": the rates are within the target, but not by
         a sufficient margin. "start" and "sequence": the search starts where
@@ -206,6 +229,7 @@ class CertifiedThreshold(ResultTable):
         for target in targets:
             check_number(target, "target", above=0, below=1)
         for number in numbers_wrong:
+            # negative if routing gains more answers than it loses
             check_int(number, "n_wrong", minimum=-n_samples, maximum=n_samples)
         if not len(promises) == len(targets) == len(numbers_wrong) > 0:
             raise invalid("target", "one number for each guarantee", self.target)
@@ -272,19 +296,17 @@ class CertifiedThreshold(ResultTable):
     def __str__(self):
         """Say rule, guarantee, what was seen, and the assumptions in sentences."""
         level = level_words(self.confidence_level)
-        promises = zip(as_tuple(self.promise), as_tuple(self.target), strict=True)
-        clauses = []
-        for promise, target in promises:
-            _, clause, *_ = PROMISES[promise]
-            clauses.append(clause.format(target=level_words(target)))
+        promises = as_tuple(self.promise)
+        claims = []
+        for promise, target in zip(promises, as_tuple(self.target), strict=True):
+            claims.append(PROMISES[promise].claim.format(target=level_words(target)))
         # What follows "With" or "with" in both sentences below.
         guaranteed = (
             f"{level} confidence (right for at least {level} of calibration"
-            f" samples), {' and '.join(clauses)}."
+            f" samples), {' and '.join(claims)}."
         )
         if self.found:
-            first_promise = as_tuple(self.promise)[0]
-            rule, *_ = PROMISES[first_promise]
+            rule = PROMISES[promises[0]].rule
             lines = [
                 rule.format(t=shown_threshold(self.threshold)),
                 f"With {guaranteed}",
@@ -307,13 +329,11 @@ class CertifiedThreshold(ResultTable):
         promises = as_tuple(self.promise)
         numbers_wrong = []
         for promise, number in zip(promises, as_tuple(self.n_wrong), strict=True):
-            # The last of the four texts of a guarantee is about its errors.
-            *_, wrong = PROMISES[promise]
-            phrase = wrong.format(w=f"{number:,}")
+            phrase = PROMISES[promise].wrong.format(w=f"{number:,}")
             if phrase not in numbers_wrong:
                 numbers_wrong.append(phrase)
-        _, _, accepted, _ = PROMISES[promises[0]]
-        accepted = accepted.format(share=percent_words(self.accepted, self.n_samples))
+        share = percent_words(self.accepted, self.n_samples)
+        accepted = PROMISES[promises[0]].accepted.format(share=share)
         # The errors of recall and accuracy are not among the accepted rows, of which
         # the sentence speaks so far: a semicolon separates them.
         link = "; " if promises[0] in ("recall", "accuracy") else ", "
@@ -357,8 +377,13 @@ def shown_threshold(threshold):
 
 
 def deciding_scores(y_proba, promise, column=1):
-    """Return the scores (n,) to compare with the threshold: the probability of the
-    predicted class or of the event (in the given column of two), or the confidence.
+    """Return the scores (n,) that are compared with the threshold, from the user's
+    probabilities or confidences.
+
+    They are the probability of the predicted class for a guarantee about answers
+    (`ANSWERS`), the probability of the event for one about an event, and the confidence
+    itself for "routing" and "abstention". If there are two columns, `column` is that of
+    the event.
     """
     if promise in ANSWERS:
         # From two columns on, the largest probability of each row is returned as well.

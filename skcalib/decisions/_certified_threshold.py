@@ -1,7 +1,7 @@
 """Thresholds for one model, with a guarantee at a given confidence level."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,11 @@ from skcalib._input.scalars import (
     check_option,
     invalid,
 )
-from skcalib._input.scored_labels import check_one_event, check_scored_labels
+from skcalib._input.scored_labels import (
+    ScoredLabels,
+    check_one_event,
+    check_scored_labels,
+)
 from skcalib._input.warn import warn
 from skcalib.decisions._certified import (
     ANSWERS,
@@ -80,7 +84,8 @@ def certified_threshold(
         Probabilities in [0, 1] of a model that was fitted to other data. The
         probabilities need not be calibrated: the guarantee holds regardless, but with
         calibrated probabilities more samples are accepted.
-    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
+    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall",
+    "false_positive_rate", "accuracy"} or sequence of such
         "error_when_answered": the predicted class is returned if its probability
         reaches the threshold, and at most `target` of these answers are wrong.
         "answered_and_wrong": at most `target` of all samples are answered incorrectly.
@@ -223,8 +228,7 @@ def certified_threshold(
         y_true, y_proba, guarantees[0].promise, pos_label, labels
     )
     if np.ndim(y_proba) == 1:
-        data, _, _ = checked
-        _hint_at_correctness(data, guarantees[0].promise)
+        _hint_at_correctness(checked.data, guarantees[0].promise)
     return certify(
         checked,
         guarantees,
@@ -250,11 +254,18 @@ def certify(
 ):
     """Return the `CertifiedThreshold` for validated rows.
 
-    `checked` is the result of `scores_and_errors`, `guarantees` is a list of
-    `Guarantee` objects, and `target` contains the user's targets for them. The other
-    arguments are those of `certified_threshold`.
+    Parameters
+    ----------
+    checked : ScoresAndErrors
+        The rows.
+    guarantees : list of Guarantee
+        The guarantees.
+    target : float or sequence of float
+        The user's targets for them, which the result shows.
+    confidence_level, thresholds, start, clusters, fitted_on
+        As in `certified_threshold`.
     """
-    data, scores, is_error = checked
+    # Probability with which the guarantee may fail.
     level = 1 - check_confidence_level(confidence_level)
     promises = [guarantee.promise for guarantee in guarantees]
     is_alone = len(guarantees) == 1
@@ -264,15 +275,7 @@ def certify(
             f"promise={promises[0]!r} is determined by the scores of one class: omit"
             " thresholds and start."
         )
-    # Whether the event is the smaller of both labels, whose probability is then in the
-    # first of two columns. `classes` holds the event last; it may hold None if only
-    # the label of the event is known.
-    is_descending = (
-        data.is_binary
-        and data.classes[0] is not None
-        and data.classes[1] < data.classes[0]
-    )
-    rows = DecidedRows.checked(scores, is_error, clusters)
+    rows = DecidedRows.checked(checked.scores, checked.is_error, clusters)
     if is_alone:
         # A list of one guarantee has a list of one target.
         promise = promises[0]
@@ -284,12 +287,11 @@ def certify(
         "promise": promise,
         "target": shown_target,
         "confidence_level": float(confidence_level),
-        "n_samples": len(scores),
-        # the column that accepts() takes of two
-        "column": 0 if is_descending else 1,
+        "n_samples": len(rows.scores),
+        "column": _event_column(checked.data),
         "n_clusters": rows.n_clusters,
     }
-    assumption, uses_same_rows = _relation_to_map(fitted_on, data.labels)
+    assumption, uses_same_rows = _assumption_about_map(fitted_on, checked.data.labels)
     if uses_same_rows:
         # The map keeps the order of the rows or reverses it, as the labels say: each of
         # the two orders gets half of the level.
@@ -313,9 +315,24 @@ def certify(
     )
 
 
-def _relation_to_map(fitted_on, labels):
+def _event_column(data):
+    """Return which of two columns of probabilities is that of the event, 0 or 1.
+
+    Columns are in the order of the labels, while the classes of `ScoredLabels` hold the
+    event last. The other class may be None, if only the label of the event is known.
+    """
+    if not data.is_binary or data.classes[0] is None:
+        return 1
+    other, event = data.classes
+    return 0 if event < other else 1
+
+
+def _assumption_about_map(fitted_on, labels):
     """Return the assumption about the map that made the scores, as a sentence, and
-    whether the map was fitted to the same rows, whose label codes (n,) are given.
+    whether the map was fitted to these rows.
+
+    `fitted_on` is the user's argument of `certified_threshold`, `labels` (n,) are the
+    label codes of the rows, by whose order they are recognised.
     """
     if fitted_on is None:
         return MODEL, False
@@ -424,9 +441,29 @@ def certified_abstention(
     )
 
 
+class ScoresAndErrors(NamedTuple):
+    """Validated rows for the search of a threshold.
+
+    Parameters
+    ----------
+    data : ScoredLabels
+        The rows.
+    scores : ndarray of shape (n,)
+        Scores that are compared with the threshold.
+    is_error : ndarray of bool, shape (n,)
+        Whether accepting a row is an error.
+    """
+
+    data: ScoredLabels
+    scores: np.ndarray
+    is_error: np.ndarray
+
+
 def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
-    """Return the `ScoredLabels`, the score of each sample that is compared with the
-    threshold, (n,), and whether accepting the sample is an error, (n,).
+    """Return the `ScoresAndErrors` of the user's labels and probabilities.
+
+    For a guarantee about answers, to accept a row is to give the predicted class. For
+    one about an event, it is to predict the event.
     """
     multiclass = "auto"
     if promise in ANSWERS and np.ndim(y_proba) == 2:
@@ -435,13 +472,11 @@ def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
         y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
     )
     if promise in ANSWERS:
-        # Its scores are those of the predicted class, its labels say whether that is
-        # right.
+        # The binary problem "is the predicted class right", with its probability.
         task = one_task(data, "top_label")
-        return data, task.scores, ~task.labels
+        return ScoresAndErrors(data, task.scores, ~task.labels)
     check_one_event(data, f"promise={promise!r}")
-    # To accept is to predict the event: an error in samples without it.
-    return data, data.scores, ~data.labels
+    return ScoresAndErrors(data, data.scores, ~data.labels)
 
 
 def check_guarantees(promise, target):
@@ -476,8 +511,12 @@ def check_guarantees(promise, target):
 
 
 def _hint_at_correctness(data, promise):
-    """Warn if labels may say whether an answer was right. The user may then not expect
-    that a score below 1/2 counts as an answer for the other class.
+    """Warn if the labels of a guarantee about answers may say whether an answer was
+    right, not which class is true.
+
+    That is possible if they are numbers or booleans and there is a single column of
+    scores. The user may then not expect that a score below 1/2 counts as an answer for
+    the other class.
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return

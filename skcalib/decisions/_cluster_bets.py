@@ -39,11 +39,12 @@ class Clusters:
 
 
 def log_wealths(excess, largest, limit):
-    """Return the logarithm of the wealth (n_bets,) to which bets of several sizes turn
-    a stake of 1.
+    """Return the logarithm of the wealth, (n_bets,), that bets of several sizes on the
+    clusters turn a stake of 1 into.
 
     A bet gains on each cluster with fewer errors than the limit allows, and loses on
-    the other clusters; see `bet_pvalue`.
+    the others: a large wealth is evidence that the error rate is below the limit. See
+    `bet_pvalue`.
 
     Parameters
     ----------
@@ -52,9 +53,11 @@ def log_wealths(excess, largest, limit):
     largest : int
         Number of samples of the largest cluster.
     limit : float
-        The limit on the rate.
+        The limit on the error rate.
     """
-    # Clusters with equal sums are counted: small clusters have few distinct sums.
+    # Each cluster multiplies the wealth of a bet of size b by 1 - b x, x its excess
+    # over the largest size. Clusters with equal x are counted: small ones have few
+    # distinct values.
     distinct, n_clusters = np.unique(excess / largest, return_counts=True)
     # A bet of 1 / (1 - limit) would lose all on a cluster of the largest size in which
     # all is wrong: the sizes of bets are evenly spaced below that.

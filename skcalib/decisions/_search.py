@@ -73,16 +73,21 @@ class AcceptedSets(NamedTuple):
 
     @classmethod
     def from_rows(cls, scores, is_error, thresholds):
-        """Return the sets of samples with scores (n,) at increasing thresholds;
-        `is_error` (n,) indicates whether accepting a sample is an error.
+        """Return, for each threshold, the set of samples with scores (n,) at or above
+        it, from strict to lenient.
+
+        The thresholds are increasing; `is_error` (n,) says whether accepting a sample
+        is an error.
         """
         ordered, wrong = sorted_rows(scores, is_error)
-        thresholds = thresholds[::-1]  # from strict to lenient
-        # In the precision of the scores, as `scores >= float(threshold)` compares them:
-        # the position of the lowest score of each set.
+        thresholds = thresholds[::-1]
+        # A set contains all samples from a position in the order of scores on.
+        # Thresholds have the precision of the scores, as `scores >= float(threshold)`
+        # compares them.
         first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
         n_rows = len(scores) - first
-        # Sums over the rows from each position on, and 0 after the last.
+        # Sums over the samples from each position on, and 0 after the last: numbers of
+        # errors, and of errors that the scores predict.
         wrong_from = np.append(np.cumsum(wrong[::-1])[::-1], 0)
         predicted_from = np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1]
         predicted_from = np.append(predicted_from, 0)
@@ -107,7 +112,10 @@ class Guarantee(NamedTuple):
     limit: float
 
     def counts(self, n_rows, n_wrong, n_all, all_wrong):
-        """Return the trials of each set, and the errors among them.
+        """Return the number of trials of each set, the samples that the rate of the
+        guarantee is about, and the number of errors among them.
+
+        The sets may also be those of each cluster.
 
         Parameters
         ----------
@@ -118,22 +126,25 @@ class Guarantee(NamedTuple):
         """
         # Rows that would have been right to accept, and were not.
         missed = (n_all - all_wrong) - (n_rows - n_wrong)
-        # Trials that are the same for all sets get the shape of the sets by + 0.
+        # Gives numbers that are the same for all sets the shape of the sets.
+        zeros = np.zeros_like(n_rows)
         if self.promise == "recall":
-            return n_all - all_wrong + 0 * n_rows, missed
+            return n_all - all_wrong + zeros, missed
         if self.promise == "false_positive_rate":
-            return all_wrong + 0 * n_rows, n_wrong
+            return all_wrong + zeros, n_wrong
         if self.promise == "accuracy":
-            return n_all + 0 * n_rows, n_wrong + missed
+            return n_all + zeros, n_wrong + missed
         if self.promise == "answered_and_wrong":
-            return n_all + 0 * n_rows, n_wrong
+            return n_all + zeros, n_wrong
         return n_rows, n_wrong
 
 
 def limit_of(promise, target):
-    """Return the largest error rate that the target of a guarantee allows."""
+    """Return the largest error rate that the target of a guarantee allows: 1 - target
+    for precision, recall and accuracy, of which the target is a lower limit.
+    """
     if promise in ("precision", "recall", "accuracy"):
-        return round(1 - target, 15)  # 1 - .95 as .05
+        return round(1 - target, 15)  # so that 1 - .95 is .05
     return target
 
 
@@ -159,13 +170,24 @@ def most_errors(n_rows, target, level):
 
 
 def predicted_power(trials, rate, limit, level):
-    """Return the probability (n_sets,) that each set passes its test if the scores are
-    calibrated. It does not depend on the labels.
+    """Return the probability (n_sets,) that each set passes the binomial test of its
+    error rate, if the scores are calibrated. It does not depend on the labels.
 
-    It is Phi((c + 1/2 - n r) / sqrt(n r (1 - r))), where c is the largest number of
-    errors that passes, n the `trials` and r the error `rate` predicted by the scores,
-    each of shape (n_sets,); `limit` is the largest rate allowed.
+    The number of errors is taken as normal: Phi((c + 1/2 - n r) / sqrt(n r (1 - r))),
+    where c is the largest number of errors that passes.
+
+    Parameters
+    ----------
+    trials : ndarray of int, shape (n_sets,)
+        Number n of samples that the rate is about.
+    rate : ndarray of shape (n_sets,)
+        Error rate r that the scores predict.
+    limit : float
+        Largest error rate allowed.
+    level : float
+        Level of the test.
     """
+    # c depends on the number of trials alone: it is computed once for each.
     sizes, size_of_set = np.unique(np.maximum(trials, 1), return_inverse=True)
     most = most_errors(sizes, limit, level)
     # `binomial_pvalue` is 1 above this number.
@@ -173,9 +195,9 @@ def predicted_power(trials, rate, limit, level):
     most = most[size_of_set]
     mean = trials * rate
     # Positive, since it is divided by.
-    spread = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))
-    passing = ndtr((most + 0.5 - mean) / spread)
-    return np.where((trials > 0) & (most >= 0), passing, 0.0)
+    deviation = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))
+    power = ndtr((most + 0.5 - mean) / deviation)
+    return np.where((trials > 0) & (most >= 0), power, 0.0)
 
 
 def guided_start(n_rows, power):
@@ -191,6 +213,22 @@ def guided_start(n_rows, power):
     return int(np.argmax(n_rows == largest))
 
 
+class Start(NamedTuple):
+    """Where a sequence of tests starts.
+
+    Parameters
+    ----------
+    position : int or None
+        Position among the sets, from strict to lenient; None if the sequence has no
+        start, because no set can pass.
+    level : float
+        Level of each test.
+    """
+
+    position: int | None
+    level: float
+
+
 def guided_starts(
     guarantees,
     sets,
@@ -201,11 +239,9 @@ def guided_starts(
     rows_per_unit=None,
     can_pass=None,
 ):
-    """Return two pairs (position among the sets, level) at which sequences of tests
-    start: the largest set that is likely to pass if the scores are calibrated, with 3/4
-    of the level, and the first set that can pass at all, with the remaining 1/4.
-
-    A position is None if there is no such set.
+    """Return two `Start` of sequences of tests: at the largest set that is likely to
+    pass if the scores are calibrated, with 3/4 of the level, and at the first set that
+    can pass at all, with the remaining 1/4.
 
     Parameters
     ----------
@@ -230,23 +266,22 @@ def guided_starts(
     if rows_per_unit is None:
         rows_per_unit = 1.0
     else:
-        # Bets need more evidence than a binomial: with these two factors, of the few
-        # that were tried, most rows were answered in ten simulated worlds.
+        # The tests of clusters are bets, which need more evidence than a binomial test:
+        # with these two factors, of the few that were tried, most rows were answered in
+        # ten simulated worlds.
         rows_per_unit = 2 * rows_per_unit
         power_level = power_level / 5
-    expected_wrong = sets.n_rows * sets.predicted
+    n_wrong = sets.n_rows * sets.predicted  # as predicted by the scores
     # The most lenient set, at threshold 0 unless the user left that out, stands for all
     # samples.
-    expected_all_wrong = expected_wrong[-1]
-    # For all guarantees: the smallest power of each set, and whether it has enough
-    # trials.
+    all_wrong = n_wrong[-1]
+    # Over all guarantees: the smallest power of each set, and whether the set has
+    # enough trials to pass without an error.
     power = np.full(len(sets.n_rows), 1.0)
     are_enough = np.full(len(sets.n_rows), True)
     for guarantee in guarantees:
-        trials, wrong = guarantee.counts(
-            sets.n_rows, expected_wrong, n_all, expected_all_wrong
-        )
-        rate = np.clip(wrong / np.maximum(trials, 1), 0, 1)
+        trials, errors = guarantee.counts(sets.n_rows, n_wrong, n_all, all_wrong)
+        rate = np.clip(errors / np.maximum(trials, 1), 0, 1)
         n_units = np.rint(trials / rows_per_unit).astype(np.int64)
         guarantee_power = predicted_power(n_units, rate, guarantee.limit, power_level)
         power = np.minimum(power, guarantee_power)
@@ -260,8 +295,8 @@ def guided_starts(
         are_enough = can_pass
     first = int(np.argmax(are_enough)) if are_enough.any() else None
     return [
-        (guided_start(sets.n_rows, power), _GUIDED * level),
-        (first, second_start_level(level)),
+        Start(guided_start(sets.n_rows, power), _GUIDED * level),
+        Start(first, second_start_level(level)),
     ]
 
 
@@ -271,57 +306,67 @@ def second_start_level(level):
 
 
 def most_lenient(pvalue, n_rows, starts):
-    """Return the position of the most lenient threshold that passes, or None.
+    """Return the position of the most lenient set that passes, or None.
 
-    `pvalue` and `n_rows` (n_sets,) are ordered from strict to lenient; `starts` are
-    pairs of a position (or None) and a level. From each start, the sets are tested as
-    long as the p-values are within the level. This fixed sequence needs no correction
-    for the number of thresholds, because an error is made only if the first set that
-    violates the guarantee passes. If several sequences find a threshold, the one that
-    accepts the most rows is used; of thresholds that accept the same rows, the
-    strictest is returned.
+    From each start, the sets are tested, from strict to lenient, as long as the
+    p-values are within the level. Such a fixed sequence needs no correction for the
+    number of tests, because an error is made only if the first set that violates the
+    guarantee passes. If several sequences find a set, the one with the most rows is
+    used; of sets with equally many rows, which are the same, the strictest.
+
+    Parameters
+    ----------
+    pvalue, n_rows : ndarray of shape (n_sets,)
+        P-value and number of rows of each set, from strict to lenient.
+    starts : list of Start
+        Where sequences of tests start, and their levels.
     """
     best = None
+    most_rows = 0
     for start, level in starts:
         if start is None:
             continue
         failed = np.flatnonzero(pvalue[start:] > level)
         n_passed = failed[0] if len(failed) else len(pvalue) - start
-        last = start + n_passed - 1
-        most_rows = 0 if best is None else n_rows[best]
-        if last >= start and n_rows[last] > most_rows:
-            best = start + int(np.argmax(n_rows[start:] == n_rows[last]))
+        last_passed = start + n_passed - 1
+        if n_passed > 0 and n_rows[last_passed] > most_rows:
+            most_rows = n_rows[last_passed]
+            best = start + int(np.argmax(n_rows[start:] == most_rows))
     return best
 
 
 def rows_needed(n_all, counts, level):
-    """Return the approximate number of samples required to pass all tests at the
-    observed error rates. None means that no set has rates below the limits, or that the
-    number would be impractically large.
+    """Return the approximate number of samples with which some set would pass all its
+    tests, if its error rates stay as observed. None means that no set has rates below
+    the limits, or that the number would be impractically large.
 
     Parameters
     ----------
     n_all : int
         Number of available rows.
     counts : list of tuple of (trials, n_wrong, limit)
-        Numbers of trials and errors of each set, and the limit, for each guarantee.
+        For each guarantee the numbers of trials and of errors of each set, (n_sets,),
+        and the largest error rate allowed.
     level : float
         Level of the test.
     """
-    needed = np.zeros(len(counts[0][0]))
+    n_sets = len(counts[0][0])
+    needed = np.zeros(n_sets)
     for trials, n_wrong, limit in counts:
         # Half an error more: a few rows without an error say little.
         rate = (n_wrong + 0.5) / (trials + 1)
         margin = np.where(trials > 0, limit - rate, 0.0)
         is_below = margin > ROUNDING
-        # By the normal approximation the rate must lie z sqrt(limit (1 - limit) / n)
-        # below the limit, and without an error (1 - limit)^n must be at most the level.
+        # By the normal approximation a set of n trials passes if its margin is
+        # z sqrt(limit (1 - limit) / n). It also needs (1 - limit)^n <= level, with
+        # which it passes without an error.
         variance = limit * (1 - limit)
         by_margin = ndtri(level) ** 2 * variance / np.where(is_below, margin, 1.0) ** 2
-        needed_trials = np.maximum(log(level) / log1p(-limit), by_margin)
-        # trials per sample in each set
-        share = np.maximum(trials, 1) / n_all
-        needed = np.maximum(needed, np.where(is_below, needed_trials / share, np.inf))
+        without_error = log(level) / log1p(-limit)
+        needed_trials = np.maximum(without_error, by_margin)
+        trials_per_sample = np.maximum(trials, 1) / n_all
+        needed_samples = np.where(is_below, needed_trials / trials_per_sample, np.inf)
+        needed = np.maximum(needed, needed_samples)
     fewest = needed.min()
     if fewest > _MOST_NEEDED:
         return None

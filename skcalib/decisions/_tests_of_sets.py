@@ -63,8 +63,9 @@ class SetTests:
         # Number of samples, and number of errors if all of them were accepted.
         self.n_all = len(rows.scores)
         self.all_wrong = int(np.count_nonzero(rows.is_error))
-        # The `_Bets` of each guarantee that were computed so far.
-        self._by_guarantee = {}
+        # The `_Bets` of each guarantee, if samples are in clusters: computed when they
+        # are first needed.
+        self._bets_of_guarantee = {}
 
     def counts(self, guarantee):
         """Return the numbers of trials and of errors of each set for a guarantee, each
@@ -80,9 +81,10 @@ class SetTests:
         return errors
 
     def pvalue(self, guarantees, *, without_errors=False):
-        """Return the largest p-value over several guarantees for each set, (n_sets,);
-        with `without_errors`, the smallest possible p-value, that of a set without
-        errors.
+        """Return the largest p-value over several guarantees for each set, (n_sets,).
+
+        `without_errors` returns the p-values that the sets would have without errors,
+        the smallest possible ones.
         """
         pvalue = np.zeros(len(self.sets.n_rows))
         for guarantee in guarantees:
@@ -93,81 +95,98 @@ class SetTests:
                 guarantee_pvalue = binomial_pvalue(n_wrong, trials, guarantee.limit)
             else:
                 bets = self._bets(guarantee)
-                guarantee_pvalue = bets.least if without_errors else bets.pvalue
+                guarantee_pvalue = bets.pvalue
+                if without_errors:
+                    guarantee_pvalue = bets.least_pvalue
             pvalue = np.maximum(pvalue, guarantee_pvalue)
         return pvalue
 
     def n_needed(self, guarantees, level):
-        """Return the approximate number of samples required at the observed error
-        rates, or None if no number would be sufficient.
+        """Return the approximate number of samples with which some set would pass for
+        all guarantees at the observed error rates, or None if no number would be
+        sufficient.
         """
         if self.rows.clusters is None:
-            counts = [
-                (*self.counts(guarantee), guarantee.limit) for guarantee in guarantees
-            ]
+            counts = []
+            for guarantee in guarantees:
+                trials, n_wrong = self.counts(guarantee)
+                counts.append((trials, n_wrong, guarantee.limit))
             return rows_needed(self.n_all, counts, level)
-        # The log wealth that the best set reaches for all guarantees.
-        smallest_growth = np.min(
-            [self._bets(guarantee).growth for guarantee in guarantees], axis=0
+        # A bet with the wealth 1 / level passes. The logarithm of the wealth grows in
+        # proportion to the number of samples; for each set, the smallest over the
+        # guarantees counts, and the set with the largest needs the fewest samples.
+        log_wealth = np.min(
+            [self._bets(guarantee).best_log_wealth for guarantee in guarantees], axis=0
         )
-        growth = smallest_growth.max()
-        needed_growth = -np.log(level)
-        # Growth of a thousandth of what is needed may be chance alone.
-        if growth < needed_growth / 1000:
+        best = log_wealth.max()
+        needed = -np.log(level)
+        # A thousandth of what is needed may be chance alone.
+        if best < needed / 1000:
             return None
         # 2 more, since the mean over the bets is a fraction of the wealth of the best.
-        return max(self.n_all + 1, ceil(self.n_all * (needed_growth + 2) / growth))
+        return max(self.n_all + 1, ceil(self.n_all * (needed + 2) / best))
 
     def _bets(self, guarantee):
         """Return the `_Bets` of a guarantee, which are computed once."""
-        if guarantee not in self._by_guarantee:
-            self._by_guarantee[guarantee] = self._computed_bets(guarantee)
-        return self._by_guarantee[guarantee]
+        if guarantee not in self._bets_of_guarantee:
+            self._bets_of_guarantee[guarantee] = self._computed_bets(guarantee)
+        return self._bets_of_guarantee[guarantee]
 
     def _computed_bets(self, guarantee):
-        """Return the `_Bets` of a guarantee, from the numbers of accepted rows and of
-        errors in each cluster.
+        """Return the `_Bets` of a guarantee: for each set, bets against the hypothesis
+        that it violates the guarantee, from the numbers of accepted rows and of errors
+        in each cluster.
         """
         clusters = self.rows.clusters
         largest = int(clusters.sizes.max())
         all_wrong = clusters.totals(self.rows.is_error)
-        order = np.argsort(-self.rows.scores, kind="stable")
+        order = np.argsort(-self.rows.scores, kind="stable")  # from strict to lenient
         code = clusters.code[order]
         wrong = self.rows.is_error[order]
+        # Numbers of accepted rows and of errors among them, of each cluster.
         accepted = np.zeros(len(clusters.sizes))
         accepted_wrong = np.zeros(len(clusters.sizes))
-        # By the number of accepted rows, since sets of equal size are equal: the three
-        # fields of `_Bets`.
-        by_size = np.empty((3, self.n_all + 1))
-        before = 0
-        for size in np.unique(self.sets.n_rows).tolist():
-            # From strict to lenient, rows are only added to the sums of the clusters.
-            added = slice(before, size)
+        # Sets with equally many rows are the same and are computed once, in the order
+        # of their sizes. A larger set only adds rows.
+        sizes, size_of_set = np.unique(self.sets.n_rows, return_inverse=True)
+        pvalue = np.empty(len(sizes))
+        least_pvalue = np.empty(len(sizes))
+        best_log_wealth = np.empty(len(sizes))
+        n_before = 0
+        for k, size in enumerate(sizes.tolist()):
+            added = slice(n_before, size)
             accepted += np.bincount(code[added], minlength=len(accepted))
             accepted_wrong += np.bincount(
                 code[added], weights=wrong[added], minlength=len(accepted)
             )
-            before = size
+            n_before = size
             trials, n_wrong = guarantee.counts(
                 accepted, accepted_wrong, clusters.sizes, all_wrong
             )
             allowed = guarantee.limit * trials
             observed = log_wealths(n_wrong - allowed, largest, guarantee.limit)
             without_errors = log_wealths(-allowed, largest, guarantee.limit)
-            by_size[:, size] = (
-                bet_pvalue(observed),
-                bet_pvalue(without_errors),
-                observed.max(),
-            )
-        return _Bets(*by_size[:, self.sets.n_rows])
+            pvalue[k] = bet_pvalue(observed)
+            least_pvalue[k] = bet_pvalue(without_errors)
+            best_log_wealth[k] = observed.max()
+        return _Bets(
+            pvalue[size_of_set], least_pvalue[size_of_set], best_log_wealth[size_of_set]
+        )
 
 
 class _Bets(NamedTuple):
-    """Results of bets against "this set breaks the guarantee", (n_sets,) each: the
-    p-value, its smallest possible value, and the logarithm of the wealth of the best
-    bet.
+    """Bets against the hypotheses that sets violate a guarantee.
+
+    Parameters
+    ----------
+    pvalue : ndarray of shape (n_sets,)
+        P-values of the hypotheses.
+    least_pvalue : ndarray of shape (n_sets,)
+        P-values if the sets had no errors.
+    best_log_wealth : ndarray of shape (n_sets,)
+        Logarithm of the wealth of the best of the bets, which start with 1.
     """
 
     pvalue: np.ndarray
-    least: np.ndarray
-    growth: np.ndarray
+    least_pvalue: np.ndarray
+    best_log_wealth: np.ndarray

@@ -12,6 +12,7 @@ from skcalib.decisions._certified import CertifiedThreshold, deciding_scores
 from skcalib.decisions._same_rows import OF_CROSS_FITTING, OTHER_ROWS
 from skcalib.decisions._search import (
     AcceptedSets,
+    Start,
     check_thresholds,
     guided_starts,
     most_errors,
@@ -65,11 +66,21 @@ _NOT_EXACT = (
 
 
 def threshold_by_order(rows, guarantee, fields, level, assumption):
-    """Return the `CertifiedThreshold` for recall or the false-positive rate, which
-    depend on only one class: an order statistic of its scores.
+    """Return the `CertifiedThreshold` for recall or the false-positive rate: an order
+    statistic of the scores of one class, since these rates depend on it alone.
 
-    `fields` are the known fields of the result, `level` is the error probability, and
-    `assumption` is the sentence about the map.
+    Parameters
+    ----------
+    rows : DecidedRows
+        All samples.
+    guarantee : Guarantee
+        The guarantee, on "recall" or "false_positive_rate".
+    fields : dict
+        The known fields of the result.
+    level : float
+        Probability with which the guarantee may fail.
+    assumption : str
+        The sentence about the model or map.
     """
     scores = rows.scores
     is_recall = guarantee.promise == "recall"
@@ -82,8 +93,8 @@ def threshold_by_order(rows, guarantee, fields, level, assumption):
         raise ValueError(
             f"y_true has no {name}: the {rate} cannot be estimated from these rows."
         )
-    # This number of rows of the class may lie on the wrong side of the threshold, -1 if
-    # even 0 would not pass.
+    # How many rows of the class may lie on the wrong side of the threshold; -1 if even
+    # 0 would not pass.
     most = most_errors(len(class_scores), guarantee.limit, level).item()
     threshold = inf
     if most >= 0 and is_recall:
@@ -96,18 +107,18 @@ def threshold_by_order(rows, guarantee, fields, level, assumption):
         threshold = float(above.min(initial=inf))
     accepted = scores >= threshold
     # Events should be accepted, rows without the event should not.
-    is_wrong_side = in_class & (accepted != is_recall)
+    is_wrong = in_class & (accepted != is_recall)
     reason = None
     n_needed = None
+    pvalue = 1.0
     if most < 0:
         reason = "few_rows"
-        share = len(class_scores) / len(scores)
+        class_share = len(class_scores) / len(scores)
         # Without an error n rows pass if (1 - limit)^n <= level.
-        n_needed = ceil(log(level) / log1p(-guarantee.limit) / share)
+        n_needed = ceil(log(level) / log1p(-guarantee.limit) / class_share)
     elif threshold == inf:
         reason = "rates"
-    pvalue = 1.0
-    if reason is None:
+    else:
         pvalue = float(bdtr(most, len(class_scores), guarantee.limit))
     exactness = _EXACT.format(
         reason=f"the threshold is an order statistic of the scores of the {name}"
@@ -115,12 +126,13 @@ def threshold_by_order(rows, guarantee, fields, level, assumption):
     if assumption is OF_CROSS_FITTING:
         exactness = _NOT_EXACT
     elif assumption not in (MODEL, OTHER_ROWS):
+        # The map was fitted to these rows: it may have reversed their order.
         exactness = _EXACT_IN_EITHER_ORDER
     return CertifiedThreshold(
         **fields,
         threshold=threshold,
         n_accepted=int(np.count_nonzero(accepted)),
-        n_wrong=int(np.count_nonzero(is_wrong_side)),
+        n_wrong=int(np.count_nonzero(is_wrong)),
         pvalue=pvalue,
         n_needed=n_needed,
         reason=reason,
@@ -165,43 +177,40 @@ def threshold_by_search(
         # all maps that keep the order of the rows.
         thresholds = rows.scores
     grid = check_thresholds(thresholds)
-    from_strictest = set(promises) <= {*_FROM_STRICTEST, "recall"}
-    if from_strictest and start is not None:
+    if start is not None and _starts_strictest(promises):
         raise ValueError(
             f"promise={fields['promise']!r} begins at the strictest threshold: omit"
             " start."
         )
-    is_guided = start is None and not from_strictest
-    if start is None and promises == ["accuracy"]:
-        # The largest threshold up to 1/2, which is fixed beforehand as well.
-        n_up_to = np.searchsorted(grid, _ACCURACY_STARTS, "right")
-        start = grid[max(n_up_to - 1, 0)]
-        is_guided = False
-    if start is not None and np.ndim(start) == 0:
-        # A fixed start is the strictest threshold that is tested.
-        start = check_number(start, "start", at_least=0, at_most=1)
-        grid = np.union1d(grid[grid < start], start)
-        from_strictest = True
+    # The tests start at a fixed threshold, or where the scores of other samples say, or
+    # those of these samples.
+    fixed_start = _fixed_start(start, promises, grid)
+    other_scores = None
+    if fixed_start is not None:
+        # Stricter thresholds are not tested.
+        grid = np.union1d(grid[grid < fixed_start], fixed_start)
+    elif start is not None:
+        other_scores = deciding_scores(start, promises[0], fields.get("column", 1))
+    # Whether the scores of these rows decide where the tests start.
+    is_guided = (
+        start is None and fixed_start is None and not _starts_strictest(promises)
+    )
     strict_guarantees, recall_guarantees = _by_direction(guarantees)
     if strict_guarantees and recall_guarantees:
         # Recall is tested in the opposite order: both sequences share the level.
         level /= 2
     tests = SetTests(rows, rows.sets(grid))
-    # Pairs of a position among the sets where a sequence of tests starts, and its
-    # level.
-    starts = [(0, level)]
-    if strict_guarantees and not from_strictest:
-        other_scores = None
-        if start is not None:
-            other_scores = deciding_scores(start, promises[0], fields.get("column", 1))
-        starts = _guided(tests, strict_guarantees, level, other_scores)
-    if strict_guarantees and uses_same_rows and is_guided:
-        # The scores must not guide the search: it starts at the first set that can
-        # pass.
+    if is_guided and uses_same_rows:
+        # The scores must not guide the search, since they depend on the labels of these
+        # rows: it starts at the first set that can pass.
         least = tests.pvalue(strict_guarantees, without_errors=True)
         can_pass = np.flatnonzero(least <= level)
         first = int(can_pass[0]) if len(can_pass) > 0 else None
-        starts = [(first, level)]
+        starts = [Start(first, level)]
+    elif is_guided or other_scores is not None:
+        starts = _guided(tests, strict_guarantees, level, other_scores)
+    else:
+        starts = [Start(0, level)]
     in_one_order = thresholds is rows.scores and set(promises) <= _OF_ONE_ORDER
     exactness = _exactness_of_search(
         uses_same_rows, in_one_order, is_guided, assumption
@@ -210,14 +219,42 @@ def threshold_by_search(
     if rows.clusters is not None:
         independent = CLUSTERED.format(most=rows.clusters.sizes.max())
     fields = fields | {"assumptions": (assumption, independent, FIXED, exactness)}
-    return _searched(tests, guarantees, starts, fields)
+    return _tested_threshold(tests, guarantees, starts, fields)
+
+
+def _fixed_start(start, promises, grid):
+    """Return the threshold at which the tests start if it is fixed beforehand: the
+    user's `start` if it is a number; for accuracy alone the largest threshold of the
+    increasing `grid` up to 1/2. None stands for no fixed threshold.
+    """
+    if start is None and promises == ["accuracy"]:
+        n_up_to = np.searchsorted(grid, _ACCURACY_STARTS, "right")
+        return grid[max(n_up_to - 1, 0)]
+    if start is not None and np.ndim(start) == 0:
+        return check_number(start, "start", at_least=0, at_most=1)
+    return None
+
+
+def _starts_strictest(promises):
+    """Return whether the tests of these guarantees start at the strictest threshold,
+    since it cannot violate any but recall.
+    """
+    return set(promises) <= {*_FROM_STRICTEST, "recall"}
 
 
 def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
-    """Return a sentence on how exact the confidence level is.
+    """Return a sentence on how exact the confidence level of a search is.
 
-    `in_one_order` says that the tested sets depend only on the order of the scores,
-    `is_guided` that the scores of these rows decide where the search starts.
+    Parameters
+    ----------
+    uses_same_rows : bool
+        Whether the map was fitted to the rows of the search.
+    in_one_order : bool
+        Whether the tested sets depend only on the order of the scores.
+    is_guided : bool
+        Whether the scores of these rows decide where the search starts.
+    assumption : str
+        The sentence about the model or map.
     """
     if uses_same_rows and in_one_order:
         return _EXACT_IN_EITHER_ORDER
@@ -229,21 +266,19 @@ def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
 
 
 def _guided(tests, guarantees, level, other_scores):
-    """Return two pairs (position among the sets, level) at which sequences of tests
-    start, as `guided_starts` finds them.
+    """Return the two `Start` of sequences of tests that scores suggest; see
+    `guided_starts`.
 
-    Only scores decide, no labels: those of the samples, or those of other samples,
-    (n_other,), if these are given.
+    Labels are not used. The scores are those of the samples of the `SetTests`, or those
+    of other samples, `other_scores` (n_other,), if they are not None.
     """
     sets = tests.sets
     if other_scores is not None:
-        # The numbers of rows that are expected at or above each threshold.
+        # The sets of the other samples, with the sizes that they predict for these
+        # samples.
         no_errors = np.zeros(len(other_scores), dtype=bool)
-        # The sets hold their thresholds in decreasing order; `from_rows` takes them in
-        # increasing order.
-        other_sets = AcceptedSets.from_rows(
-            other_scores, no_errors, sets.threshold[::-1]
-        )
+        increasing = sets.threshold[::-1]
+        other_sets = AcceptedSets.from_rows(other_scores, no_errors, increasing)
         share = other_sets.n_rows / len(other_scores)
         n_rows = np.rint(tests.n_all * share).astype(np.int64)
         sets = other_sets._replace(n_rows=n_rows)
@@ -263,48 +298,63 @@ def _guided(tests, guarantees, level, other_scores):
     )
 
 
-def _searched(tests, guarantees, starts, fields):
+def _tested_threshold(tests, guarantees, starts, fields):
     """Return the `CertifiedThreshold` with the most lenient threshold that passes for
     all guarantees, or with the reason why there is none.
 
-    `tests` are the `SetTests`, `starts` pairs of a position among the sets (or None)
-    and a level, `fields` the known fields of the result.
+    Parameters
+    ----------
+    tests : SetTests
+        The tests of the sets of accepted samples at all thresholds.
+    guarantees : list of Guarantee
+        The guarantees.
+    starts : list of Start
+        Where the sequences of tests from strict to lenient start, and their levels.
+    fields : dict
+        The known fields of the result.
     """
     sets = tests.sets
     strict_guarantees, recall_guarantees = _by_direction(guarantees)
-    # The largest level at which a set is tested.
-    level = max(level for _, level in starts)
     strict_pvalue = tests.pvalue(strict_guarantees)
     recall_pvalue = tests.pvalue(recall_guarantees)
-    # Positions among the sets: the most lenient one that passes for the strict
-    # guarantees, the strictest one that passes for recall.
-    best = None
-    strictest = None
+    pvalue = np.maximum(strict_pvalue, recall_pvalue)
+    # Positions among the sets: the most lenient one that passes for the guarantees that
+    # strict thresholds meet, and the strictest one that passes for recall.
+    most_lenient_set = None
+    strictest_set = None
     if strict_guarantees:
-        best = most_lenient(strict_pvalue, sets.n_rows, starts)
+        most_lenient_set = most_lenient(strict_pvalue, sets.n_rows, starts)
     if recall_guarantees:
         # Recall has one sequence only, which gets the level of all starts.
-        total = sum(level for _, level in starts)
-        strictest = _strictest(recall_pvalue, sets.n_rows, total)
+        recall_level = sum(start.level for start in starts)
+        strictest_set = _strictest(recall_pvalue, sets.n_rows, recall_level)
+    best = most_lenient_set
     if not strict_guarantees:
-        best = strictest
-    pvalue = np.maximum(strict_pvalue, recall_pvalue)
-    if strict_guarantees and recall_guarantees and best is not None:
+        best = strictest_set
+    elif recall_guarantees and most_lenient_set is not None:
         # Both directions have half of the level: Bonferroni.
         pvalue = np.minimum(2 * pvalue, 1.0)
-        if strictest is None:
+        if strictest_set is None:
             best = None
-        elif sets.n_rows[best] < sets.n_rows[strictest]:
+        elif sets.n_rows[most_lenient_set] < sets.n_rows[strictest_set]:
             return none_found(fields, guarantees, "together")
     if best is not None:
         n_wrong = [int(tests.n_errors(guarantee)[best]) for guarantee in guarantees]
         return found_at(fields, sets, best, n_wrong, float(pvalue[best]))
-    # Why nothing was found.
+    return _no_tested_threshold(tests, guarantees, starts, pvalue, fields)
+
+
+def _no_tested_threshold(tests, guarantees, starts, pvalue, fields):
+    """Return the `CertifiedThreshold` that accepts no sample, with the reason why no
+    threshold passes. `pvalue` (n_sets,) is the largest p-value of each set; the other
+    arguments are those of `_tested_threshold`.
+    """
+    levels = [start.level for start in starts]
     least = tests.pvalue(guarantees, without_errors=True)
-    n_needed = tests.n_needed(guarantees, min(level for _, level in starts))
-    if least.min() > level:
+    n_needed = tests.n_needed(guarantees, min(levels))
+    if least.min() > max(levels):
         return none_found(fields, guarantees, "few_rows", n_needed)
-    if (pvalue <= level).any():
+    if (pvalue <= max(levels)).any():
         # A set would pass, but no sequence of tests reaches it.
         reason = "start" if len(starts) > 1 else "sequence"
         return none_found(fields, guarantees, reason)
@@ -328,15 +378,17 @@ def _by_direction(guarantees):
 def _strictest(pvalue, n_rows, level):
     """Return the position of the strictest set that passes, None if there is none.
 
-    The sets, of which p-values and numbers of rows (n_sets,) are given, are tested from
-    lenient to strict until the first one fails.
+    The sets are given from strict to lenient by their p-values and numbers of rows,
+    (n_sets,). They are tested from lenient to strict until the first one fails.
     """
-    failed = np.flatnonzero(pvalue[::-1] > level)
-    n_passed = failed[0] if len(failed) else len(pvalue)
-    if n_passed == 0:
+    failed = np.flatnonzero(pvalue > level)
+    if len(failed) == 0:
+        last_passed = 0
+    else:
+        last_passed = failed[-1] + 1
+    if last_passed == len(pvalue):
         return None
-    last_passed = len(pvalue) - n_passed
-    # of sets of the same rows the first
+    # Sets with equally many rows are the same: the strictest of them.
     return int(np.argmax(n_rows == n_rows[last_passed]))
 
 
