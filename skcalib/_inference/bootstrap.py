@@ -22,17 +22,18 @@ def basic_limits(
     n_jobs=None,
     verbose=False,
 ):
-    """Return the limits of the basic bootstrap: the resamples, mirrored at the
-    estimate.
+    """Return the limits of a metric by the basic bootstrap: the estimate plus the
+    difference between the estimate and each quantile of the resampled metrics.
 
     Parameters
     ----------
     metric : callable
-        Maps ``sample_weight=`` to a number.
+        ``metric(sample_weight=weights)`` returns the metric of all rows with these
+        weights (n,), a float.
     data : ScoredLabels
         The validated rows; those of weight zero are not drawn.
     estimate : float
-        The metric.
+        The metric of the data.
     level : float
         Coverage.
     n_resamples : int
@@ -40,7 +41,7 @@ def basic_limits(
     rng : RandomState
         Random numbers.
     cluster : ndarray of int, shape (n,), default=None
-        Code of each row's cluster.
+        Code of each row's cluster; clusters are drawn whole.
     stratify : bool, default=False
         Whether rows are drawn within their class.
     n_jobs : int, default=None
@@ -59,6 +60,8 @@ def basic_limits(
     progress = Progress("calibration_error_interval", verbose)
     resamples = list(progress.over(values, n_resamples, "resamples"))
     tail = (1 - level) / 2
+    # A resample differs from the estimate as the estimate differs from the truth, so
+    # the quantiles are mirrored at the estimate.
     lower_quantile, upper_quantile = np.quantile(resamples, [tail, 1 - tail])
     low = 2 * estimate - upper_quantile
     high = 2 * estimate - lower_quantile
@@ -66,11 +69,11 @@ def basic_limits(
 
 
 def _resampled_weights(data, n_resamples, rng, cluster, stratify):
-    """Yield the weights (n,) of all rows in each resample.
+    """Yield the weights (n,) of all rows in each resample: how often a row was drawn,
+    times a factor.
 
-    Rows are drawn within each stratum in proportion to their weights, as often as these
-    add up to, because weights count as repeated rows. A cluster is drawn whole,
-    whatever it holds.
+    Weights count as repeated rows: as many rows are drawn as the weights add up to, in
+    proportion to their weights. Clusters are drawn whole, as many as there are.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     cluster : ndarray of int, shape (n,), or None
         Code of each row's cluster.
     stratify : bool
-        Whether each class is a stratum of its own.
+        Whether rows are drawn within their class.
     """
     n = len(data.scores)
     positive_rows = data.kept
@@ -92,11 +95,12 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
         names, cluster_of_row = np.unique(cluster[positive_rows], return_inverse=True)
         equal_shares = np.full(len(names), 1 / len(names))
         for _ in range(n_resamples):
-            times = rng.multinomial(len(names), equal_shares)
+            times = rng.multinomial(len(names), equal_shares)  # of each cluster
             resampled = np.zeros(n)
             resampled[positive_rows] = times[cluster_of_row] * weight[positive_rows]
             yield resampled
         return
+    # Sets of rows from each of which rows are drawn: all rows, or those of each class.
     strata = [positive_rows]
     if stratify:
         codes = data.labels[positive_rows]
@@ -107,6 +111,6 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
             total = weight[rows].sum()
             n_draws = max(1, round(total))
             times = rng.multinomial(n_draws, weight[rows] / total)
-            # the weight of the stratum stays what it is
+            # The factor keeps the total weight of the stratum, which may be no integer.
             resampled[rows] = times * (total / n_draws)
         yield resampled

@@ -25,34 +25,35 @@ _CERTAIN, _TERMS = 0.18, 250
 
 
 def spiegelhalter(task, *, importance=False):
-    """Return z and its two-sided p-value of Spiegelhalter's test (1986): the Brier
-    score minus its expectation, over its standard deviation if the scores are
+    """Return the statistic z and its two-sided p-value of Spiegelhalter's test (1986):
+    the Brier score minus its expectation, over its standard deviation if the scores are
     calibrated.
 
     Parameters
     ----------
     task : BinaryTask
-        The rows.
+        The rows: scores s, labels y and weights w.
     importance : bool, default=False
         Whether weights do not count rows: the variance under calibration is then the
         sum of w^2 (1 - 2 s)^2 s (1 - s), else that of w (1 - 2 s)^2 s (1 - s).
     """
     scores = task.scores.astype(np.float64)
     weight = weights_or_ones(task.sample_weight, len(scores))
-    # The weight of a row in the variance: w copies, or one row that counts w times.
-    squared_weight = weight
+    # What a row adds to a variance: w for w copies, w^2 for one row of weight w.
+    variance_weight = weight
     if importance:
-        squared_weight = weight**2
-    # (y - s)^2 - s (1 - s) = (y - s) (1 - 2 s) for a label of 0 or 1
+        variance_weight = weight**2
+    # The Brier score minus its expectation, as sums over the rows:
+    # (y - s)^2 - s (1 - s) = (y - s) (1 - 2 s) for a label of 0 or 1.
     excess = np.sum(weight * (task.labels - scores) * (1 - 2 * scores))
-    variance = np.sum(squared_weight * (1 - 2 * scores) ** 2 * scores * (1 - scores))
+    variance = np.sum(variance_weight * (1 - 2 * scores) ** 2 * scores * (1 - scores))
     if variance == 0 and excess == 0:
         return 0.0, 1.0
     if variance == 0:
         return np.copysign(np.inf, excess), 0.0
-    # The weights scaled so that they add up to the number of rows they are worth.
-    n_rows = weight * weight.sum() / squared_weight.sum()
-    expected = min(np.sum(n_rows * scores), np.sum(n_rows * (1 - scores)))
+    # The weights, scaled so that their sum is the number of equal rows they are worth.
+    rows_worth = weight * weight.sum() / variance_weight.sum()
+    expected = min(np.sum(rows_worth * scores), np.sum(rows_worth * (1 - scores)))
     if expected < _FEW:
         _warn_of_few(
             "spiegelhalter", f"{expected:.2g} events or non-events are expected"
@@ -62,13 +63,14 @@ def spiegelhalter(task, *, importance=False):
 
 
 def hosmer_lemeshow(task, binning, *, df=None, importance=False):
-    """Return chi-squared and its p-value of the test of Hosmer and Lemeshow (1980): the
-    sum over bins of (observed - expected)^2 / (expected (1 - expected / n)).
+    """Return the statistic and the p-value of the test of Hosmer and Lemeshow (1980):
+    the sum over bins of (observed - expected)^2 / (expected (1 - expected / n)), with
+    numbers of events, which has a chi-squared distribution.
 
     Parameters
     ----------
     task : BinaryTask or BinnedTask
-        The rows, or their sums.
+        The rows, or their sums in bins.
     binning : BaseBinning
         The bins.
     df : int, default=None
@@ -78,7 +80,8 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
         squared weights.
     """
     bins = task.statistics(binning)
-    # The weight of one of the equal rows that the weights of a bin are worth.
+    # The rows of a bin are worth (sum w)^2 / sum w^2 equal rows, each of which has the
+    # weight sum w^2 / sum w. It is 1 if weights count rows.
     weight_of_row = np.ones(bins.n_bins)
     if importance:
         np.divide(
@@ -88,10 +91,11 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
     variance = weight_of_row * bins.weighted_score * (1 - bins.mean_score)
     is_filled = bins.weight > 0
     is_random = is_filled & (variance > 0)
-    is_certain = is_filled & ~is_random
     # Bins whose scores are all 0 or all 1 can have one number of events only.
+    is_certain = is_filled & ~is_random
     if np.any(excess[is_certain] != 0):
         return np.inf, 0.0
+    # Expected events or non-events, whichever are fewer, in numbers of equal rows.
     expected = np.minimum(bins.weighted_score, bins.weight - bins.weighted_score)
     expected = (expected / weight_of_row)[is_random]
     if len(expected) and (
@@ -108,31 +112,54 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
 
 
 def kuiper(task, *, importance=False):
-    """Return the Kuiper error of a binary problem, the range of the cumulative
-    differences, and its asymptotic p-value: that of the range of a Brownian motion.
+    """Return the Kuiper error of a binary problem and its asymptotic p-value.
+
+    The error is the range of the cumulative sums of w (y - s) over increasing scores,
+    divided by the total weight. The p-value is that of the range of a Brownian motion
+    on [0, 1].
+
+    Parameters
+    ----------
+    task : BinaryTask or BinnedTask
+        The rows, with scores s, labels y and weights w, or their sums in bins.
+    importance : bool, default=False
+        Whether weights do not count rows, which changes the variance.
     """
     sums, deviation = cumulative_differences(task.cells())
-    if importance:  # a weight is then no number of rows
+    if importance:
+        # `cumulative_differences` takes weights for numbers of rows.
         deviation = _null_deviation(task)
     return asymptotic(range_of(sums), deviation, range_pvalue)
 
 
 def kolmogorov_smirnov(task, *, importance=False):
-    """Return the Kolmogorov-Smirnov error of a binary problem, the largest absolute
-    cumulative difference, and its asymptotic p-value: that of the maximum of a Brownian
-    motion.
+    """Return the Kolmogorov-Smirnov error of a binary problem and its asymptotic
+    p-value.
+
+    The error is the largest absolute cumulative sum of w (y - s) over increasing
+    scores, divided by the total weight. The p-value is that of the largest absolute
+    value of a Brownian motion on [0, 1].
+
+    Parameters
+    ----------
+    task : BinaryTask or BinnedTask
+        The rows, with scores s, labels y and weights w, or their sums in bins.
+    importance : bool, default=False
+        Whether weights do not count rows, which changes the variance.
     """
     sums, deviation = cumulative_differences(task.cells())
-    if importance:  # a weight is then no number of rows
+    if importance:
+        # `cumulative_differences` takes weights for numbers of rows.
         deviation = _null_deviation(task)
     return asymptotic(np.abs(sums).max(), deviation, maximum_pvalue)
 
 
 def is_dominated(task):
-    """Return whether one row has a visible share (5 %) of the variance of the sum of w
-    (y - s) under calibration, so that the cumulative sums are no Brownian motion.
+    """Return whether a single row has more than 5 % (`_VISIBLE`) of the variance of the
+    sum of w (y - s) under calibration. The cumulative sums then do not behave like a
+    Brownian motion.
 
-    In a bin of a `BinnedTask` the rows count as equal.
+    `task` is a `BinaryTask`, or a `BinnedTask`, in whose bins rows count as equal.
     """
     variance = _row_variances(task)
     total = variance.sum()
@@ -142,8 +169,8 @@ def is_dominated(task):
 
 
 def _null_deviation(task):
-    """Return the standard deviation of the weighted mean of y - s, if the scores are
-    calibrated and the weights are of importance.
+    """Return the standard deviation of the weighted mean of y - s over all rows of a
+    task, if the scores s are calibrated and the weights are importance weights.
     """
     if isinstance(task, BinnedTask):
         total = task.bins.weight.sum()
@@ -153,8 +180,9 @@ def _null_deviation(task):
 
 
 def _row_variances(task):
-    """Return w^2 s (1 - s), the variance of w (y - s) of calibrated scores with
-    importance weights w, for each row, or summed for each bin of a `BinnedTask`.
+    """Return w^2 s (1 - s) for each row of a `BinaryTask`, (n,), the variance of w (y -
+    s) for calibrated scores s and importance weights w; for a `BinnedTask` the sum over
+    the rows of each bin, (n_bins,).
     """
     if isinstance(task, BinnedTask):
         bins = task.bins
@@ -189,10 +217,12 @@ def maximum_pvalue(x):
 
 
 def cumulative_differences(cells):
-    """Return the cumulative sums of w (y - s) over the distinct scores (m,) of `Cells`,
-    and the standard deviation of the last sum if the scores are calibrated.
+    """Return the cumulative sums (m,) of w (y - s) over m increasing scores s, and the
+    standard deviation of the last sum if the scores are calibrated, both divided by the
+    total weight.
 
-    Both are divided by the total weight. Weights count rows.
+    The `Cells` hold the sums of the weights w, which count rows, and of w y at each
+    distinct score.
     """
     weight = cells.weight
     scores = cells.mean_score.astype(np.float64)
@@ -203,10 +233,12 @@ def cumulative_differences(cells):
 
 
 def asymptotic(statistic, deviation, pvalue):
-    """Return a statistic of cumulative differences and its p-value.
+    """Return a statistic of cumulative sums (their range or largest absolute value),
+    and its p-value for large samples.
 
-    `deviation` is the standard deviation of the last of the sums, and ``pvalue(x)`` the
-    tail probability of the same statistic of a Brownian motion on [0, 1].
+    `deviation` is the standard deviation of the last of the sums under calibration:
+    divided by it the sums behave like a Brownian motion on [0, 1]. ``pvalue(x)`` is the
+    probability that the statistic of that motion is at least x.
     """
     if deviation == 0 and statistic == 0:
         return statistic, 1.0

@@ -191,6 +191,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
                     " random_state, or a model that is already fitted, in a"
                     " FrozenEstimator."
                 )
+            # fitted to the first part, with the features of the second
             model, X_test = fits.on_fold(train, test)
             y_test = fits.y[test]
         y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
@@ -231,18 +232,20 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             return self.classes_[accepted.astype(np.intp)]
         abstain_label = self._abstain_label()
         labels = np.append(self.classes_, [abstain_label])
-        # `append` may turn numbers into text: labels of several kinds are objects. Only
-        # -1 beside unsigned integers needs no objects.
+        # If the label for abstaining is of another kind, `append` converts all labels,
+        # such as numbers to text: an array of objects keeps them. Signed for unsigned
+        # integers, which -1 requires, is no loss.
         kinds = {labels.dtype.kind, self.classes_.dtype.kind}
         if len(kinds) > 1 and kinds != {"i", "u"}:
             labels = np.array([*self.classes_.tolist(), abstain_label], dtype=object)
-        # -1 is the position of the last label, that for abstaining.
-        position = np.where(accepted, np.argmax(proba, axis=1), -1)
-        return labels[position]
+        # The label for abstaining stands after those of the classes.
+        abstain_position = len(self.classes_)
+        predicted = np.argmax(proba, axis=1)
+        return labels[np.where(accepted, predicted, abstain_position)]
 
-    def _binary_by(self):
-        """Return the argument that restricts the classifier to two classes, "" if none
-        does.
+    def _binary_because_of(self):
+        """Return the argument, as text for a message, because of which only two classes
+        are supported; "" if any number of classes is.
         """
         if self.promise in ANSWERS:
             return ""

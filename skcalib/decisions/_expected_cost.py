@@ -42,14 +42,16 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         return classifier_scores(self.estimator_, X, self.classes_, "predict_proba")
 
     def _checked_fits(self, X, y, fit_params):
-        """Set `classes_`, and return the object that fits the wrapped classifier to
-        some or all of the checked rows.
+        """Check the data, set `classes_`, and return the object that fits copies of the
+        wrapped classifier: ``on_all_rows()`` to all rows, ``on_fold(train, test)`` to
+        some.
         """
         fits = self._checked_fitter(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
-        if self._binary_by() and len(self.classes_) > 2:
+        cause = self._binary_because_of()
+        if cause and len(self.classes_) > 2:
             raise ValueError(
-                f"Only binary classification is supported with {self._binary_by()}. The"
+                f"Only binary classification is supported with {cause}. The"
                 f" type of the target is multiclass: y has {len(self.classes_)} classes"
                 f" ({shown(self.classes_)})."
             )
@@ -57,7 +59,7 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self._binary_by()
+        tags.classifier_tags.multi_class = not self._binary_because_of()
         return tags
 
     def _set_fitted(self, model):
@@ -238,8 +240,10 @@ class ExpectedCostClassifier(WrappedClassifier):
         """
         return self._expected_costs(X).min(axis=1)
 
-    def _binary_by(self):
-        """Return what restricts the classifier to two classes, "" if nothing does."""
+    def _binary_because_of(self):
+        """Return what of the cost matrix, as text for a message, supports only two
+        classes; "" if any number of classes is supported.
+        """
         if np.ndim(self.cost_matrix) == 2 and len(self.cost_matrix) == 2:
             return "a cost_matrix of two rows"
         return ""
@@ -275,7 +279,8 @@ def mean_cost(
     action : array-like of shape (n,)
         The action taken for each sample, such as the predictions of an
         `ExpectedCostClassifier` or of any classifier.
-    cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes, n_actions)
+    cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes,
+    n_actions)
         Cost of each action (column) for each true class (row).
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns; None means the classes.

@@ -12,6 +12,7 @@ from skcalib.decisions._cluster_bets import bet_pvalue, log_wealths
 from skcalib.decisions._search import (
     AcceptedSets,
     Guarantee,
+    Start,
     check_thresholds,
     most_lenient,
     rows_needed,
@@ -142,8 +143,9 @@ def certified_routing(
     small = _answers(correct_small, "correct_small", len(scores))
     large = _answers(correct_large, "correct_large", len(scores))
     grid = check_thresholds(thresholds)
-    # If the small model answers a row, the answer is lost where only the large one is
-    # right, and gained where only the small one is.
+    # For each threshold, the numbers of answers that are lost and gained if the small
+    # model answers at or above it: lost where only the large model is right, gained
+    # where only the small one is.
     rows = DecidedRows.checked(scores, large & ~small, clusters)
     lost = rows.sets(grid)
     gained = AcceptedSets.from_rows(scores, small & ~large, grid)
@@ -167,7 +169,7 @@ def certified_routing(
     }
     n_wrong = lost.n_wrong - gained.n_wrong
     # One sequence of tests, from the strictest set on at the whole level.
-    best = most_lenient(pvalue, lost.n_rows, [(0, level)])
+    best = most_lenient(pvalue, lost.n_rows, [Start(0, level)])
     if best is not None:
         return found_at(fields, lost, best, [int(n_wrong[best])], float(pvalue[best]))
     trials = np.full(len(n_wrong), len(scores))
@@ -191,15 +193,20 @@ def _answers(correct, name, n_rows):
 
 
 def score_statistic(lost, gained, n, max_loss):
-    """Return the score statistic of the hypothesis that the mean loss is `max_loss`,
-    for numbers of lost and gained rows among n (Tango 1998, Statistics in Medicine 17).
+    """Return the score statistic (Tango 1998, Statistics in Medicine 17) of the
+    hypothesis that the mean loss is `max_loss`: negative if the observed loss is
+    smaller, and about standard normal under the hypothesis.
+
+    `lost` and `gained` are numbers of lost and gained answers among n; they may be
+    arrays of one shape, which the result has, too.
     """
     # The most likely share q of gains under the hypothesis is the positive root of
     # 2 n q^2 + linear q - constant = 0.
     linear = (2 * n - (lost - gained)) * max_loss - (lost + gained)
     constant = gained * max_loss * (1 - max_loss)
-    share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)
-    variance = n * (2 * share + max_loss * (1 - max_loss))
+    gain_share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)
+    # The loss of an answer is 1, 0 or -1; its variance under the hypothesis times n.
+    variance = n * (2 * gain_share + max_loss * (1 - max_loss))
     return (lost - gained - n * max_loss) / np.sqrt(variance)
 
 
@@ -228,20 +235,21 @@ def unconditional_pvalue(statistic, n, max_loss):
 
 
 def _chance(share, statistic, n, max_loss):
-    """Return the probability of a statistic at most this large, at one share of
-    gains.
+    """Return the probability of a score statistic of at most this value for n answers,
+    if the share of gains is `share` and that of losses `share` + `max_loss`.
     """
     # Numbers of gains within eight standard deviations: others do not occur.
     spread = 8 * np.sqrt(n * share * (1 - share)) + 8
     first = max(0, int(n * share - spread))
     last = min(n, int(n * share + spread) + 1)
     gained = np.arange(first, last + 1)
+    # For each number of gains, the statistic is small enough up to a number of losses.
+    # Given the gains, the losses are binomial among the other answers.
     most_lost = _most_lost(statistic, gained, n, max_loss)
-    # Given the gains, the losses are binomial among the other rows.
     loss_share = min((share + max_loss) / (1 - share), 1.0)
-    tail = bdtr(np.maximum(most_lost, 0), n - gained, loss_share)
-    tail[most_lost < 0] = 0.0
-    return float(binom.pmf(gained, n, share) @ tail)
+    probability_given_gains = bdtr(np.maximum(most_lost, 0), n - gained, loss_share)
+    probability_given_gains[most_lost < 0] = 0.0
+    return float(binom.pmf(gained, n, share) @ probability_given_gains)
 
 
 def _most_lost(statistic, gained, n, max_loss):
@@ -262,8 +270,9 @@ def _most_lost(statistic, gained, n, max_loss):
 
 
 def _pvalues(lost, gained, n, max_loss, level):
-    """Return the p-value of each set, (n_sets,), from its numbers of lost and gained
-    rows: exact where it decides whether a set passes, else by the normal distribution.
+    """Return the p-value of each set of answers, (n_sets,), from its numbers of lost
+    and gained answers among n: exact where it decides whether a set passes at `level`,
+    else by the normal distribution.
 
     The exact p-value grows with the statistic, so that the sets that pass are those up
     to a critical statistic. That is found by bisection among the statistics whose
@@ -272,39 +281,40 @@ def _pvalues(lost, gained, n, max_loss, level):
     statistic = score_statistic(lost, gained, n, max_loss)
     pvalue = ndtr(statistic)
     candidates = np.unique(statistic[pvalue <= level])
-    exact = {}
-    low = 0  # number of candidates that pass
-    high = len(candidates)
-    while low < high:
-        middle = (low + high) // 2
+    # How many of the candidates pass lies between these two numbers.
+    fewest_passing = 0
+    most_passing = len(candidates)
+    exact = {}  # the exact p-values that were computed, by statistic
+    while fewest_passing < most_passing:
+        middle = (fewest_passing + most_passing) // 2
         exact_pvalue = unconditional_pvalue(candidates[middle], n, max_loss)
         exact[candidates[middle]] = exact_pvalue
         if exact_pvalue <= level:
-            low = middle + 1
+            fewest_passing = middle + 1
         else:
-            high = middle
-    if low < len(candidates):
+            most_passing = middle
+    if fewest_passing < len(candidates):
         # These sets do not pass; how far their p-values are above the level does not
         # matter.
-        pvalue[statistic >= candidates[low]] = 1.0
+        pvalue[statistic >= candidates[fewest_passing]] = 1.0
     # The last set before the first failure is the result: its p-value, which is
     # printed, must be exact.
     failed = np.flatnonzero(pvalue > level)
     n_passed = failed[0] if len(failed) else len(pvalue)
-    last = n_passed - 1
-    if last >= 0:
-        reported = exact.get(statistic[last])
+    last_passed = n_passed - 1
+    if last_passed >= 0:
+        reported = exact.get(statistic[last_passed])
         if reported is None:
-            reported = unconditional_pvalue(statistic[last], n, max_loss)
-        pvalue[statistic == statistic[last]] = reported
+            reported = unconditional_pvalue(statistic[last_passed], n, max_loss)
+        pvalue[statistic == statistic[last_passed]] = reported
     return pvalue
 
 
 def _cluster_pvalues(rows, sets, loss, max_loss):
-    """Return the p-value of each set, by bets against the clusters' sums of losses.
+    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,).
 
     The hypothesis is that the mean loss is at least `max_loss` if the small model
-    answers the set.
+    answers the set. It is tested by bets against the clusters' sums of losses.
 
     Parameters
     ----------
@@ -318,23 +328,19 @@ def _cluster_pvalues(rows, sets, loss, max_loss):
         the large model, and lose nothing.
     max_loss : float
         Largest mean loss over all samples.
-
-    Returns
-    -------
-    pvalues : ndarray of shape (n_sets,)
-        P-values.
     """
     clusters = rows.clusters
     largest = int(clusters.sizes.max())
-    # Sets are nested: those with the same number of rows are equal, and tested once.
-    _, first, place = np.unique(sets.n_rows, return_index=True, return_inverse=True)
+    # Sets are nested: those with the same number of rows are equal, and tested once, at
+    # the position of the first of them.
+    _, first, number = np.unique(sets.n_rows, return_index=True, return_inverse=True)
     pvalues = []
     for position in first.tolist():
         accepted = rows.scores >= sets.threshold[position].astype(rows.scores.dtype)
         # of each cluster: what it loses beyond the limit
         excess = clusters.totals(accepted * loss) - max_loss * clusters.sizes
-        # the logarithm of what bets of several sizes would have won against that
+        # the logarithm of what bets of several sizes would have won against the
         # hypothesis, (n_bets,)
         log_wealth = log_wealths(excess, largest, max_loss)
         pvalues.append(bet_pvalue(log_wealth))
-    return np.array(pvalues)[place]
+    return np.array(pvalues)[number]
