@@ -30,26 +30,33 @@ _WIDEST = 80.0
 def condensed(
     log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most_cells=_MOST_CELLS
 ):
-    """Return log-odds, labels and weights of fewer rows, for fits of a smooth function
-    of the log-odds.
+    """Return log-odds, labels and weights of fewer rows that stand for many in fits of
+    a smooth function of the log-odds.
 
-    The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025
-    from 131,072 on. The rows of a cell and a label become one row with their total
-    weight. The error of a sum over the rows is of second order in that width: less than
-    a millionth of a log-loss for each row. That is enough to compare fits, and to find
-    a start for the fit to all rows.
+    The range of the log-odds is cut into cells of equal width, and the rows of one cell
+    with the same label become one row with their mean log-odds and total weight. If the
+    log-odds span 80, a cell is .005 wide for 32,768 rows and .0025 from 131,072 on,
+    less if they span less. A sum over the rows then changes by less than a millionth of
+    a log-loss for each row. That is enough to compare fits, and to find a start for the
+    fit to all rows.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n,)
-        Log-odds. Where they span more than 80, or there are few, all rows are returned
-        as they are.
+        Log-odds. If they span more than 80, all rows are returned as they are.
     labels : ndarray of bool, shape (n,)
         Labels.
     sample_weight : ndarray of shape (n,) or None
         Weights.
-    fewest_rows, most_cells : int
-        From how many rows on, and the most cells.
+    fewest_rows : int
+        Fewer rows are returned as they are.
+    most_cells : int
+        The largest number of cells.
+
+    Returns
+    -------
+    log_odds, labels, sample_weight : ndarray of shape (m,)
+        The rows that stand for all; unchanged arguments if these were returned.
     """
     n_rows = len(log_odds)
     low = float(log_odds.min())
@@ -63,8 +70,8 @@ def condensed(
         # Half a cell less than there are, so that rounding cannot put the highest
         # log-odds beyond the last cell.
         cells_per_unit = (n_cells - 0.5) / (high - low)
-    # Sums by cell and label: the entry 2 k is that of cell k without the event, 2 k + 1
-    # that of its events.
+    # Sums by cell and label in one array: those of cell k at 2 k without the event, and
+    # at 2 k + 1 with it.
     weight = np.zeros(2 * n_cells)
     weighted_sum = np.zeros(2 * n_cells)
     for rows in row_blocks(n_rows, at_least=2 * n_cells):
@@ -90,8 +97,9 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def row_hash(scores, codes, sample_weight=None):
-    """Return 16 hexadecimal digits: the sum, modulo 2^64, of a hash of each row's
-    scores (n, C), code (n,) of the label and weight (n,).
+    """Return 16 hexadecimal digits that identify a set of rows in any order: the sum,
+    modulo 2^64, of a hash of each row's scores (n, C), code (n,) of the label and
+    weight (n,).
 
     A sum does not depend on the order of the rows, so that nothing is sorted: a million
     scores take 4 ms where sorting takes 70. Equal rows give equal hashes in float32 and
@@ -99,10 +107,11 @@ def row_hash(scores, codes, sample_weight=None):
     """
     total = 0
     columns = scores.shape[1]
-    # An odd factor for each column, so that columns are not exchangeable.
+    # 1. The bits of a row are combined into one number. Each column has an odd factor
+    # of its own, so that columns are not exchangeable.
     factors = np.arange(1, columns + 1, dtype=np.uint64) * _STEP | np.uint64(1)
-    # Unsigned as the hashes, and from 1 on: a row of score 0 and code 0 would have the
-    # hash 0, which a sum does not show.
+    # Codes are unsigned, as the hashes are, and from 1 on: a row of score 0 and code 0
+    # would have the hash 0, which a sum does not show.
     codes = codes.view(f"u{codes.dtype.itemsize}") + np.uint8(1)
     for rows in row_blocks(*scores.shape):
         bits = np.ascontiguousarray(scores[rows], dtype=np.float64).view(np.uint64)
@@ -111,8 +120,8 @@ def row_hash(scores, codes, sample_weight=None):
         if sample_weight is not None:
             weight = np.asarray(sample_weight[rows], dtype=np.float64)
             mixed ^= weight.view(np.uint64) * _FIRST
-        # The finaliser of SplitMix64, by which all bits of a row reach all bits of the
-        # hash.
+        # 2. The number is hashed by the last steps of the random number generator
+        # SplitMix64, in which every bit of the number reaches every bit of the hash.
         for shift, factor in ((32, _FIRST), (29, _SECOND)):
             mixed ^= mixed >> np.uint64(shift)
             mixed *= factor
@@ -124,22 +133,26 @@ def label_hash(codes):
     """Return a hash, 16 hexadecimal digits, of label codes (n,) in the order of their
     rows.
 
-    Labels are numbered in the order in which they first occur, so that the hash depends
-    neither on their names nor on absent classes. It does not depend on scores, so that
-    rows are recognised after a map was applied to their scores.
+    Codes are first replaced by ranks: the label of the first row has rank 0, the next
+    different one rank 1, and so on. So the hash depends neither on the names of the
+    labels nor on absent classes. It does not depend on scores, so that rows are
+    recognised after a map was applied to their scores.
     """
     codes = np.asarray(codes)
     digest = blake2b(digest_size=8)
     if len(codes) and codes.max() <= 1:
-        # Two classes are common, and need no table: the first label has rank 0.
+        # Two classes are common, and need no table of ranks: the label of the first row
+        # has rank 0, the other one rank 1.
         for rows in row_blocks(len(codes)):
             digest.update((codes[rows] != codes[0]).tobytes())
         return digest.hexdigest()
-    # The first row with each code, the number of rows for a code that is absent. Rows
-    # are written from the last to the first, so that the first one stays.
+    # The first row with each code, or the number of rows for a code that is absent. Of
+    # several rows with a code the last to be written stays: they are written from the
+    # last to the first.
     first = np.full(int(codes.max(initial=0)) + 1, len(codes))
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    # One byte per row if that is enough for all ranks, as for two classes above.
+    # The rank of each code, in the order of first rows: one byte if that is enough for
+    # all ranks, as for two classes above.
     n_present = np.count_nonzero(first < len(codes))
     rank = np.empty(len(first), dtype="u1" if n_present <= 256 else "<u4")
     rank[np.argsort(first, kind="stable")] = np.arange(len(first)).astype(rank.dtype)

@@ -96,10 +96,11 @@ def two_class_log_odds(scores, input):
 
 
 def log_odds_against_rest(probabilities):
-    """Return a function that takes one probability of each row (n,), such as a column
-    of `probabilities` (n, K), and returns its log-odds against the rest of the row.
+    """Return a function for one-against-rest log-odds: it takes one probability of each
+    row (n,), such as a column of `probabilities` (n, K), and returns its log-odds (n,)
+    against the sum of the others.
 
-    The rest is the sum of the other probabilities, after clipping: 1 - p would lose
+    The rest is summed from the other probabilities, after clipping: 1 - p would lose
     digits if p is large, and would differ between logits and their probabilities.
     """
     # By row: the sum of all probabilities, and of those that are at most 1/2.
@@ -210,8 +211,8 @@ def rounded(scores):
 
 
 def tied_where_rounded(scores):
-    """Return scores (n,) in which all that are equal after rounding are replaced by the
-    first of them.
+    """Return scores (n,) in which those that are equal after rounding are made equal:
+    all become the first of them in the order of the rows.
     """
     _, first, group = np.unique(rounded(scores), return_index=True, return_inverse=True)
     representatives = scores[first]
@@ -219,21 +220,22 @@ def tied_where_rounded(scores):
 
 
 def rounded_up_to(cuts):
-    """Return for each cut the largest number that is at most the cut after it is
-    `rounded`.
+    """Return for each cut the largest number x with `rounded(x)` at most the cut.
 
-    With these as cuts, a step function of rounded scores becomes the same function of
-    the scores themselves.
+    With these numbers as cuts, a step function of rounded scores becomes the same
+    function of the scores themselves. Rounding keeps `_DIGITS` binary digits, and
+    rounds the middle between two such numbers to the one whose last digit is even.
     """
     mantissa, exponent = np.frexp(np.asarray(cuts, dtype=np.float64))
+    # The cut is `digits`, a whole number, times 2^(exponent - _DIGITS). Numbers up to
+    # the middle between it and the next such number are rounded to it.
     digits = np.floor(np.ldexp(mantissa, _DIGITS))
     middle = np.ldexp(digits + 0.5, exponent - _DIGITS)
-    # The middle between two rounded numbers is rounded to the even one.
-    is_rounded_up = digits % 2 == 1
-    limits = np.where(is_rounded_up, np.nextafter(middle, -np.inf), middle)
-    # Digits are counted from the first one, which 0 does not have: no other number is
-    # rounded to 0.
-    return np.where(np.asarray(cuts) == 0, 0.0, limits)
+    # The middle itself is rounded up if the digits are odd.
+    is_middle_above = digits % 2 == 1
+    largest = np.where(is_middle_above, np.nextafter(middle, -np.inf), middle)
+    # 0 has no first digit to count digits from; no other number is rounded to it.
+    return np.where(np.asarray(cuts) == 0, 0.0, largest)
 
 
 def row_shares(values, n_shares):

@@ -19,11 +19,12 @@ _ROUNDING = 1e-9
 
 
 def geometric_pool(forecasts, exponent=1.0):
-    """Return the normalised geometric mean of probabilities, raised to a power.
+    """Return the geometric mean of the probabilities of several forecasters, raised to
+    a power and normalised within each row.
 
-    A mean of calibrated forecasts that differ is underconfident (Ranjan and Gneiting
-    2010, "Combining probability forecasts"); a geometric mean is less so. A
-    probability of 0 counts as 2^-52, so that no forecast alone can exclude a class.
+    The arithmetic mean of calibrated forecasts that differ is underconfident (Ranjan
+    and Gneiting 2010, "Combining probability forecasts"); a geometric mean is less so.
+    A probability of 0 counts as 2^-52, so that no forecast alone can exclude a class.
     What all of them exclude keeps probability 0.
 
     Parameters
@@ -31,7 +32,7 @@ def geometric_pool(forecasts, exponent=1.0):
     forecasts : list of ndarray of shape (n, K)
         Probabilities of each forecaster.
     exponent : float, default=1.0
-        Factor of the mean log-probabilities.
+        The power: above 1 the pooled forecast is more confident.
 
     Returns
     -------

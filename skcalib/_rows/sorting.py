@@ -47,12 +47,12 @@ def sorted_scores(scores):
 
 
 def sorted_rows(scores, labels):
-    """Return the scores in order, and the boolean labels that go with them (tied
-    scores: False first).
+    """Return the scores (n,) in increasing order, and the boolean labels that go with
+    them; of tied scores those with the label False come first.
 
-    Floats from 0 up to 2 have the same order as their bits, and the highest two bits
-    are 0. Shifted by one bit they leave room for the label. So one sort of integers
-    orders scores and labels together.
+    One sort of integers orders both. Floats from 0 up to 2 have the same order as their
+    bits, and the highest two bits are 0. Shifted to the left by one bit, they leave the
+    last bit for the label.
     """
     bits = f"u{scores.itemsize}"
     (bits_of_two,) = np.full(1, 2, scores.dtype).view(bits)
@@ -63,24 +63,27 @@ def sorted_rows(scores, labels):
     for rows in row_blocks(len(keys)):
         keys[rows] |= labels[rows]
     keys.sort()
-    labels = np.empty(len(keys), dtype=bool)
+    # The last bit is the label; shifted back, the others are the score.
+    sorted_labels = np.empty(len(keys), dtype=bool)
     for rows in row_blocks(len(keys)):
-        np.not_equal(keys[rows] & 1, 0, out=labels[rows])
+        np.not_equal(keys[rows] & 1, 0, out=sorted_labels[rows])
         keys[rows] >>= 1
-    return keys.view(scores.dtype), labels
+    return keys.view(scores.dtype), sorted_labels
 
 
 def mid_rank_cells(scores, n_cells, weight=None):
-    """Return the equal-mass cell (n,) of each score, 0 to the number of cells less 1,
-    and that number, at most `n_cells`.
+    """Return the number of the equal-mass cell (n,) that each score lies in, from 0 on,
+    and how many cells hold scores, at most `n_cells`.
 
-    Tied scores share a cell, that of their mid-rank; `weight` is (n,) or None.
+    Cells divide the total weight into equal parts. Tied scores share a cell, that of
+    the middle of their weight; `weight` is (n,), or None for 1.
     """
     _, rank = np.unique(scores, return_inverse=True)
-    mass = np.bincount(rank, weight)
+    mass = np.bincount(rank, weight)  # weight of each distinct score
     # The weight below a score plus half of its own.
     mid_rank = np.cumsum(mass) - mass / 2
     cell_number = np.floor(n_cells * mid_rank / mass.sum())
+    # Cells are numbered again without the empty ones.
     filled, cell_of_rank = np.unique(cell_number, return_inverse=True)
     return cell_of_rank[rank], len(filled)
 
@@ -90,11 +93,10 @@ class DistinctScores(NamedTuple):
     cumulative weight of positives below them.
 
     `weight` and `positives` have length m + 1: entry k is the sum over the first k
-    distinct scores. Weights are rounded to a multiple of 2^-52
-    of their total, so that these sums are exact. Their differences then compare as
-    fractions do: two pure bins are tied, whatever their weights. Neither the order of
-    the rows nor their grouping changes a bit. Counts are integers, of 32 bits where
-    that is enough.
+    distinct scores. Weights are rounded to a multiple of 2^-52 of their total, so that
+    these sums are exact. Their differences then compare as fractions do: two pure bins
+    are tied, whatever their weights. Neither the order of the rows nor their grouping
+    changes a bit. Counts are integers, of 32 bits where that is enough.
     """
 
     scores: np.ndarray
@@ -103,8 +105,11 @@ class DistinctScores(NamedTuple):
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
-        """Return the distinct scores of validated rows: scores (n,), boolean labels
-        (n,), and positive weights (n,) or None.
+        """Return the distinct scores of validated rows, with the cumulative sums of
+        weights and of the weights of positives.
+
+        Rows have scores (n,), boolean labels (n,), and positive weights (n,) or None.
+        Weights are rounded so that their sums are exact in any order.
         """
         if sample_weight is None:
             return cls._of_single_rows(scores, labels)
@@ -127,7 +132,9 @@ class DistinctScores(NamedTuple):
 
     @classmethod
     def _of_single_rows(cls, scores, labels):
-        """Return the distinct scores of rows without weights, with integer sums."""
+        """Return the distinct scores of rows without weights: cumulative numbers of
+        rows and of positives, as integers.
+        """
         if not in_order(scores):
             scores, labels = sorted_rows(scores, labels)
         n_rows = len(scores)
@@ -166,14 +173,14 @@ def _exactly_summable(sample_weight):
 
 
 def score_cells(scores):
-    """Return the number (n,), a uint16, of each score's cell: a nondecreasing function
-    of the score.
+    """Return the number (n,), a uint16, of the narrow cell that each score lies in; it
+    never decreases with the score.
 
-    A cell's width is about 1/256 of the distance d = min(s, 1 - s) to the nearer end,
-    so that scores near 0 and 1 are told apart. Floats above 0 are in the order of their
-    bits: the highest bits of d number the cells of scores up to 1/2. For scores above
-    1/2, where 1 - s is exact, the numbers count down from the last cell. Scores below 0
-    have the cell of 0, and those above 1 that of 1.
+    A cell's width is about 1/256 of the distance d = min(s, 1 - s) to the nearer end of
+    [0, 1], so that scores near 0 and 1 are told apart. Positive floats are in the order
+    of their bits, so the highest 16 bits of d number the cells of scores up to 1/2. For
+    scores above 1/2, where 1 - s is exact, the numbers count down from the last cell.
+    Scores below 0 have the cell of 0, and those above 1 that of 1.
     """
     distance = np.minimum(scores, 1 - scores)
     np.maximum(distance, 0, out=distance)
@@ -181,17 +188,28 @@ def score_cells(scores):
         bits = distance.astype(np.float32, copy=False).view(np.uint32)
     bits >>= _DROPPED_BITS
     cells = bits.astype(np.uint16)
-    # Above 1/2 all bits are flipped, which gives 65,535 minus the number.
+    # Above 1/2 all bits are flipped, which gives 65,535 minus the number: the negative
+    # of 1 has all bits set, that of 0 none.
     cells ^= np.negative((scores > 0.5).view(np.uint8), dtype=np.uint16)
     return cells
 
 
 def counting_pays(scores, cuts, *, is_weighted=False):
-    """Return whether `scores_near` is quicker than a sort of all rows, judged by a
-    sample of them.
+    """Return whether `scores_near` finds scores near given ranks faster than a sort of
+    all rows, judged by a sample of them.
 
-    `cuts` takes increasing cumulative weights (m,) and returns the positions of the
-    cuts among them; in the sample each row counts once.
+    `scores_near` counts rows by `score_cells` and sorts those of the cells in which the
+    ranks lie, except rows that tie with the most usual score of their cell.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores.
+    cuts : callable
+        Takes increasing cumulative weights (m,) and returns the positions of the ranks
+        among them; in the sample each row counts once.
+    is_weighted : bool, default=False
+        Whether the rows have weights.
     """
     fewest_rows = FEWEST_ROWS
     if is_weighted:
@@ -200,24 +218,29 @@ def counting_pays(scores, cuts, *, is_weighted=False):
         return False
     sample = np.sort(scores[:: len(scores) // _SAMPLE])
     cells = score_cells(sample)
-    near = np.unique(cells[cuts(np.arange(1, len(sample) + 1))])
+    # The cells in which the ranks of the sample lie, and their rows in the sample.
+    positions = cuts(np.arange(1, len(sample) + 1))
+    near = np.unique(cells[positions])
     first = np.searchsorted(cells, near, side="left")
     last = np.searchsorted(cells, near, side="right")
-    # The rows of these cells would have to be sorted, except those that tie with the
-    # most usual score of their cell, here its middle one.
+    # The middle score of a cell stands for its most usual one.
     usual = sample[(first + last) // 2]
     first_tied = np.searchsorted(sample, usual, side="left")
     last_tied = np.searchsorted(sample, usual, side="right")
-    n_sorted = np.sum(last - first - (last_tied - first_tied))
+    n_in_cells = last - first
+    n_tied = last_tied - first_tied
+    n_sorted = np.sum(n_in_cells - n_tied)
     return n_sorted < _LARGEST_SHARE * len(sample)
 
 
 def scores_near(scores, sample_weight, cuts):
     """Return some of the scores in increasing order, and the cumulative weight of all
-    rows up to each of them.
+    rows up to each of them: the scores near given ranks, found without sorting all
+    rows.
 
-    They are the scores in the cells of the cuts, of the next distinct scores above
-    these, and of the largest score: enough to find the scores on both sides of a cut.
+    They are the scores in the cells (`score_cells`) of the ranks, of the next distinct
+    scores above these, and of the largest score: enough to find the scores on both
+    sides of a rank.
 
     Parameters
     ----------
@@ -226,8 +249,8 @@ def scores_near(scores, sample_weight, cuts):
     sample_weight : ndarray of shape (n,) or None
         Weights; None counts rows.
     cuts : callable
-        Takes increasing cumulative weights (m,) and returns the positions of the cuts:
-        where they first reach the weight of each cut.
+        Takes increasing cumulative weights (m,) and returns the positions among them at
+        which the ranks are first reached.
     """
     # 1. The weight of each cell.
     dtype = np.int64
@@ -259,46 +282,56 @@ def scores_near(scores, sample_weight, cuts):
 
 
 def _rows_in_cells(scores, sample_weight, is_near, total):
-    """Return the scores in the cells with True in `is_near` (_N_CELLS,), sorted, and
-    their weights. Rows with a usual score of their cell become one row.
+    """Return the sorted scores that lie in some cells, and their weights. Rows with one
+    usual score of each cell are returned as a single row, so that they need not be
+    sorted.
 
-    `total` (_N_CELLS,) is the weight of each cell.
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores of all rows.
+    sample_weight : ndarray of shape (n,) or None
+        Weights; None counts rows.
+    is_near : ndarray of bool, shape (_N_CELLS,)
+        Which cells are wanted.
+    total : ndarray of shape (_N_CELLS,)
+        Weight of each cell.
     """
-    # The usual score of a cell: the last one of the sample that lies in it, so that a
-    # score with many ties is likely to be it. NaN without one.
+    # 1. A usual score of each cell: the last one of a sample that lies in it, so that a
+    # score with many ties is likely to be it. NaN if the sample has none.
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
     usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
     usual[score_cells(sample)] = sample
-    # The rows of these cells without those of the usual score.
-    untied = []
+    # 2. The rows of the wanted cells that do not have the usual score, sorted.
+    others = []
     weights = []
     for rows in row_blocks(len(scores)):
         in_block = scores[rows]
         cells = score_cells(in_block)
         near = np.flatnonzero(is_near.take(cells))
         near = near[in_block[near] != usual[cells[near]]]
-        untied.append(in_block[near])
+        others.append(in_block[near])
         if sample_weight is not None:
             weights.append(sample_weight[rows][near])
-    untied = np.concatenate(untied)
+    others = np.concatenate(others)
     if sample_weight is None:
-        untied.sort()
-        weight = np.ones(len(untied), dtype=np.int64)
-        untied_weight = np.bincount(score_cells(untied), minlength=_N_CELLS)
+        others.sort()
+        weight = np.ones(len(others), dtype=np.int64)
+        weight_in_cell = np.bincount(score_cells(others), minlength=_N_CELLS)
     else:
-        order = np.argsort(untied)
-        untied = untied[order]
+        order = np.argsort(others)
+        others = others[order]
         weight = np.concatenate(weights)[order]
-        untied_weight = np.bincount(score_cells(untied), weight, _N_CELLS)
-    # The usual score of a cell has the rest of its weight. Cells are in the order of
-    # their scores, and so are their usual scores.
+        weight_in_cell = np.bincount(score_cells(others), weight, _N_CELLS)
+    # 3. The usual score of a cell has the rest of its weight, and is inserted. Cells
+    # are in the order of their scores, and so are their usual scores.
     has_usual = np.flatnonzero(is_near & ~np.isnan(usual))
-    rest = total - untied_weight
-    place = np.searchsorted(untied, usual[has_usual])
-    return (
-        np.insert(untied, place, usual[has_usual]),
-        np.insert(weight, place, rest[has_usual]),
-    )
+    usual_scores = usual[has_usual]
+    usual_weight = (total - weight_in_cell)[has_usual]
+    position = np.searchsorted(others, usual_scores)
+    near_scores = np.insert(others, position, usual_scores)
+    near_weight = np.insert(weight, position, usual_weight)
+    return near_scores, near_weight
 
 
 def rows_by_code(codes):
@@ -313,7 +346,8 @@ def rows_by_code(codes):
         small = codes.astype(np.int16)
     order = np.argsort(small, kind="stable")
     ordered = codes[order]
-    # Where the code changes; the value put before the first makes it a change, too.
+    # Where each code begins: where it differs from the one before. A smaller value is
+    # put before the first.
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     rows_of_codes = np.split(order, starts[1:])
     yield from zip(ordered[starts].tolist(), rows_of_codes, strict=True)
