@@ -186,8 +186,7 @@ class CertifiedThreshold(ResultTable):
     column : int, default=1
         For guarantees about an event, the column of the event if probabilities have two
         columns.
-    reason : {"few_rows", "margin", "start", "sequence", "rates", "together"},
-    default=None
+    reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
         The reason why no threshold was found. "few_rows": there are too few samples,
         even if none were errors. "margin": the rates are within the target, but not by
         a sufficient margin. "start" and "sequence": the search starts where

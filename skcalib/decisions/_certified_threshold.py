@@ -84,8 +84,7 @@ def certified_threshold(
         Probabilities in [0, 1] of a model that was fitted to other data. The
         probabilities need not be calibrated: the guarantee holds regardless, but with
         calibrated probabilities more samples are accepted.
-    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall",
-    "false_positive_rate", "accuracy"} or sequence of such
+    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
         "error_when_answered": the predicted class is returned if its probability
         reaches the threshold, and at most `target` of these answers are wrong.
         "answered_and_wrong": at most `target` of all samples are answered incorrectly.

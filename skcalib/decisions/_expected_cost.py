@@ -279,8 +279,7 @@ def mean_cost(
     action : array-like of shape (n,)
         The action taken for each sample, such as the predictions of an
         `ExpectedCostClassifier` or of any classifier.
-    cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes,
-    n_actions)
+    cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes, n_actions)
         Cost of each action (column) for each true class (row).
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns; None means the classes.
