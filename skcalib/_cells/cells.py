@@ -296,7 +296,7 @@ def two_points(weight, mean, variance, low, high):
     variance, for each of m cells.
 
     They lie one standard deviation below and above the mean. Where one of them would
-    leave [low, high], it lies at that end, and the other one farther away or nearer.
+    leave [low, high] it lies at that end, and the other one farther from the mean.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class BinaryTask(NamedTuple):
         """Return the problem with its rows sorted by score if the bins of `strategy` (a
         `BaseBinning`) are then made faster; else the problem itself.
         """
-        # With more rows than that, the strategy finds its edges faster without a sort.
+        # Of more rows than these, the strategy finds its edges faster without a sort.
         sort_pays = len(self.scores) <= strategy._sorts_up_to
         # The fast sort orders scores and labels, but no weights beside them.
         has_weights = self.sample_weight is not None
@@ -148,7 +148,8 @@ class BinaryTask(NamedTuple):
         Returns
         -------
         cells : Cells
-            The cells, with `most` those of `adjusted`: labels are drawn for them.
+            The cells. With `most`, labels are to be drawn for them: their variances
+            are those of `adjusted`.
         """
         cells = Cells.from_rows(*self)
         if most is None:

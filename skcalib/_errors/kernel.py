@@ -165,7 +165,7 @@ class _PairSum:
 
     @classmethod
     def of_rows(cls, rows, features, importance):
-        """Return the sum for `_KernelRows` with features (n, n_features)."""
+        """Return the `_PairSum` of `_KernelRows` with features (n, n_features)."""
         proba = rows.proba
         expected = (rows.weight[:, None] * proba).T @ features
         # |e_y - p|^2 = 1 - 2 p_y + |p|^2
@@ -246,7 +246,7 @@ class _Landmarks:
         first, second = np.triu_indices(len(self.proba), 1)
         # Distances and numbers of pairs: first of all pairs of samples at the same
         # landmark, whose distance is 0, then of those at two landmarks. `mass` is the
-        # weight at each landmark, `self_pairs` that of the pairs of one sample.
+        # weight at each landmark, `self_pairs` that of pairs of a sample with itself.
         distance = np.append(0.0, _distances(columns, columns)[first, second])
         n_within = np.sum(self.mass**2 - self.self_pairs) / 2
         n_pairs = np.append(n_within, self.mass[first] * self.mass[second])

@@ -83,12 +83,13 @@ class SmoothPower(ErrorPower):
         return _fixed_point(self.scores, frequency, self.weight)
 
     def at(self, frequency):
-        """Return smECE_w, the error at a fixed width w, where w is the error of event
-        frequencies (m,).
+        """Return a power that is faster to compute and compares drawn labels with event
+        frequencies (m,) in the same way.
 
-        smECE_sigma never rises in sigma, so that drawn labels have an error above w
-        exactly where their smECE_w is above w. To compare draws with w this is enough,
-        and a fixed width takes less time.
+        smECE_sigma is the mean absolute residual after smoothing by a Gaussian of the
+        width sigma, and never rises in sigma. The error is the w with smECE_w = w. So
+        labels have an error above the w of `frequency` exactly where their smECE at
+        this fixed width, which is returned, is above w.
         """
         width = self.noiseless(frequency)
         if width == 0:
@@ -96,8 +97,10 @@ class SmoothPower(ErrorPower):
         return SmoothPower(self.cells, width=width)
 
     def power(self, frequency):
-        """Return the error (...) for event frequencies (..., m) of the cells: at the
-        fixed width, or else the sigma at which smECE_sigma = sigma, to 2^-15.
+        """Return the error (...) for event frequencies (..., m) of the cells.
+
+        It is smECE_sigma, the mean absolute residual after smoothing by a Gaussian of
+        width sigma: for the fixed width, or for the sigma that it equals, to 2^-15.
         """
         residuals = (frequency - self.scores) @ self._rounding
         coefficients = cosine_coefficients(residuals)

@@ -170,13 +170,14 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
         weight = np.full(len(rows), min(weight_of_quantile, 1.0))
     logits = np.empty((scores.shape[1], len(floors), len(codes)))
     for number, floor in enumerate(floors):
-        above = scores
+        with_floor = scores
         if floor > 0:
-            above = floored(scores, floor, input)
+            with_floor = floored(scores, floor, input)
         if input == "probability":
-            above = log_probability(above)
-        logits[:, number] = above.T
-    return _likelihoods(logits, codes, weight, doubt[: len(codes)])
+            with_floor = log_probability(with_floor)
+        logits[:, number] = with_floor.T
+    doubt_of_rows = doubt[: len(codes)]  # of the sampled rows: all have the same
+    return _likelihoods(logits, codes, weight, doubt_of_rows)
 
 
 def _quantiles(scores, codes, weight, n_quantiles):

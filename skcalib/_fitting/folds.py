@@ -76,8 +76,8 @@ def cross_validation_folds(
     seed : int, default=0
         Seed of random folds.
     max_train_rows : int, default=None
-        About how many rows an int deals out at most to be fitted to in a fold, each
-        class in proportion. All rows are predicted.
+        With an int as `cv`, about the largest number of training rows of a fold, in
+        which each class keeps its share. All rows are test rows.
 
     Returns
     -------
@@ -181,16 +181,8 @@ def _random_folds(
     order = _order((weight, codes, *_turned(scores.T, sign), *cells, stratum))
 
     # 2. The copies of the rows are shuffled within each stratum: `dealt` (n_copies,)
-    # holds the row of each copy. The rows of a stratum lie together in the order, so
-    # that each run of them is shuffled alone.
-    dealt = np.repeat(order, copies[order])
-    shuffle = check_random_state(seed).uniform(size=len(dealt))
-    first_of_stratum = np.flatnonzero(np.diff(stratum[dealt])) + 1
-    shuffled = []
-    for copies_of_stratum in np.split(np.arange(len(dealt)), first_of_stratum):
-        places = np.argsort(shuffle[copies_of_stratum], kind="stable")
-        shuffled.append(copies_of_stratum[places])
-    dealt = dealt[np.concatenate(shuffled)]
+    # holds the row of each copy.
+    dealt = _shuffled_copies(order, copies, stratum, seed)
 
     # 3. The copies are dealt out to the folds in turn. What a row has in a fold is the
     # share of its copies there.
@@ -199,11 +191,11 @@ def _random_folds(
         _split_lone_classes(fold_of_copy, codes[dealt], n_folds)
     folds = []
     for k in range(min(n_folds, len(dealt))):
-        test_share = np.bincount(dealt[fold_of_copy == k], minlength=n_rows) / copies
+        test_share = _share_of_copies(dealt[fold_of_copy == k], copies)
         to_train = dealt[fold_of_copy != k]
         if max_train_rows is not None:
             to_train = to_train[_is_sampled(len(to_train), n_folds, max_train_rows)]
-        train_share = np.bincount(to_train, minlength=n_rows) / copies
+        train_share = _share_of_copies(to_train, copies)
         train = np.flatnonzero(train_share)
         test = np.flatnonzero(test_share)
         if sample_weight is None:
@@ -213,6 +205,30 @@ def _random_folds(
             test_weight = (weight * test_share)[test]
             folds.append(Fold(train, train_weight, test, test_weight))
     return folds
+
+
+def _shuffled_copies(order, copies, stratum, seed):
+    """Return the row of each copy, (n_copies,): the copies of a stratum together, in
+    random order.
+
+    `order` (n,) are the rows, those of a stratum together. `copies` (n,) are the number
+    of copies of each row, and `stratum` (n,) its stratum.
+    """
+    ordered = np.repeat(order, copies[order])
+    shuffle = check_random_state(seed).uniform(size=len(ordered))
+    first_of_stratum = np.flatnonzero(np.diff(stratum[ordered])) + 1
+    shuffled = []
+    for copies_of_stratum in np.split(np.arange(len(ordered)), first_of_stratum):
+        places = np.argsort(shuffle[copies_of_stratum], kind="stable")
+        shuffled.append(copies_of_stratum[places])
+    return ordered[np.concatenate(shuffled)]
+
+
+def _share_of_copies(rows, copies):
+    """Return the share of each row's copies (n,) that are among `rows`, the rows of
+    some copies.
+    """
+    return np.bincount(rows, minlength=len(copies)) / copies
 
 
 def _is_sampled(n_copies, n_folds, most):

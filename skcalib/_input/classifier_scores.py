@@ -49,6 +49,25 @@ def classifier_scores(
     """
     labels = _labels_of(model)
     is_logit = response_method == "decision_function"
+    scores = _response_scores(model, X, labels, response_method, rows_sum_to_one)
+    if check_columns and is_logit and len(labels) > 2:
+        _check_columns_are_classes(scores, model, X, labels)
+    # A column for each class, also for those that the classifier does not know.
+    if is_logit and len(labels) == 2:
+        # Two logits whose difference is the log-odds of the single column.
+        half = scores / 2
+        scores = np.hstack([-half, half])
+    scores = _with_absent_classes(scores, labels, classes, is_logit)
+    if is_logit and len(classes) == 2:
+        return scores[:, 1:] - scores[:, :1]  # one column again
+    return scores
+
+
+def _response_scores(model, X, labels, response_method, rows_sum_to_one):
+    """Return the validated scores of a classifier for the rows of X: a column for each
+    of its `labels`, or one column for a decision between two.
+    """
+    is_logit = response_method == "decision_function"
     name = f"{response_method} of {type(model).__name__}"
     response = getattr(model, response_method)(X)
     _check_columns(response, model, labels, response_method, is_logit)
@@ -70,15 +89,6 @@ def classifier_scores(
         # Half precision: sums that are within its rounding are not 1 in double
         # precision.
         scores = scores / scores.sum(axis=1, keepdims=True, dtype=np.float64)
-    if check_columns and is_logit and len(labels) > 2:
-        _check_columns_are_classes(scores, model, X, labels)
-    if is_logit and len(labels) == 2:
-        # Two logits whose difference is the log-odds of the single column.
-        half = scores / 2
-        scores = np.hstack([-half, half])
-    scores = _with_absent_classes(scores, labels, classes, is_logit)
-    if is_logit and len(classes) == 2:
-        return scores[:, 1:] - scores[:, :1]
     return scores
 
 

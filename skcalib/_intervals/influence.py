@@ -284,9 +284,9 @@ def cluster_variance(sums, mass, squares, row_variance):
     """Return the variance of m weighted sums over rows that depend on each other within
     clusters, and its degrees of freedom.
 
-    The variance is that of the sums S_g of the clusters g, by CR3: each is divided by
-    1 - W_g / W, its share of the weight W, because the residuals were centred at the
-    mean of all rows, which hides that share of a cluster's own residual. The degrees of
+    The variance is the sum of S_g^2 over the sums S_g of the clusters g, by CR3: each
+    is divided by 1 - W_g / W, with its share of the weight W_g / W, because residuals
+    about the mean of all rows hide that share of a cluster's own residual. Degrees of
     freedom are Satterthwaite's for sums S_g of variance s^2 (a_g + rho b_g), where a_g
     is the sum of w^2 over the rows of a cluster, b_g that of w w' over its pairs of
     different rows, and rho the intraclass correlation, estimated by moments.
@@ -315,7 +315,7 @@ def cluster_variance(sums, mass, squares, row_variance):
     """
     mass = mass.reshape(len(mass), -1)
     squares = squares.reshape(len(mass), -1)
-    # 1. CR3
+    # 1. The variance, by CR3.
     variance = np.sum((sums / (1 - mass / mass.sum(axis=0))) ** 2, axis=0)
     # 2. The intraclass correlation rho, by moments: the expected sum of S_g^2 is s^2
     # (sum a_g + rho sum b_g), with s^2 = row_variance, a_g = squares and b_g = pairs.
@@ -337,11 +337,11 @@ def intraclass_design_effect(sums, mass, squares, row_variance):
     variance within clusters shows, and their degrees of freedom.
 
     The design effect is the variance of a sum over rows, divided by what it would be if
-    the rows were independent. `cluster_variance` takes it from the sums of clusters. It
-    shows no dependence where only small clusters hold a rare outcome, though a large
-    one could hold it as well. Here the correlation is 1 less the share of the variance
-    that lies within clusters, in which all rows count alike, whatever the size of their
-    cluster.
+    the rows were independent. `cluster_variance` takes the first from the sums of the
+    clusters. These show no dependence where only small clusters hold a rare outcome,
+    though a large one could hold it as well. Here the correlation is 1 less the share
+    of the variance that lies within clusters, in which all rows count alike, whatever
+    the size of their cluster.
 
     Parameters
     ----------

@@ -72,7 +72,8 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
 
 
 def loss_limits(total, variance, largest, n_rows, confidence_level):
-    """Return the limits of a mean of losses that are not negative, of gamma laws.
+    """Return confidence limits of a mean of losses that are not negative, from
+    quantiles of gamma distributions.
 
     A sum of losses of which a few samples carry most is a Poisson sum. Its lower limit
     is the quantile of the gamma law with the sum's mean and variance, its upper one
