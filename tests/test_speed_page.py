@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.speed.jobs import JOBS, Target
 from benchmarks.speed.page import FAMILIES, conditions, missed, with_tables
-from benchmarks.speed.run import Measured
+from benchmarks.speed.run import Measured, combined
 
 MARKS = (
     "before\n<!-- measured: made by `python -m benchmarks.speed --page` -->\nold\n<!--"
@@ -133,6 +133,22 @@ def test_quicker_peers_are_compared_without_our_checks_too():
     slow = replace(row("top-label ECE", "slow", 4.0), unchecked_s=1.25)
     behind = with_tables(MARKS, [quick, slow], "").split("## Jobs that miss")[1]
     assert "|  | quick .500 | quick .800 | every score" in behind
+
+
+def test_figures_of_several_runs_are_ranges():
+    """Ours takes 2 s in both runs, the peer 1 s and 3 s: the median ratio is 1."""
+    target = Target(times=1)
+    first = replace(row("top-label ECE", "quick", 1.0, target=target), unchecked_s=1.0)
+    second = replace(row("top-label ECE", "quick", 3.0, target=target), unchecked_s=1.0)
+    rows = combined([[first], [second]])
+    assert rows[0].peer_over_ours == 1
+    assert rows[0].ranges["ours_s"] == (2, 2)
+    page = with_tables(MARKS, rows, conditions(3, 0.0, 1.5, n_runs=2))
+    assert "from 2 runs of" in page
+    assert "| 2.00 | 2.00 | quick .500 to 1.50 | 1 x peers: met |" in page
+    faster = [replace(one, peer_over_ours=one.peer_over_ours / 2) for one in rows]
+    behind = with_tables(MARKS, faster, "").split("## Jobs that miss")[1]
+    assert "| quick .500 to 1.50 | quick 1.00 to 3.00 |" in behind
 
 
 def test_a_page_without_marks_is_refused():

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.speed.jobs import JOBS
 from benchmarks.speed.page import conditions, with_tables
 from benchmarks.speed.peers import installed
-from benchmarks.speed.run import measure
+from benchmarks.speed.run import combined, measure
 from benchmarks.speed.shapes import ALL_JOBS, SHAPES, measure_shapes
 
 _COLUMNS = (
@@ -75,6 +75,12 @@ def main(argv=None):
         "--repeats", type=int, default=5, help="timed runs of each (default: 5)"
     )
     parser.add_argument(
+        "--runs",
+        type=int,
+        default=1,
+        help="runs of all jobs, of which --page shows the ranges",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print JSON in place of the table"
     )
     options = parser.parse_args(argv)
@@ -86,33 +92,42 @@ def main(argv=None):
     names = [name for name in asked if find_spec(JOBS[name].needs)]
     for name in set(asked) - set(names):
         print(f"{name} needs {JOBS[name].needs}: skipped", file=sys.stderr)
-    rows = measure(
-        names, quick=options.quick, slow=options.slow, repeats=options.repeats
-    )
     if options.page:
-        page, found, began, load = (
-            options.page.read_text(),
-            [],
-            time.time(),
-            os.getloadavg()[0],
-        )
-        # a page without marks is told before the minutes are spent
-        with_tables(page, [], "")
-        _print_table(
-            _COLUMNS,
-            (_cells(row) for row in rows if not found.append(row)),
-            options.markdown,
-        )
-        options.page.write_text(
-            with_tables(page, found, conditions(options.repeats, began, load))
-        )
+        _write_page(options, names)
         return 0
+    rows = _measured(options, names)
     if options.json:
         json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
         print()
     else:
         _print_table(_COLUMNS, map(_cells, rows), options.markdown)
     return 0
+
+
+def _measured(options, names):
+    return measure(
+        names, quick=options.quick, slow=options.slow, repeats=options.repeats
+    )
+
+
+def _write_page(options, names):
+    """Measure, print each run, and write the tables into the page."""
+    page = options.page.read_text()
+    # a page without marks is told before the minutes are spent
+    with_tables(page, [], "")
+    began = time.time()
+    load = os.getloadavg()[0]
+    runs = []
+    for _ in range(options.runs):
+        found = []
+        _print_table(
+            _COLUMNS,
+            (_cells(row) for row in _measured(options, names) if not found.append(row)),
+            options.markdown,
+        )
+        runs.append(found)
+    about = conditions(options.repeats, began, load, options.runs)
+    options.page.write_text(with_tables(page, combined(runs), about))
 
 
 def _shapes(options):

@@ -35,12 +35,10 @@ FAMILIES = {  # name -> how the names of its jobs begin
 # What a job does that its floor or a faster peer does not.
 _REASONS = {
     "equal-width ECE": (
-        "scores and labels are checked before they are binned: three passes where the"
-        " peer has two"
+        "scores and labels are validated before binning: three passes instead of two"
     ),
     "top-label ECE": (
-        "every score and the sum of every row are checked; the faster peers check"
-        " nothing"
+        "every score and every row sum is validated; the faster peers do not validate"
     ),
     "temperature, 1000 classes": (
         "a floor is learned, and the temperature is fitted to an accuracy of 1e-6"
@@ -51,24 +49,25 @@ _REASONS = {
     "learned floor, two classes": ("every candidate floor is fitted to condensed rows"),
     "learned floor, 100 classes": "every candidate floor is fitted to 1,024 rows",
     "learned floor, 1000 classes": (
-        "a floor above 0 is found: all logits become probabilities and logits again,"
-        " twice"
+        "a floor above 0 is found: all logits are converted to probabilities and back,"
+        " twice, and the temperature without a floor is fitted as well"
     ),
     "vector scaling": '`alpha="auto"` takes two or three fits',
     "matrix scaling, structured": '`alpha="auto"` takes two or three fits',
     "matrix scaling, unpenalised": "a floor and a temperature are fitted first",
     "histogram binning": (
-        "labels are coded, rows are checked and hashed, and the forecast has two"
+        "labels are encoded, rows are validated and hashed, and the prediction has two"
         " columns"
     ),
     "reliability diagram": (
         "intervals for the error and each bin, and a layout that is computed twice"
     ),
     "import": "the library's own modules in addition to scikit-learn's",
+    "marginal, equal width": "every score and every row sum is validated",
 }
 
 
-def conditions(repeats, began, load):
+def conditions(repeats, began, load, n_runs=1):
     """Return the lines that say when, where and how it was measured; `load` is the
     machine's when it began.
     """
@@ -81,12 +80,20 @@ def conditions(repeats, began, load):
         time.strftime("%Y-%m-%d", time.gmtime(began)),
         (time.time() - began) / 60,
     )
+    runs = "one run"
+    ranges = ""
+    if n_runs > 1:
+        runs = f"{n_runs} runs"
+        ranges = (
+            f" Two figures are the range over the {n_runs} runs, and targets are"
+            " compared with the medians."
+        )
     return (
-        f"All measurements are from one run of {minutes:.0f} minutes on {day}, started"
+        f"All measurements are from {runs} of {minutes:.0f} minutes on {day}, started"
         f" at a load of {load:.1f} on {os.cpu_count()} cores.\nTimes are medians of"
         f" processor time over {repeats} repeats, with Python"
         f" {platform.python_version()}, {', '.join(versions)}.\nScores are uniform,"
-        " and parameters have their default values.\n"
+        f" and parameters have their default values.{ranges}\n"
     )
 
 
@@ -167,13 +174,13 @@ def _measured(jobs):
     for rows in jobs:
         first, peers = rows[0], ", ".join(_peer(row) for row in rows if row.peer)
         floors, size = (
-            _number(first.ours_over_floor),
+            _figure(first, "ours_over_floor"),
             ("" if first.size == "0" else first.size),
         )
         target = f"{first.target}: {verdict(rows)}" if str(first.target) else ""
         lines.append(
-            f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} |"
-            f" {target} |"
+            f"| {first.job} | {size} | {_figure(first, 'ours_s')} | {floors} |"
+            f" {peers} | {target} |"
         )
     return _table(
         (
@@ -204,7 +211,7 @@ def _behind(jobs):
             "job",
             "target missed",
             "faster peers: their time / ours",
-            "the same without our checks",
+            "the same without our validation",
             "additional work in skcalib",
         ),
         lines,
@@ -216,19 +223,26 @@ def _unchecked(rows):
     text.
     """
     return ", ".join(
-        f"{row.peer} {_number(row.peer_s / row.unchecked_s)}"
+        f"{row.peer} {_figure(row, 'peer_over_unchecked')}"
         for row in rows
         if row.unchecked_s is not None and row.peer and row.peer_over_ours < 1
     )
 
 
 def _peer(row):
-    text = f"{row.peer} {_number(row.peer_over_ours)}"
+    text = f"{row.peer} {_figure(row, 'peer_over_ours')}"
     if row.answers_agree is not False:
         return text
     if len(row.answers) == 2 and "log-loss" in row.reason:
         return f"{text} ({row.reason}: {row.answers[1]:.4f}, ours {row.answers[0]:.4f})"
     return f"{text} ({row.reason})"
+
+
+def _figure(row, name):
+    """Return a figure of a row as text, and of several runs its range."""
+    if name in row.ranges:
+        return _spread(row.ranges[name])
+    return _number(getattr(row, name))
 
 
 def _spread(values):

@@ -6,14 +6,15 @@ import math
 import statistics
 import time
 import tracemalloc
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 
 from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.peers import Contender, installed
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "combined", "measure"]
 
-_FOR_TABLES = ("reason", "peak_mb", "target", "answers", "unchecked_s")
+_FOR_TABLES = ("reason", "peak_mb", "target", "answers", "unchecked_s", "ranges")
+_RATIOS = ("ours_s", "ours_over_floor", "peer_over_ours", "peer_over_unchecked")
 _OURS = ("ours", "unchecked", "floor")  # contenders that are no peers
 # A contender that has used this many seconds is not timed again.
 _PATIENCE = 20.0
@@ -27,7 +28,8 @@ class Measured:
     `reason` says why they do not; `peak_mb` is our memory above the input, the result
     included, at its highest. Both are for the tables; `target` is what the job is meant
     to reach, `answers` are ours and the peer's, if numbers; `unchecked_s` is ours
-    without the checks of its input, where a peer has none.
+    without the checks of its input, where a peer has none. `ranges` has the lowest and
+    the highest value of figures in several runs, by name.
     """
 
     job: str
@@ -44,6 +46,14 @@ class Measured:
     target: Target
     answers: tuple
     unchecked_s: float | None = None
+    ranges: dict = field(default_factory=dict)
+
+    @property
+    def peer_over_unchecked(self):
+        """The peer's time over ours without the checks of its input, or None."""
+        if self.unchecked_s is None or self.peer_s is None:
+            return None
+        return self.peer_s / self.unchecked_s
 
     def as_json(self):
         """Return the fields of the machine-readable report."""
@@ -52,6 +62,31 @@ class Measured:
             for name, value in asdict(self).items()
             if name not in _FOR_TABLES
         }
+
+
+def combined(runs):
+    """Return the rows of several runs as one list: for each job and peer the medians,
+    and the ranges of the figures.
+
+    Parameters
+    ----------
+    runs : list of lists of Measured
+        The rows of each run, of the same jobs and peers in the same order.
+    """
+    rows = []
+    for same in zip(*runs, strict=True):
+        ranges = {}
+        for name in _RATIOS:
+            values = [getattr(row, name) for row in same]
+            if None not in values:
+                ranges[name] = (min(values), max(values))
+        medians = {
+            name: statistics.median(getattr(row, name) for row in same)
+            for name in ("ours_s", "ours_over_floor", "peer_over_ours", "peer_s")
+            if getattr(same[0], name) is not None
+        }
+        rows.append(replace(same[0], ranges=ranges, **medians))
+    return rows
 
 
 def measure(names, *, quick=False, slow=False, repeats=5):
