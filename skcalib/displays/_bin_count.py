@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-_N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
+# Numbers of bins that are tried where the user gives none.
+_USUAL_N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
 # Mean number of rows of a test fold in a bin: few bins then have less than the two rows
 # that debiasing takes.
 _ROWS_PER_BIN = 5
@@ -337,8 +338,7 @@ class BinCountDisplay(FromEstimator):
             The display, with the artists as attributes.
         """
         is_guarantee = self.curves[0].tolerance is not None
-        # One panel for each quantity: its label, and the function that takes its values
-        # from a curve.
+        # One panel for each quantity, by the label of its vertical axis.
         quantities = _GUARANTEED if is_guarantee else _MEASURED
         frame = pair_frame(ax, len(quantities))
         styles = curve_styles(len(self.curves), marked=not is_guarantee)
@@ -346,7 +346,7 @@ class BinCountDisplay(FromEstimator):
         self.bands_ = []
         self.chosen_ = []
         self.limit_line_ = None
-        keys = {}
+        keys = {}  # artists that the legend explains, by their text
         if self.limit is not None:  # first, so that the axes reach up to it
             style = reference_style(limit_kw)
             self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
@@ -371,10 +371,14 @@ class BinCountDisplay(FromEstimator):
         )
 
     def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
-        """Draw one quantity of a curve, and a circle at the number of bins that was
-        chosen. `values` are the line, or the line and its lower and upper limits, each
-        (n_counts,).
+        """Draw one quantity of a `BinCountCurve`, and a circle at the number of bins
+        that was chosen.
+
+        `values` holds one array (n_counts,), the quantity, or three, with its lower and
+        upper limits. `style` has the keywords of the line, the others are those of the
+        user.
         """
+        # What the legend says behind the name of the curve, if there is a limit.
         finding = None
         if self.limit is not None and curve.chosen is None:
             finding = "no number of bins"
@@ -394,8 +398,8 @@ class BinCountDisplay(FromEstimator):
                 markeredgewidth=1.8,
             )
             is_chosen = curve.n_bins == curve.chosen
-            (line, *_) = values
-            self.chosen_ += ax.plot(curve.n_bins[is_chosen], line[is_chosen], **circle)
+            value = values[0][is_chosen]
+            self.chosen_ += ax.plot(curve.n_bins[is_chosen], value, **circle)
 
 
 # The next functions return the arrays that are drawn of a `BinCountCurve`: the line,
@@ -407,12 +411,13 @@ def _tolerance(curve):
     return [np.where(curve.tolerance <= 1, curve.tolerance, np.nan)]
 
 
-def _error(curve):
-    """Return the error and one standard error below and above it, as the roots of
-    squared errors that are smoothed over neighbouring numbers of bins.
+def _error_with_limits(curve):
+    """Return an array (3, n_counts): the calibration error for each number of bins, and
+    its limits one standard error below and above.
 
-    The debiased square of a small error is as often below 0 as above: its root alone
-    would zigzag between 0 and noise.
+    The squared errors are smoothed over neighbouring numbers of bins before their root
+    is taken: the debiased square of a small error is as often below 0 as above, so that
+    its root alone would zigzag between 0 and noise.
     """
     square = _smoothed(curve.squared_error)
     deviation = _smoothed(curve.squared_error_deviation)
@@ -426,8 +431,10 @@ def _smoothed(values):
     return np.convolve(values, [1, 2, 1])[1:-1] / weight
 
 
-def _sharpness(curve):
-    """Return the sharpness and one standard error below and above it."""
+def _sharpness_with_limits(curve):
+    """Return a list of arrays (n_counts,): the sharpness for each number of bins, and
+    its limits one standard error below and above.
+    """
     return [
         curve.sharpness,
         curve.sharpness - curve.sharpness_deviation,
@@ -435,18 +442,22 @@ def _sharpness(curve):
     ]
 
 
+# What the panels show: by the label of the vertical axis, the function that takes the
+# values of a curve, and the limits of its band if it has one, from a `BinCountCurve`.
 _GUARANTEED = {"Tolerance ε (probability)": _tolerance}
 _MEASURED = {
-    "Calibration error (l2)": _error,
-    "Sharpness (share of variance)": _sharpness,
+    "Calibration error (l2)": _error_with_limits,
+    "Sharpness (share of variance)": _sharpness_with_limits,
 }
 
 
 def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
     """Return the `BinCountCurve` of the tolerance that is guaranteed with `n_samples`
-    calibration samples; `chosen` is the most bins whose tolerance is at most `epsilon`.
+    calibration samples, for each number of bins.
 
-    `n_bins` holds numbers of bins, or is None for about 200 numbers from 1 on.
+    `chosen` is the most bins whose tolerance is at most `epsilon`; None if there are
+    none, or if `epsilon` is None. `n_bins` holds numbers of bins, or is None for up to
+    200 numbers from 1 on.
     """
     fewest = 1
     if n_bins is not None:
@@ -486,13 +497,14 @@ def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):
-    """Return the numbers of bins in increasing order, or raise if the folds are too
-    small for them. None stands for usual numbers that fit.
+    """Return the user's numbers of bins in increasing order, or, for None, those of 2
+    to 100 that leave each test fold five rows per bin. Raise a ValueError if even the
+    smallest number leaves fewer, or if a number of the user does.
     """
     most = n_rows // (n_folds * _ROWS_PER_BIN)
     if n_bins is None:
-        fewest = _N_BINS[0]
-        n_bins = [count for count in _N_BINS if count == fewest or count <= most]
+        fewest = _USUAL_N_BINS[0]
+        n_bins = [count for count in _USUAL_N_BINS if count == fewest or count <= most]
     n_bins = np.unique(np.asarray(n_bins, dtype=np.int64))
     if n_bins[0] < 1 or n_bins[-1] > most:
         wrong = n_bins[0] if n_bins[0] < 1 else n_bins[-1]
@@ -505,11 +517,15 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
 
 
 def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
-    """Return the `BinCountCurve` of cross-validated error and sharpness, means over the
-    binary problems `tasks`; `chosen` is the sharpest number of bins whose error is at
-    most `max_error`.
+    """Return the `BinCountCurve` of the cross-validated error and sharpness of a
+    recalibrator for each number of bins `n_bins` (n_counts,).
+
+    `tasks` are the scores and labels of each class against the rest, or of the only
+    event; results are means over them. `chosen` is the sharpest number of bins whose
+    error is at most `max_error`, or None if there is none or no such limit.
     """
-    # Without a limit the rule only lends its scorers; 1 excludes nothing.
+    # The rule has scorers for the squared calibration error and the Brier score. It
+    # chooses only if there is a limit: without one any valid limit will do here.
     limit = 1.0 if max_error is None else max_error
     rule = sharpest_within(limit, binning=UniqueScores())
     parameter = "binning__n_bins"
@@ -525,12 +541,12 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
         error_score="raise",
     )
     results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
-    # By the key of `cv_results_`, means over the problems, (n_counts,).
+    # The columns of `cv_results_` with test scores, (n_counts,), as means over tasks.
     scores = {}
     for key in results[0]:
         if "_test_" in key:
             scores[key] = np.mean([result[key] for result in results], axis=0)
-    # Each (n_counts, n_folds). Scorers return negated losses.
+    # Each (n_counts, n_folds). Scorers of losses return them negated.
     square = -_by_fold(scores, "squared_calibration_error")
     brier = -_by_fold(scores, "objective")
     variance = _by_fold(scores, "variance")
@@ -541,7 +557,8 @@ def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jo
     chosen = None
     if max_error is not None:
         upper = square.mean(axis=1) + rule.n_standard_errors * square_deviation
-        # The rule names the closest number of bins even if none is within the error.
+        # The rule is asked only if some number of bins is within the limit: else it
+        # would return the one with the smallest error.
         if (upper <= max_error**2).any():
             chosen = int(n_bins[rule(scores)])
     return BinCountCurve(
@@ -564,8 +581,8 @@ def _standard_error(by_fold):
 
 
 def _by_fold(scores, name):
-    """Return the test scores of one scorer, (n_counts, n_folds), from columns of
-    `cv_results_` such as ``split0_test_objective``.
+    """Return the test scores of the scorer `name` as an array (n_counts, n_folds), from
+    columns of `cv_results_` such as ``split0_test_objective``.
     """
     columns = []
     for key, fold_scores in scores.items():

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_option
 from skcalib._verdicts import level_words
-from skcalib.displays._forest import draw_forest, short_names
+from skcalib.displays._forest import ForestMarks, draw_forest, short_names
 from skcalib.evaluation import compare
 
 if TYPE_CHECKING:
@@ -144,11 +144,12 @@ class ComparisonDisplay:
         ValueError
             If this metric was not used to compare the models.
         """
+        # A row of the table is the difference of a model to the reference, by a metric.
         table = self.comparison
-        names = tuple(dict.fromkeys(table.metric.tolist()))
+        metrics = tuple(dict.fromkeys(table.metric.tolist()))
         if metric is None:
-            metric = names[0]
-        check_option(metric, "metric", names)
+            metric = metrics[0]
+        check_option(metric, "metric", metrics)
         is_shown = (table.metric == metric) & (table.model != table.reference)
         shown = np.flatnonzero(is_shown)
         limits = np.stack(
@@ -158,23 +159,25 @@ class ComparisonDisplay:
                 table.difference_high[shown],
             )
         )
-        significant = table.adjusted_pvalue[shown] < significance_level
+        is_significant = table.adjusted_pvalue[shown] < significance_level
         models = short_names(table.model[shown].tolist())
         compared, reference = short_names([metric, table.reference])
         level = f"{level_words(table.confidence_level)} intervals"
 
-        def words(frame):
+        def axis_label(frame):
             """Return the label below the axes, in more lines if they are narrow."""
             gap = "\n" if frame.width < 4 else " "
             difference = f"{compared}: difference to{gap}{reference}"
             return f"{difference}\nleft of 0 is better;{gap}{level}"
 
+        # The rows are the models. Each has a single mark, which has no name.
+        marks = {None: ForestMarks(limits, is_significant)}
         return draw_forest(
             self,
             ax,
-            {None: (limits, significant)},  # one mark in each row, without a name
+            marks,
             models,
-            words,
+            axis_label,
             significance_level=significance_level,
             legend=legend,
             bar_kw=bar_kw,

@@ -97,20 +97,14 @@ def finish(
     display.ax_ = frame.axes if len(frame.axes) > 1 else frame.axes[0]
     _remove_earlier_legends(frame)
     curves = _curves(frame) if with_curves else {}
-    is_only_curve = caption is not None and len(curves) == 1
-    written = {}
+    title_artists = {}  # by axes
     if titles is not None:
-        size = 0.9 * frame.size
-        short = _fitting_titles(titles, frame, size)
-        for ax, title in zip(frame.axes, short, strict=True):
-            pad = 0.35 * frame.size
-            written[ax] = ax.set_title(title, fontsize=size, loc="left", pad=pad)
+        title_artists = _write_titles(frame, titles)
     elif caption is not None:
-        # A curve that is no longer the only one loses its caption to the legend.
-        size = 0.95 * frame.size
-        words = _fitting_caption(caption, frame, size) if is_only_curve else ""
-        ax = frame.axes[0]
-        written[ax] = ax.set_title(words, loc="left", fontsize=size)
+        # A curve has no caption any more if this display was drawn on top of another
+        # one: its name then stands in the legend.
+        is_only_curve = len(curves) == 1
+        title_artists = _write_caption(frame, caption if is_only_curve else None)
         if is_only_curve:
             curves = {}
     size_text(frame)
@@ -120,23 +114,52 @@ def finish(
         display.legend_ = _legend_below(frame, curves, explained, note, options)
         drop_long_labels(frame)
         return display
-    # In given axes the layout makes no room: findings of titles that would lie on other
-    # axes are written inside instead.
-    findings = _shorten_crowded_titles(frame, written)
+    # In the user's axes the layout makes no room. The second line of a title that would
+    # lie on other axes is written inside instead.
+    moved_lines = _shorten_crowded_titles(frame, title_artists)
     drop_long_labels(frame)
     keep_inside(frame)
     display.legend_ = _legend_inside(frame, curves, explained, note, options)
-    for ax, finding in findings.items():
+    for ax, line in moved_lines.items():
         # The same text for a corner and, if it fits in none, above the axes.
-        add_numbers(ax, [finding, finding], frame)
-    if findings:
+        add_numbers(ax, [line, line], frame)
+    if moved_lines:
         keep_inside(frame)
     return display
 
 
+def _write_titles(frame, titles):
+    """Write a title above each panel, cut to its width; return the text artists by
+    axes.
+    """
+    size = 0.9 * frame.size
+    artists = {}
+    fitted = _fitting_titles(titles, frame, size)
+    for ax, title in zip(frame.axes, fitted, strict=True):
+        pad = 0.35 * frame.size
+        artists[ax] = ax.set_title(title, fontsize=size, loc="left", pad=pad)
+    return artists
+
+
+def _write_caption(frame, caption):
+    """Write above the only panel the longest caption that fits, or remove an earlier
+    one if `caption` is None; return the text artist by axes.
+    """
+    size = 0.95 * frame.size
+    text = ""
+    if caption is not None:
+        text = _fitting_caption(caption, frame, size)
+    ax = frame.axes[0]
+    return {ax: ax.set_title(text, loc="left", fontsize=size)}
+
+
 def _name_axes(frame, x_label, y_label):
-    """Name the axes of a panel, or those at the border of several."""
+    """Label the axes of a panel; of several panels only the horizontal axes in the last
+    row and the vertical ones in the first column.
+    """
     last_row = (len(frame.axes) - 1) // frame.n_columns
+    # `lowest` are the axes of a panel itself, or the strip below it, such as a
+    # histogram.
     for i, (ax, lowest) in enumerate(zip(frame.axes, frame.lowest, strict=True)):
         row, column = divmod(i, frame.n_columns)
         if row == last_row:
@@ -153,7 +176,9 @@ def _remove_earlier_legends(frame):
 
 
 def _curves(frame):
-    """Return the curves of displays in all panels by their label, each label once."""
+    """Return the curves that displays have drawn in all panels, by their label in the
+    legend. Displays mark them by the `gid` CURVE.
+    """
     curves = {}
     for ax in frame.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -246,7 +271,7 @@ def _fitting_titles(titles, frame, size):
 
 def _entries(labels, most):
     """Return the entries of a legend cut to at most `most` letters, different ones
-    still different. The name of a curve is cut rather than its finding.
+    still different. In an entry "name: finding" the name is cut.
     """
     if all(len(label) <= most for label in labels):
         return list(labels)
@@ -293,23 +318,21 @@ def _legend_below(frame, curves, keys, note, options):
     """Return a legend below the axes in as many columns as fit, or None if there is
     nothing to write.
 
-    If it is too high for the figure, the keys are left out first, then the findings.
+    `curves` and `keys` are artists by their entry. If the legend is too high for the
+    figure, the keys are left out first, then the findings behind the names of curves.
+    `note` is the title, `options` are keywords of Matplotlib's legend.
     """
-    # The curves by their names without findings, unless two names are equal.
-    names = {label.rsplit(": ", 1)[0]: handle for label, handle in curves.items()}
-    if len(names) < len(curves):
-        names = curves
     # (entries, title, share of the height of the figure that it may take)
-    share = _LEGEND_SHARE + 0.05 * len(curves)
     variants = (
-        ({**curves, **keys}, note, share),
+        ({**curves, **keys}, note, _LEGEND_SHARE + 0.05 * len(curves)),
         (curves, note, 0.4),
-        (names, None, 0.4),
+        (_without_findings(curves), None, 0.4),
     )
     room = frame.figure.bbox
     for entries, title, most in variants:
-        # Without entries a title takes one column, and nothing is tried without both.
-        most_columns = len(entries) or int(bool(title))
+        most_columns = len(entries)
+        if not entries and title:  # a title without entries takes one column
+            most_columns = 1
         for n_columns in range(most_columns, 0, -1):
             keywords = {
                 "loc": "outside lower center",
@@ -321,6 +344,8 @@ def _legend_below(frame, curves, keys, note, options):
             legend.set_gid(_LEGEND)
             box = legend.get_window_extent()
             fits = box.width <= room.width and box.height <= most * room.height
+            # The number of columns that the user asks for is kept even if it is too
+            # large.
             if fits or "ncols" in options:
                 return legend
             legend.remove()
@@ -330,31 +355,36 @@ def _legend_below(frame, curves, keys, note, options):
 def _legend_inside(frame, curves, keys, note, options):
     """Return a legend inside the first axes that covers no curve, or None.
 
-    The keys are left out first, then the findings; then all is tried with smaller text.
-    The names of curves are always shown, on data that shine through if need be.
+    Contents are tried from the fullest to the shortest: with everything, without keys,
+    and with only the names of the curves; then all of them with smaller text. If each
+    covers a curve, the names are written nevertheless, and the data shine through.
+    `curves` and `keys` are artists by their entry, `note` is the title, `options` are
+    keywords of Matplotlib's legend.
     """
-    is_explained = frame.width >= _EXPLAINED and len(curves) + len(keys) <= _MOST_INSIDE
+    n_entries = len(curves) + len(keys)
+    explains_keys = frame.width >= _EXPLAINED and n_entries <= _MOST_INSIDE
     names = _without_findings(curves)
-    variants = []  # (curves, keys, title), the fullest first
     # Entries may take three quarters of the width.
-    most = _letters(frame, 0.75 * frame.width, 0.85 * frame.size)
-    if not _leaves_room_for_names(curves, most):
-        # The note says what the findings are.
+    most_letters = _letters(frame, 0.75 * frame.width, 0.85 * frame.size)
+    if not _leaves_room_for_names(curves, most_letters):
+        # The findings are left out, and with them the note that says what they are.
         curves = names
         note = None
-    if is_explained and keys:
-        variants.append((curves, keys, note))
+    contents = []  # (curves, keys, note)
+    if explains_keys and keys:
+        contents.append((curves, keys, note))
     if curves or note is not None:
-        variants.append((curves, {}, note))
+        contents.append((curves, {}, note))
     if curves:
-        variants.append((names, {}, None))
-    users_place = "loc" in options or "bbox_to_anchor" in options
+        contents.append((names, {}, None))
+    has_users_place = "loc" in options or "bbox_to_anchor" in options
     legend = None
-    for shrink, variant in product((1, 0.8), variants):
+    for text_share, content in product((1, 0.8), contents):
         if legend is not None:
             legend.remove()
-        legend = _written_inside(frame, *variant, shrink, options)
-        if users_place or not covers_a_curve(frame.axes[0], legend.get_window_extent()):
+        legend = _write_legend(frame, *content, text_share, options)
+        box = legend.get_window_extent()
+        if has_users_place or not covers_a_curve(frame.axes[0], box):
             return legend
     if legend is not None and not curves:
         # Keys and a note must not hide what they are about.
@@ -364,7 +394,9 @@ def _legend_inside(frame, curves, keys, note, options):
 
 
 def _without_findings(curves):
-    """Return the curves by their names alone; unchanged if two have the same name."""
+    """Return the curves, given by their entries "name: finding", by their names alone;
+    unchanged if two have the same name.
+    """
     by_name = {}
     for label, curve in curves.items():
         name = label.rpartition(": ")[0] or label
@@ -374,21 +406,24 @@ def _without_findings(curves):
     return by_name
 
 
-def _written_inside(frame, curves, keys, note, shrink, options):
-    """Return a legend inside the first axes at the place with the fewest data, which
-    shine through. Its text is `shrink` times as large as usual.
+def _write_legend(frame, curves, keys, note, text_share, options):
+    """Write a legend inside the first axes at the place with the fewest data, on a
+    background that these shine through, and return it.
+
+    `curves` and `keys` are artists by their entry, `note` is the title. The text is
+    `text_share` times as large as usual. `options` are keywords of Matplotlib's legend.
     """
-    size = 0.85 * shrink * frame.size
+    size = 0.85 * text_share * frame.size
     most = _letters(frame, 0.75 * frame.width, size)
     labels = _entries(list(curves), most) + [cut(label, most) for label in keys]
     title = None
     if note is not None:
         title = shortened(note, frame, width=0.9 * frame.width, size=size)
     keywords = {"loc": "best", "title": title, "alignment": "left", **options}
-    # A size in words, such as "small", is the user's.
+    # A size in words, such as "small", is the user's, and stays.
     if not isinstance(options["fontsize"], str):
         for name in ("fontsize", "title_fontsize"):
-            keywords[name] = shrink * options[name]
+            keywords[name] = text_share * options[name]
     handles = [*curves.values(), *keys.values()]
     legend = frame.axes[0].legend(handles, labels, **keywords)
     legend.set(gid=_LEGEND, zorder=5, frame_on=True)
@@ -400,10 +435,10 @@ def _written_inside(frame, curves, keys, note, shrink, options):
 
 
 def add_numbers(ax, texts, frame):
-    """Write the first of several texts that fits into a corner of axes and covers
-    nothing that is drawn there: in large text first, then in small.
+    """Write the first of several texts that fits into a corner of axes without covering
+    what is drawn there: all but the last are tried, in large text, then in small.
 
-    The last text is for the case that none fits: it is written above the axes.
+    If none fits, the last text is written above the axes.
     """
     from matplotlib.offsetbox import AnchoredText
 

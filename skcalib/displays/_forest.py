@@ -2,6 +2,8 @@
 significant filled.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from skcalib._verdicts import count_words, rounded
@@ -25,12 +27,27 @@ from skcalib.displays._words import (
 _LONGEST_NAME = 28  # letters of a line of a name that are shown
 
 
+class ForestMarks(NamedTuple):
+    """The marks of one model in a forest plot.
+
+    Parameters
+    ----------
+    limits : ndarray of shape (3, n_rows)
+        Estimates, their lower and their upper limits.
+    is_significant : ndarray of bool, shape (n_rows,)
+        Which rows have a significant estimate.
+    """
+
+    limits: np.ndarray
+    is_significant: np.ndarray
+
+
 def draw_forest(
     display,
     ax,
     models,
     names,
-    words,
+    label,
     *,
     counts=None,
     significance_level,
@@ -38,8 +55,8 @@ def draw_forest(
     bar_kw=None,
     legend_kw=None,
 ):
-    """Draw one row for each name, the first at the top, and set the artists as
-    attributes of the display.
+    """Draw a forest plot: one row for each name, the first at the top, with a mark and
+    an interval for each model. Set the artists as attributes of the display.
 
     Parameters
     ----------
@@ -47,13 +64,13 @@ def draw_forest(
         The display.
     ax : matplotlib Axes or None
         Axes to draw on.
-    models : dict
-        By the name of the model a pair: estimates with their lower and upper limits,
-        shape (3, n_rows), and which rows are significant, shape (n_rows,).
+    models : dict of ForestMarks
+        The estimates of each model, by its name.
     names : list of str
         Names of the rows.
-    words : callable
-        Makes the label below the axes from the `Frame`.
+    label : callable
+        Takes the `Frame` and returns the label below the axes, which may depend on
+        their width.
     counts : ndarray of shape (n_rows,), default=None
         Numbers of samples, written at the right.
     significance_level : float
@@ -74,48 +91,40 @@ def draw_forest(
     axes.axvline(0, **reference_style())
     is_single = len(models) == 1
     offsets = _offsets(len(models))
-    for rank, (model, (limits, significant)) in enumerate(models.items()):
-        style = {
-            "fmt": mark(rank)[1],
-            "markersize": 0.45 * frame.size,
-            "elinewidth": 1.2,
-        }
+    users_keywords = canonical_keywords(bar_kw)
+    for rank, (model, marks) in enumerate(models.items()):
+        is_significant = marks.is_significant
         # Marks of significant rows are filled, those of the others are outlines.
         if is_single:  # the significant rows have a colour
-            filled_color = colors(2)[1]
+            color = colors(2)[1]
             open_color = neutral(0.6)
-            filled_label = f"adjusted p < {rounded(significance_level)}"
-            open_label = "not significant"
+            name = f"adjusted p < {rounded(significance_level)}"
+            open_name = "not significant"
         else:  # each model has a colour, and its name stands once in the legend
-            filled_color = colors(len(models))[rank]
-            open_color = filled_color
-            filled_label = matplotlib_text(model)
-            open_label = None if significant.any() else filled_label
-        # Which rows are drawn, the colours of their marks' edges and insides, and the
-        # entry in the legend.
-        looks = (
-            (significant, filled_color, filled_color, filled_label),
-            (~significant, open_color, "none", open_label),
-        )
-        for is_drawn, color, face_color, label in looks:
-            heights = np.flatnonzero(is_drawn)
-            if len(heights) == 0:
-                continue
-            estimate, low, high = limits[:, heights]
-            # An estimate may lie outside its limits.
-            lengths = np.maximum(0, [estimate - low, high - estimate])
-            keywords = {
-                **style,
-                "xerr": lengths,
-                "color": color,
-                "markerfacecolor": face_color,
-                "label": label,
-                **canonical_keywords(bar_kw),
-            }
-            bars = axes.errorbar(estimate, heights + offsets[rank], **keywords)
-            display.intervals_.append(bars)
+            color = colors(len(models))[rank]
+            open_color = color
+            name = matplotlib_text(model)
+            open_name = None if is_significant.any() else name
+        _, marker = mark(rank)
+        style = {"fmt": marker, "markersize": 0.45 * frame.size, "elinewidth": 1.2}
+        filled = {**style, "color": color, "markerfacecolor": color, "label": name}
+        outline = {
+            **style,
+            "color": open_color,
+            "markerfacecolor": "none",
+            "label": open_name,
+        }
+        for rows, look in (
+            (np.flatnonzero(is_significant), filled),
+            (np.flatnonzero(~is_significant), outline),
+        ):
+            if len(rows) > 0:
+                heights = rows + offsets[rank]
+                keywords = {**look, **users_keywords}
+                bars = _draw_bars(axes, marks.limits[:, rows], heights, keywords)
+                display.intervals_.append(bars)
     size_text(frame)
-    _name_rows(frame, names, counts, words(frame))
+    _name_rows(frame, names, counts, label(frame))
     display.legend_ = None
     if legend:
         title = None
@@ -125,6 +134,16 @@ def draw_forest(
         display.legend_ = axes.legend(**options)
     keep_inside(frame)
     return display
+
+
+def _draw_bars(axes, limits, heights, keywords):
+    """Draw estimates with horizontal intervals, `limits` (3, n_rows), at these heights
+    (n_rows,), and return the artists.
+    """
+    estimate, low, high = limits
+    # Not below 0: an estimate may lie outside its limits.
+    lengths = np.maximum(0, [estimate - low, high - estimate])
+    return axes.errorbar(estimate, heights, **{"xerr": lengths, **keywords})
 
 
 def _offsets(n_models):
@@ -152,17 +171,17 @@ def _legend_options(frame, title):
     return options
 
 
-def _name_rows(frame, names, counts, words):
-    """Write the names at the left, the first at the top, the numbers of samples at the
-    right and `words` below the axes.
+def _name_rows(frame, names, counts, label):
+    """Write the names of the rows at the left, the first at the top, the numbers of
+    samples `counts` (n_rows,), if not None, at the right, and the label below the axes.
     """
     ax = frame.axes[0]
     heights = np.arange(len(names))
     ax.set_yticks(heights, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     if frame.width < 4:  # inches
-        words = words.replace(" (percentage points)", "\n(percentage points)")
-    ax.set_xlabel(words, size=frame.size)
+        label = label.replace(" (percentage points)", "\n(percentage points)")
+    ax.set_xlabel(label, size=frame.size)
     if counts is not None:
         sizes = ax.secondary_yaxis("right")
         sizes.set_yticks(heights, [count_words(count) for count in counts])
@@ -172,9 +191,11 @@ def _name_rows(frame, names, counts, words):
         sizes.set_ylabel("Rows", size=frame.size, color=neutral(0.75))
 
 
-def _frame(ax, n_rows, lines):
-    """Return the `Frame` with room for `n_rows` rows, whose names have up to `lines`
-    lines, and the text size that fits there.
+def _frame(ax, n_rows, n_lines):
+    """Return the `Frame` of the given axes, or of a new figure that has room for the
+    rows if `ax` is None, with the size of text that fits.
+
+    Each of the `n_rows` rows is as high as `n_lines` lines of text.
     """
     plt = require_matplotlib()
     base = plt.rcParams["font.size"]
@@ -182,7 +203,7 @@ def _frame(ax, n_rows, lines):
         width = plt.rcParams["figure.figsize"][0]
         text_size = base * min(1, width / 4)  # in narrow figures it is smaller
         # In inches: lines of text with a gap between rows, less for many rows.
-        row_height = (0.3 + 1.4 * lines) * text_size / 72
+        row_height = (0.3 + 1.4 * n_lines) * text_size / 72
         if n_rows > 30:
             row_height *= 0.75
         height = 1.3 + row_height * n_rows  # 1.3 for the legend and the label
@@ -192,7 +213,7 @@ def _frame(ax, n_rows, lines):
     height = box.height / ax.figure.dpi
     # The size of text, in points, that the height of a line allows; axes narrower than
     # 3 inches have smaller text, too.
-    fitting_size = 72 * height / n_rows / (1.25 * lines)
+    fitting_size = 72 * height / n_rows / (1.25 * n_lines)
     size = float(np.clip(min(base, fitting_size, base * width / 3), 0.4 * base, base))
     return Frame(
         axes=np.array([ax], dtype=object),

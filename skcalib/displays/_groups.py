@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_option
 from skcalib._verdicts import level_words
-from skcalib.displays._forest import draw_forest, places, short_names
+from skcalib.displays._forest import (
+    ForestMarks,
+    draw_forest,
+    places,
+    short_names,
+)
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
 
@@ -233,24 +238,21 @@ class GroupDisplay(FromEstimator):
         groups = first.group[shown].tolist()
         models = {}
         for model, table in self.tables.items():
-            at = places(groups, table.group)
-            columns = [
-                getattr(table, value),
-                getattr(table, f"{value}_low"),
-                getattr(table, f"{value}_high"),
-            ]
-            limits = 100 * np.stack([column[at] for column in columns])
-            models[model] = (limits, table.adjusted_pvalue[at] < significance_level)
-        words = f"{_WORDS[value]}\n{level_words(self.confidence_level)} intervals"
-        left_out = len(first) - len(shown)
-        if left_out > 0:
-            words += f"; {left_out} of {len(first)} groups are not shown"
+            # Where the groups of the first table stand in this one.
+            positions = places(groups, table.group)
+            percentage_points = 100 * _estimates(table, value)[:, positions]
+            is_significant = table.adjusted_pvalue[positions] < significance_level
+            models[model] = ForestMarks(percentage_points, is_significant)
+        label = f"{_WORDS[value]}\n{level_words(self.confidence_level)} intervals"
+        n_left_out = len(first) - len(shown)
+        if n_left_out > 0:
+            label += f"; {n_left_out} of {len(first)} groups are not shown"
         draw_forest(
             self,
             ax,
             models,
             short_names([str(group) for group in groups]),
-            lambda frame: words,
+            lambda frame: label,
             counts=first.n[shown],
             significance_level=significance_level,
             legend=legend,
@@ -262,11 +264,22 @@ class GroupDisplay(FromEstimator):
         return self
 
 
-def _shown(table, value, max_groups):
-    """Return the positions of the groups that are drawn, in the order of the table: if
-    there are more than `max_groups`, those with the smallest p-values.
+def _estimates(table, value):
+    """Return an array (3, n_groups) from a `GroupCalibration`: the "bias" or the
+    "error" of each group, its lower and its upper limit.
     """
-    shown = np.flatnonzero(np.isfinite(getattr(table, value)))
+    if value == "bias":
+        return np.stack((table.bias, table.bias_low, table.bias_high))
+    return np.stack((table.error, table.error_low, table.error_high))
+
+
+def _shown(table, value, max_groups):
+    """Return the positions in the table, in increasing order, of the groups that are
+    drawn: those with a `value`, "bias" or "error", or the `max_groups` of them with the
+    smallest p-values.
+    """
+    estimate, _, _ = _estimates(table, value)
+    shown = np.flatnonzero(np.isfinite(estimate))
     if len(shown) == 0:
         raise ValueError(
             f"No group has enough rows for its {value}: draw the bias, or use larger"

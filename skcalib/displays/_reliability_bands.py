@@ -84,13 +84,13 @@ class BinLimitsMaker:
     seed: int
 
     def limits(self, statistics, task=None, cluster=None):
-        """Return the `BinLimits` of bins.
+        """Return the `BinLimits` of bins: what is drawn around their event frequencies.
 
-        Bins that the labels made are made anew on each resample of the samples, which
-        are pooled to a few hundred scores. Others keep their edges, and a calibrated
-        model's frequencies in them are binomial: exactly for equal scores in a bin,
-        else the limits are a little wide (Hoeffding 1956). Bins of samples in clusters
-        count as the number of independent samples that these are worth.
+        Bins whose edges depend on the labels are made anew on each resample of the
+        samples, which are first pooled to a few hundred scores. Other bins keep their
+        edges, and the frequencies of a calibrated model in them are binomial: exactly
+        if all scores of a bin are equal, otherwise the limits are a little too wide
+        (Hoeffding 1956). Samples in clusters count as fewer independent samples.
 
         Parameters
         ----------
@@ -101,9 +101,10 @@ class BinLimitsMaker:
         cluster : ndarray of int, shape (n,), or None
             Code of each sample's cluster.
         """
-        refits = task is not None and self.strategy.needs_labels
+        bins_depend_on_labels = task is not None and self.strategy.needs_labels
+        # What is resampled: the bins, or the finer cells from which bins are made.
         cells = statistics
-        if refits:
+        if bins_depend_on_labels:
             cells = task.statistics(EqualMass(_COMPRESSED_BINS))
         scores = cells.mean_score[cells.weight > 0]
         all_scores = scores if task is None else task.scores
@@ -114,29 +115,27 @@ class BinLimitsMaker:
         if self.interval in BINOMIAL_INTERVALS:
             bars = statistics.interval(self.confidence_level, interval=self.interval)
         elif self.interval == "bootstrap":
-            frequency = self._resampled(statistics, cells, task, cluster)
+            frequency = self._bootstrap_frequencies(statistics, cells, task, cluster)
             bootstrap = self._percentile_band(band_scores, scores, frequency)
+
         reasons = ()
-        if refits:
-            frequency = self._calibrated(statistics, cells, task, cluster)
+        if bins_depend_on_labels:
+            frequency = self._calibrated_frequencies(statistics, cells, task, cluster)
             consistency = self._percentile_band(band_scores, scores, frequency)
         else:
-            n_trials = statistics.weight
-            design = statistics._design  # of clusters; None for independent rows
-            if design is not None:
-                reasons = design.reasons
-                # How many rows are worth an independent one, by bin. It depends on the
-                # level, since it makes a normal quantile Student's, by which intervals
-                # of few clusters are wider.
-                n_trials = n_trials / design.effect(self.confidence_level)
-            trials = _whole_trials(n_trials[statistics.weight > 0])
+            if statistics._design is not None:
+                reasons = statistics._design.reasons
+            trials = _independent_trials(statistics, self.confidence_level)
             consistency = self._binomial_consistency(band_scores, scores, trials)
         return BinLimits(bars, bootstrap, consistency, reasons)
 
-    def _resampled(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_filled) of bootstrap resamples, of
-        rows or of whole clusters, in the cells that hold rows. Bins that the labels
-        make are made anew.
+    def _bootstrap_frequencies(self, statistics, cells, task, cluster):
+        """Return event frequencies (n_resamples, n_filled) in the cells that contain
+        rows, for bootstrap resamples of the rows or, with clusters, of whole clusters.
+
+        `cells` are the bins `statistics` themselves or, if the edges of the bins depend
+        on the labels, finer ones. Then the bins are made anew for each resample, and
+        the frequency in a cell is that of its bin.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -145,21 +144,22 @@ class BinLimitsMaker:
                 cells.weight[is_filled], cells.weighted_label[is_filled]
             )
         else:
-            # The number of each cell among the filled ones, and the cell of each row.
-            place = np.cumsum(is_filled) - 1
-            cell = place[assign_bins(task.scores, cells.edges)]
+            # Each row's cell, numbered among those that contain rows.
+            number_if_filled = np.cumsum(is_filled) - 1
+            cell = number_if_filled[assign_bins(task.scores, cells.edges)]
             counts = self._counts_of_clusters(task, cell, len(scores), cluster)
         if cells is statistics:  # bins that keep their edges
             observed = cells.event_frequency[is_filled]
             frequency = _frequency_of_counts(counts, observed)
         else:
-            frequency = _refitted(scores, counts, self.strategy)
+            frequency = _frequency_in_new_bins(scores, counts, self.strategy)
         if cluster is None:
             return frequency
-        # Deviations are those from what is drawn, the frequency of each cell's bin.
-        fitted = statistics.event_frequency[assign_bins(scores, statistics.edges)]
-        wider = _widening(task, fitted[cell], cluster, self.confidence_level)
-        return np.clip(fitted + wider * (frequency - fitted), 0, 1)
+        # The resamples of few clusters vary too little: their deviations from the curve
+        # that is drawn, the frequency of each cell's bin, are widened.
+        drawn = statistics.event_frequency[assign_bins(scores, statistics.edges)]
+        factor = _widening_factor(task, drawn[cell], cluster, self.confidence_level)
+        return np.clip(drawn + factor * (frequency - drawn), 0, 1)
 
     def _counts_of_rows(self, weight, events):
         """Return numbers (n_resamples, 2, n_cells) of non-events and of events in
@@ -174,8 +174,8 @@ class BinLimitsMaker:
 
     def _counts_of_clusters(self, task, cell, n_cells, cluster):
         """Return the weights (n_resamples, 2, n_cells) of non-events and of events in
-        resamples of whole clusters. `cell` (n,) is the cell of each row, `cluster` (n,)
-        its cluster.
+        each cell, in resamples of whole clusters. `cell` (n,) is the number of each
+        row's cell, `cluster` (n,) the label of its cluster.
         """
         _, code = np.unique(cluster, return_inverse=True)
         n_clusters = code.max() + 1
@@ -189,10 +189,10 @@ class BinLimitsMaker:
         times_drawn = rng.multinomial(n_clusters, shares, size=self.n_resamples)
         return (times_drawn @ weight_by_cluster).reshape(-1, 2, n_cells)
 
-    def _calibrated(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_filled) in the cells that hold rows,
-        of labels that are drawn from a calibrated model, in the bins that these labels
-        make.
+    def _calibrated_frequencies(self, statistics, cells, task, cluster):
+        """Return event frequencies (n_resamples, n_filled) in the cells that contain
+        rows, if labels are drawn anew with the scores as probabilities. Bins are made
+        anew from these labels, and the frequency in a cell is that of its bin.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -202,20 +202,22 @@ class BinLimitsMaker:
             events = rng.binomial(trials, scores, size=(self.n_resamples, len(scores)))
         else:
             trials = cells.weight[is_filled]
-            frequency = self._calibrated_clusters(statistics, cells, task, cluster)
+            frequency = self._dependent_frequencies(statistics, cells, task, cluster)
             events = trials * frequency[:, is_filled]
         counts = np.stack((trials - events, events), axis=1).astype(np.float64)
-        return _refitted(scores, counts, self.strategy)
+        return _frequency_in_new_bins(scores, counts, self.strategy)
 
-    def _calibrated_clusters(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_cells) of a calibrated model whose
-        labels depend on each other within clusters as those of the samples do.
+    def _dependent_frequencies(self, statistics, cells, task, cluster):
+        """Return event frequencies (n_resamples, n_cells) in all cells, if labels are
+        drawn anew with the scores as probabilities, and depend on each other within
+        clusters as much as the observed labels do.
         """
         # Columns (n, 1), since `RowsInCells` takes one for each of several events.
         cell = assign_bins(task.scores, cells.edges)[:, None]
-        # The dependence is that of residuals about the bins of the diagram.
-        off = statistics.event_frequency - statistics.mean_score
-        deviation = off[assign_bins(cells.mean_score, statistics.edges)]
+        # The dependence is measured by residuals from the observed frequencies, which
+        # deviate from the scores by this much in the bin of each cell.
+        bias_of_bin = statistics.event_frequency - statistics.mean_score
+        deviation = bias_of_bin[assign_bins(cells.mean_score, statistics.edges)]
         rows = RowsInCells(
             cell, task.scores[:, None], task.labels[:, None], task.sample_weight
         )
@@ -232,12 +234,12 @@ class BinLimitsMaker:
 
     @property
     def _quantiles(self):
-        """The probabilities of both limits."""
+        """The probabilities below the lower and below the upper limit of a band."""
         return (1 - self.confidence_level) / 2, (1 + self.confidence_level) / 2
 
     def _percentile_band(self, band_scores, scores, frequency):
-        """Return the percentile band at `band_scores` of drawn frequencies
-        (n_resamples, n_cells) at `scores` (n_cells,).
+        """Return the `Band` between two quantiles of drawn frequencies (n_resamples,
+        n_cells) at `scores` (n_cells,), interpolated to `band_scores` (m,).
         """
         low, high = np.quantile(frequency, self._quantiles, axis=0)
         return Band(
@@ -247,13 +249,15 @@ class BinLimitsMaker:
         )
 
     def _binomial_consistency(self, band_scores, scores, trials):
-        """Return the band of calibrated models for bins with a number of trials each.
+        """Return the `Band` at `band_scores` (m,) in which the event frequencies of a
+        calibrated model lie, from binomial quantiles for bins with these mean scores
+        and whole numbers of trials (n_filled,).
 
-        Between the mean scores the distance from the diagonal is interpolated; beyond
-        them it stays the same.
+        Between the mean scores the distance of the limits from the diagonal is
+        interpolated; beyond the outer ones it stays the same.
         """
         limits = []
-        for quantile in self._quantiles:
+        for quantile in self._quantiles:  # of the lower limit, then of the upper one
             distance = binom.ppf(quantile, trials, scores) / trials - scores
             distance_at = np.interp(band_scores, scores, distance)
             limits.append(np.clip(band_scores + distance_at, 0, 1))
@@ -265,12 +269,29 @@ def _whole_trials(weight):
     return np.maximum(1, np.round(weight)).astype(np.int64)
 
 
-def _widening(task, fitted, cluster, confidence_level):
-    """Return by what the deviations of resamples of clusters are multiplied.
+def _independent_trials(statistics, confidence_level):
+    """Return for each bin that contains samples how many independent samples they are
+    worth, whole numbers (n_filled,) of at least 1.
+    """
+    n_independent = statistics.weight
+    design = statistics._design  # of the clusters; None without any
+    if design is not None:
+        # The effect is the number of samples that are worth an independent one. It
+        # depends on the level, since intervals for few clusters are wider by the ratio
+        # of Student's quantile to the normal one.
+        n_independent = n_independent / design.effect(confidence_level)
+    return _whole_trials(n_independent[statistics.weight > 0])
 
-    Resamples vary as the sums of clusters (CR0) and have normal tails. An interval of
-    few clusters takes the jackknifed sums (CR3) and Student's quantile: the ratio is
-    that of the mean over all samples. NaN where clusters are too few.
+
+def _widening_factor(task, fitted, cluster, confidence_level):
+    """Return by how much the deviations of resamples of whole clusters are multiplied,
+    at least 1. NaN, with a warning, if there are too few clusters.
+
+    A bootstrap of few clusters varies too little: its variance is that of the clusters'
+    sums of residuals (CR0), and its quantiles are about normal. An interval for few
+    clusters has the variance of jackknifed sums (CR3) and the quantile of Student's t.
+    The factor is the ratio of the half-widths of both intervals, for the mean of all
+    labels. Residuals are the labels minus `fitted` (n,).
     """
     _, code = np.unique(cluster, return_inverse=True)
     weight = weights_or_ones(task.sample_weight, len(fitted))
@@ -278,65 +299,62 @@ def _widening(task, fitted, cluster, confidence_level):
     residual = residual - np.average(residual, weights=weight)
     is_importance = task.weight_type == "importance"
     influence = Influence(residual, weight, is_importance, code)
-    half_width, reason = influence.half_width(confidence_level)
-    if reason:
-        warn(f"The bootstrap band is missing: {reason}.")
+    half_width, reason_for_none = influence.half_width(confidence_level)
+    if reason_for_none:
+        warn(f"The bootstrap band is missing: {reason_for_none}.")
         return np.nan
-    sums = np.bincount(code, weight * residual)  # by cluster
+    sums_of_clusters = np.bincount(code, weight * residual)
     quantile = ndtri((1 + confidence_level) / 2)
-    # The half-width of the interval of the mean that resamples have.
-    of_resamples = quantile * np.sqrt(sums @ sums) / weight.sum()
-    return max(half_width / of_resamples, 1.0)  # bands never become narrower
+    sum_of_squares = sums_of_clusters @ sums_of_clusters
+    bootstrap_half_width = quantile * np.sqrt(sum_of_squares) / weight.sum()
+    return max(half_width / bootstrap_half_width, 1.0)
 
 
 def smooth_curve(task, confidence_level, cluster=None):
     """Return the loess curve (m,) at increasing scores, its pointwise `Band`, and the
-    `Band` of the curves of a calibrated model.
+    `Band` within which the curve of a calibrated model lies.
 
-    The limits are those of Clopper and Pearson for as many samples as give the
-    frequency the variance of the curve. With clusters (codes (n,)) these are fewer, by
-    the design effect of each value.
+    A value of the curve is a weighted mean of the event frequencies in cells, narrow
+    ranges of scores. Its limits are those of Clopper and Pearson for an event frequency
+    among as many independent samples as give it the same variance. If the samples are
+    in clusters, with codes (n,), these are fewer.
     """
     weight = task.sample_weight
     if task.weight_type == "importance":
         # Scaled so that they sum to Kish's effective number of rows.
         weight = weight * (weight.sum() / (weight @ weight))
     loess = LoessError().of_task(task._replace(sample_weight=weight))
-    curve = loess.curve(loess.cells.event_frequency)
     scores = loess.scores
-    # A value of the curve is a weighted mean of the frequencies of all cells. Its
-    # variance is the sum over the cells of this factor (m, m) times p (1 - p).
+    curve = loess.curve(loess.cells.event_frequency)
+    # The variance of value i is the sum over the cells j of factor[i, j] p_j (1 - p_j),
+    # where p_j is the event frequency: the squared weight of the cell in the value,
+    # divided by the number of its samples.
     factor = loess.smoother.T**2 / loess.weight
-    binomial_variance = curve * (1 - curve)
-    variance = factor @ binomial_variance
-    # p (1 - p) / variance independent samples have this variance. At curves of 0 or 1
-    # it is the number of samples if all cells had the same p.
-    trials = np.divide(
-        binomial_variance,
-        variance,
-        out=1 / factor.sum(axis=1),
-        where=variance * binomial_variance > 0,
-    )
-    # Of a calibrated model: the frequency at a score s is s, its variance s (1 - s).
+    n_independent = _equivalent_samples(curve, factor)
+    # For a calibrated model p_j is the score.
     quantile = ndtri((1 + confidence_level) / 2)
     half_width = quantile * np.sqrt(factor @ (scores * (1 - scores)))
-    is_known = np.ones(len(scores), dtype=bool)
+    has_limits = np.ones(len(scores), dtype=bool)
     if cluster is not None:
-        cell = loess.cells.of_rows(task.scores)
         _, code = np.unique(cluster, return_inverse=True)
-        rows = (cell, loess.smoother.T, code, weight)
-        design = smooth_design(task.labels - curve[cell], *rows)
-        is_known = design.is_known
-        # The effect is the number of rows worth an independent one. It depends on the
-        # level, since intervals of few clusters take Student's quantile.
-        trials = trials / design.effect(confidence_level)
-        # Residuals of a calibrated model are those about the scores.
-        design = smooth_design(task.labels - task.scores, *rows)
+        cell = loess.cells.of_rows(task.scores)  # of each row
+        smoother_and_rows = (cell, loess.smoother.T, code, weight)
+        # The effect of the clusters is the number of rows that are worth an independent
+        # one. It depends on the level, since intervals for few clusters have Student's
+        # quantile.
+        residual = task.labels - curve[cell]
+        design = smooth_design(residual, *smoother_and_rows)
+        n_independent = n_independent / design.effect(confidence_level)
+        has_limits = design.is_known
+        residual_if_calibrated = task.labels - task.scores
+        design = smooth_design(residual_if_calibrated, *smoother_and_rows)
         half_width = half_width * np.sqrt(design.effect(confidence_level))
-    limits = binomial_interval(
-        trials * curve, trials, confidence_level=confidence_level
+    low, high = binomial_interval(
+        n_independent * curve, n_independent, confidence_level=confidence_level
     )
-    band = Band(scores, *(np.where(is_known, limit, np.nan) for limit in limits))
+    band = Band(
+        scores, np.where(has_limits, low, np.nan), np.where(has_limits, high, np.nan)
+    )
     consistency = Band(
         scores,
         np.maximum(scores - half_width, 0),
@@ -345,29 +363,52 @@ def smooth_curve(task, confidence_level, cluster=None):
     return curve, band, consistency
 
 
-def _refitted(scores, counts, strategy):
-    """Return the event frequency (n_resamples, n_cells) at each score in the bins that
-    `strategy` makes of each resample.
+def _equivalent_samples(curve, factor):
+    """Return for each value (m,) of a smooth curve the number of independent samples
+    whose event frequency has the same variance.
+
+    The variance of value i is the sum over the cells j of ``factor[i, j]`` times
+    p_j (1 - p_j), where the event frequency p_j is taken from the curve.
+    """
+    binomial_variance = curve * (1 - curve)
+    variance = factor @ binomial_variance
+    # The n for which p (1 - p) / n is the variance. Where the curve is 0 or 1, this is
+    # 0 / 0: the n if all p_j were equal takes its place.
+    return np.divide(
+        binomial_variance,
+        variance,
+        out=1 / factor.sum(axis=1),
+        where=variance * binomial_variance > 0,
+    )
+
+
+def _frequency_in_new_bins(scores, counts, strategy):
+    """Return event frequencies (n_resamples, n_cells): for each resample those of the
+    bins that `strategy` makes of it, at each of the scores (n_cells,).
 
     `counts` (n_resamples, 2, n_cells) are the numbers of non-events and of events of
-    each resample at each of the scores (n_cells,).
+    each resample at each of the scores.
     """
-    # One row for each score and label, which a resample gives its count as a weight.
+    # One row for each score and label, whose count in a resample becomes its weight.
     labels = np.repeat([False, True], len(scores))
     scores_by_label = np.tile(scores, 2)
     frequency = np.empty((len(counts), len(scores)))
-    for row, weight in zip(frequency, counts.reshape(len(counts), -1), strict=True):
-        drawn = weight > 0
-        resample = BinaryTask(scores_by_label[drawn], labels[drawn], weight[drawn])
+    for number, resample_counts in enumerate(counts):
+        weight = resample_counts.ravel()
+        is_drawn = weight > 0
+        resample = BinaryTask(
+            scores_by_label[is_drawn], labels[is_drawn], weight[is_drawn]
+        )
         bins = resample.statistics(strategy)
-        row[:] = bins.event_frequency[assign_bins(scores, bins.edges)]
+        bin_of_score = assign_bins(scores, bins.edges)
+        frequency[number] = bins.event_frequency[bin_of_score]
     return frequency
 
 
 def _frequency_of_counts(counts, observed):
-    """Return the event frequencies (n_resamples, n_cells) of drawn counts
-    (n_resamples, 2, n_cells) of non-events and events; the `observed` frequency
-    (n_cells,) where no row is drawn.
+    """Return event frequencies (n_resamples, n_cells) from the counts (n_resamples, 2,
+    n_cells) of non-events and of events in resamples. A cell from which no row is drawn
+    has its `observed` frequency, one of (n_cells,).
     """
     total = counts.sum(axis=1)
     frequency = np.broadcast_to(observed, total.shape).copy()
@@ -376,8 +417,8 @@ def _frequency_of_counts(counts, observed):
 
 def _scores_of_bands(scores, bin_means):
     """Return the increasing scores at which bands are drawn: the mean scores of the
-    bins (n_filled,), and the smallest and the largest score. These are moved apart if
-    they are so close that the band could not be seen.
+    bins (n_filled,), and the smallest and the largest score. If these two are so close
+    that a band between them could not be seen, they are moved apart.
     """
     low = float(np.min(scores))
     high = float(np.max(scores))

@@ -68,20 +68,21 @@ class _SpreadBins(BaseBinning):
     """
 
     def _edges(self, scores, y, sample_weight):
-        """Return edges of equal width, with further ones inside of bins that hold much
-        of the weight.
+        """Return the edges (n_bins + 1,) of bins of equal width, with further edges
+        inside of those that hold much of the weight.
         """
         edges = np.linspace(0, 1, _N_BINS + 1)
         bins = assign_bins(scores, edges)
         # the weight of each bin
         mass = np.bincount(bins, weights=sample_weight, minlength=_N_BINS)
-        # A bin with k times the mean weight of a bin is cut into about k bins.
-        n_cuts = np.round(_N_BINS * mass / mass.sum()).astype(int)
+        # A bin with k times the mean weight of a bin is divided into about k bins of
+        # equal mass.
+        n_finer_bins = np.round(_N_BINS * mass / mass.sum()).astype(int)
         all_edges = [edges]
-        for heavy_bin in np.flatnonzero(n_cuts > 1):
+        for heavy_bin in np.flatnonzero(n_finer_bins > 1):
             inside = bins == heavy_bin
             weight = taken(sample_weight, inside)
-            finer = EqualMass(int(n_cuts[heavy_bin]))
+            finer = EqualMass(int(n_finer_bins[heavy_bin]))
             edges_inside = finer._edges(scores[inside], y=None, sample_weight=weight)
             all_edges.append(edges_inside[1:-1])
         return np.unique(np.concatenate(all_edges))
@@ -148,15 +149,18 @@ class ReliabilityCurve:
 
     @property
     def limits(self):
-        """Smallest and largest probability that is drawn, as two floats."""
-        seen = self.statistics.weight > 0
-        drawn = [self.consistency.scores, self.statistics.event_frequency[seen]]
-        for limit in self.bars or ():
-            drawn.append(limit[seen & ~np.isnan(limit)])
-        if self.band is not None and self.smooth is None:
-            drawn += self.band
-        elif self.band is not None:
+        """The smallest and the largest score or event frequency that is drawn, two
+        floats: the axes must reach them.
+        """
+        has_rows = self.statistics.weight > 0
+        drawn = [self.consistency.scores, self.statistics.event_frequency[has_rows]]
+        if self.bars is not None:
+            for limit in self.bars:
+                drawn.append(limit[has_rows & ~np.isnan(limit)])
+        if self.smooth is not None:
             drawn.append(self.smooth)  # its band may leave the axes
+        elif self.band is not None:
+            drawn += [self.band.scores, self.band.low, self.band.high]
         for _, frequency in self.folds:
             drawn.append(frequency)
         drawn = np.concatenate(drawn)
@@ -181,40 +185,29 @@ class CurveMaker:
     folds: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        """Check the options and resolve the defaults."""
-        check_option(self.curve, "curve", ("bins", "smooth", "both"))
+        """Check the options, replace "auto" by what it means, and set the attributes
+        that follow from them: `strategy` (makes the bins of the curves),
+        `error_binning` (those of the error), `seed` and `bin_limits` (makes the limits
+        around bins).
+        """
         if isinstance(self.statistics, str):
             self.statistics = (self.statistics,)
         self.statistics = tuple(self.statistics)
-        for name in self.statistics:
-            check_option(name, "statistics", tuple(NUMBERS))
         self.strategy = check_binning(self.binning, DEFAULT_BINNING)
-        # Bins that the labels make differ between samples: a bootstrap makes them anew,
-        # while binomial intervals take bins as given.
-        refits = self.strategy.needs_labels
+        bins_depend_on_labels = self.strategy.needs_labels
         if self.interval == "auto":
-            self.interval = "bootstrap" if refits else "clopper_pearson"
-        check_option(
-            self.interval, "interval", ("auto", "bootstrap", *BINOMIAL_INTERVALS, None)
-        )
-        if self.interval in BINOMIAL_INTERVALS and refits:
-            raise ValueError(
-                f'interval="{self.interval}" is not valid for label-dependent bins'
-                f' ({type(self.strategy).__name__}): use interval="bootstrap".'
-            )
-        if not (self.metric is None or self.metric == "auto" or callable(self.metric)):
-            raise ValueError(
-                f'metric must be "auto", a function or None, found {self.metric!r}.'
-            )
-        check_int(self.n_resamples, "n_resamples")
+            # Such bins differ between samples: a bootstrap makes them anew, while
+            # binomial intervals take bins as given.
+            self.interval = "bootstrap" if bins_depend_on_labels else "clopper_pearson"
+        self._check_options()
         self.confidence_level = check_confidence_level(self.confidence_level)
-        # An error in bins that were made from the same labels would be biased. There,
-        # and where no bins are given, the error has its default bins.
+        # In bins that depend on the same labels an error would be biased. For these, and
+        # if the user gives no bins, the error has its usual bins.
         self.error_binning = self.strategy
-        if self.binning is None or refits:
+        if self.binning is None or bins_depend_on_labels:
             self.error_binning = EqualMass(15)
-        # One seed for all curves: a panel's limits do not depend on which other panels
-        # there are.
+        # All curves begin with the same seed, so that the limits in a panel do not
+        # depend on which other panels there are.
         self.seed = self.random_state
         if not isinstance(self.seed, Integral):
             rng = check_random_state(self.seed)
@@ -227,6 +220,27 @@ class CurveMaker:
             self.seed,
         )
 
+    def _check_options(self):
+        """Raise a ValueError if an option is none of those allowed, or if the interval
+        is not valid for the bins.
+        """
+        check_option(self.curve, "curve", ("bins", "smooth", "both"))
+        for name in self.statistics:
+            check_option(name, "statistics", tuple(NUMBERS))
+        check_option(
+            self.interval, "interval", ("auto", "bootstrap", *BINOMIAL_INTERVALS, None)
+        )
+        if self.interval in BINOMIAL_INTERVALS and self.strategy.needs_labels:
+            raise ValueError(
+                f'interval="{self.interval}" is not valid for label-dependent bins'
+                f' ({type(self.strategy).__name__}): use interval="bootstrap".'
+            )
+        if not (self.metric is None or self.metric == "auto" or callable(self.metric)):
+            raise ValueError(
+                f'metric must be "auto", a function or None, found {self.metric!r}.'
+            )
+        check_int(self.n_resamples, "n_resamples")
+
     def from_predictions(
         self,
         y_true,
@@ -237,12 +251,13 @@ class CurveMaker:
         order="sorted",
         max_panels=12,
         clusters=None,
-        **reading: Any,
+        **input_options: Any,
     ):
-        """Return the arguments of `ReliabilityDisplay`, as a dict.
+        """Return the arguments with which a `ReliabilityDisplay` is made, as a dict.
 
-        `models` holds probabilities by name, `reading` further arguments of
-        `check_scored_labels`; for the others see `ReliabilityDisplay.from_predictions`.
+        `models` holds the probabilities of each model by name, `input_options` further
+        arguments of `check_scored_labels`, such as weights. For the other parameters
+        see `ReliabilityDisplay.from_predictions`.
         """
         if groups is not None and multiclass == "marginal":
             raise ValueError(
@@ -252,11 +267,13 @@ class CurveMaker:
         if not max_panels >= 1:
             raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
         check_option(order, "order", ("sorted", "given", "error"))
+        # The scores and labels of each curve, by the names of its panel and its model.
         tasks, kind, event = panel_tasks(
-            y_true, models, multiclass, groups, order, reading
+            y_true, models, multiclass, groups, order, input_options
         )
         cluster_of_rows = clusters_by_panel(clusters, groups, tasks, len(y_true))
         panels = self._shown_panels(tasks, order, max_panels)
+        # All histograms have the same edges, which cover the scores of all curves.
         lows = []
         highs = []
         for panel in panels:
@@ -321,13 +338,15 @@ class CurveMaker:
         return [panel for panel in panels if panel in worst]
 
     def _display_arguments(self, curves, **further):
-        """Return the arguments of `ReliabilityDisplay`, those of this maker and further
-        ones.
+        """Return a dict with the arguments of `ReliabilityDisplay`: the curves, those
+        that this object knows, and further ones.
         """
         metric = self.metric
         if metric in (None, "auto"):
             metric = calibration_error
-        metric = getattr(metric, "func", metric)  # inside a functools.partial
+        if isinstance(metric, partial):
+            metric = metric.func
+        # An object that can be called need not have a name.
         name = getattr(metric, "__name__", "error").replace("_", " ")
         return {
             "curves": curves,
@@ -337,7 +356,7 @@ class CurveMaker:
         }
 
     def _curve_of_task(self, model, panel, task, histogram_edges, cluster=None):
-        """Return the `ReliabilityCurve` of one binary problem.
+        """Return the `ReliabilityCurve` of one model in one panel.
 
         Parameters
         ----------
@@ -359,44 +378,20 @@ class CurveMaker:
         task = BinaryTask(
             *drop_zero_weight(task.sample_weight, task.scores, task.labels)
         )
-        # arguments of metrics besides labels and scores
-        arguments = {"weight_type": task.weight_type, **row_arguments(task)}
-        if cluster is not None:
-            arguments["clusters"] = cluster
         statistics = task.statistics(self.strategy)
+        # What metrics are told besides labels and scores.
+        metric_options = {"weight_type": task.weight_type, **row_arguments(task)}
         if cluster is not None:
+            metric_options["clusters"] = cluster
             is_importance = task.weight_type == "importance"
             set_clusters(statistics, *task, cluster, importance=is_importance)
-        # bars and bands, by the name of the curve's field
-        limits = self.bin_limits.limits(statistics, task, cluster)._asdict()
-        has_bins = self.curve != "smooth"
-        if self.curve != "bins":
-            smooth, band, smooth_consistency = smooth_curve(
-                task, self.confidence_level, cluster
-            )
-            limits["smooth"] = smooth
-            limits["band"] = band
-            if not has_bins:
-                # Bars belong to bins. The band about the diagonal is that of smooth
-                # curves of calibrated models, in place of that of their bins.
-                limits["bars"] = None
-                limits["consistency"] = smooth_consistency
-        numbers = {}
-        if self.statistics:
-            summary = calibration_summary(
-                task.labels,
-                task.scores,
-                confidence_level=self.confidence_level,
-                random_state=self.seed,
-                **arguments,
-            )
-            for name in self.statistics:
-                numbers[name] = getattr(summary, name)
+        limits = self._limits(statistics, task, cluster)
+        numbers = self._numbers(task, metric_options)
         histogram = bin_statistics(
             task.scores, task.labels, histogram_edges, task.sample_weight
         )
         error = self._error(
-            task.labels, task.scores, binning=self.error_binning, **arguments
+            task.labels, task.scores, binning=self.error_binning, **metric_options
         )
         return ReliabilityCurve(
             model,
@@ -405,23 +400,54 @@ class CurveMaker:
             histogram=histogram,
             error=error,
             is_step=isinstance(self.strategy, PoolAdjacentViolators),
-            has_bins=has_bins,
+            has_bins=self.curve != "smooth",
             numbers=numbers,
             folds=folds,
             **limits,
         )
 
+    def _limits(self, statistics, task, cluster):
+        """Return a dict of fields of `ReliabilityCurve`: the bars and bands and, if one
+        is drawn, the smooth curve. `cluster` (n,) are codes of clusters, or None.
+        """
+        bin_limits = self.bin_limits.limits(statistics, task, cluster)
+        if self.curve == "bins":
+            return bin_limits._asdict()
+        smooth, band, consistency = smooth_curve(task, self.confidence_level, cluster)
+        if self.curve == "smooth":
+            # There are no bins that could have bars.
+            bin_limits = bin_limits._replace(bars=None, consistency=consistency)
+        return {**bin_limits._replace(band=band)._asdict(), "smooth": smooth}
+
+    def _numbers(self, task, metric_options):
+        """Return the statistics that the user wants to see, a dict of estimates with
+        their intervals by name, from the `calibration_summary` of a binary problem.
+        """
+        if not self.statistics:
+            return {}
+        summary = calibration_summary(
+            task.labels,
+            task.scores,
+            confidence_level=self.confidence_level,
+            random_state=self.seed,
+            **metric_options,
+        )
+        return {name: getattr(summary, name) for name in self.statistics}
+
     def _fold_tasks(self, model, task):
-        """Yield the `BinaryTask` of each fold that has samples of positive weight."""
-        folds = self.folds.get(model, ())
+        """Yield the `BinaryTask` of each fold of a cross-validated model: those of its
+        test rows in `task`. Nothing for other models, and for a fold whose rows all
+        have weight 0.
+        """
+        folds = self.folds.get(model, ())  # the number of each row's fold
         for fold in np.unique(folds):
             fold_task = rows_of_task(task, folds == fold)
             if fold_task.sample_weight is None or fold_task.sample_weight.any():
                 yield fold_task
 
     def _line_of_fold(self, task):
-        """Return the scores and the event frequencies of a fold's line, two arrays: the
-        smooth curve, or bins that the same strategy makes of the fold's samples.
+        """Return the line of one fold as two arrays, scores and event frequencies: the
+        smooth curve, or else the bins that the same strategy makes of the fold's rows.
         """
         task = BinaryTask(
             *drop_zero_weight(task.sample_weight, task.scores, task.labels)
@@ -431,20 +457,21 @@ class CurveMaker:
             return band.scores, smooth
         bins = task.statistics(self.strategy)
         if isinstance(self.strategy, PoolAdjacentViolators):
-            # The corners of a step function: each inner edge ends one step and begins
-            # the next.
+            # A step function, by both ends of each step: an inner edge is the end of
+            # one step and the beginning of the next.
             edges = np.clip(bins.edges, np.min(task.scores), np.max(task.scores))
             step_ends = np.repeat(edges, 2)[1:-1]
             return step_ends, np.repeat(bins.event_frequency, 2)
-        seen = bins.weight > 0
-        return bins.mean_score[seen], bins.event_frequency[seen]
+        has_rows = bins.weight > 0
+        return bins.mean_score[has_rows], bins.event_frequency[has_rows]
 
     def _error(self, *data, **arguments):
-        """Return the `IntervalEstimate` of the error, or None where the bins hold too
-        few samples, or the clusters are too few.
+        """Return the calibration error with its interval (`IntervalEstimate`); None if
+        the user wants none, if bins contain too few samples, or if there are too few
+        clusters.
 
-        `data` are labels and scores, or a `BinStatistics`; `arguments` are those of
-        `calibration_error_interval`.
+        `data` are labels and scores, or a `BinStatistics` alone; `arguments` are
+        further ones of `calibration_error_interval`.
         """
         if self.metric is None:
             return None
@@ -487,10 +514,13 @@ class CurveMaker:
 
 
 def _warn_of_missing_bars(curves):
-    """Warn if bins have no interval: how many, and why the first has none."""
+    """Warn if bins of the curves have no interval: say how many, and why the first of
+    them has none.
+    """
     reasons = []
     for curve in curves:
         if curve.bars is not None:
+            # The reason is empty for a bin that has an interval.
             reasons += [reason for reason in curve.reasons if reason]
     if reasons:
         n_bins = sum((curve.statistics.weight > 0).sum() for curve in curves)

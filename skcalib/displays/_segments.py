@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._verdicts import count_words, level_words
 from skcalib.displays._finish import shortened
-from skcalib.displays._forest import draw_forest, places, short_names
+from skcalib.displays._forest import (
+    ForestMarks,
+    draw_forest,
+    places,
+    short_names,
+)
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._words import matplotlib_text
 from skcalib.guarantees import event_frequency_interval
@@ -274,27 +279,31 @@ class SegmentDisplay:
         names = short_names(shown, separator=" and ")
         models = {}
         for model, result in self.results.items():
-            at = places(shown, result.segments.segment)
-            significant = result.segments.adjusted_pvalue[at] < significance_level
-            models[model] = self._limits(result.segments, at), significant
+            table = result.segments
+            # Where the segments of the first result stand in this one.
+            positions = places(shown, table.segment)
+            limits = self._bias_with_limits(table, positions)
+            is_significant = table.adjusted_pvalue[positions] < significance_level
+            models[model] = ForestMarks(limits, is_significant)
         options = {
             "significance_level": significance_level,
             "legend": legend,
             "bar_kw": bar_kw,
             "legend_kw": legend_kw,
         }
-        words = partial(self._words, n_shown=len(shown), n_segments=len(first))
+        label = partial(self._axis_label, n_shown=len(shown), n_segments=len(first))
         return draw_forest(
-            self, ax, models, names, words, counts=first.n[: len(shown)], **options
+            self, ax, models, names, label, counts=first.n[: len(shown)], **options
         )
 
-    def _limits(self, table, at):
-        """Return the bias and its limits, in percentage points, of some rows of the
-        table of segments: an array of shape (3, n_shown) for positions (n_shown,).
+    def _bias_with_limits(self, table, positions):
+        """Return an array (3, n_shown): the bias (mean score minus event frequency) of
+        the segments at these positions (n_shown,) of the table, and its lower and upper
+        limits, in percentage points.
         """
-        n = table.n[at]
-        score = table.mean_score[at]
-        frequency = table.event_frequency[at]
+        n = table.n[positions]
+        score = table.mean_score[positions]
+        frequency = table.event_frequency[positions]
         # Each bar covers by itself: only p-values are adjusted for many segments.
         options = {"confidence_level": self.confidence_level, "simultaneous": False}
         n_events = np.clip(frequency, 0, 1) * n
@@ -302,11 +311,11 @@ class SegmentDisplay:
         # The upper limit of the frequency is the lower limit of the bias.
         return 100 * np.stack((score - frequency, score - high, score - low))
 
-    def _words(self, frame, n_shown, n_segments):
+    def _axis_label(self, frame, n_shown, n_segments):
         """Return the label below the axes: what the bars are, how many segments are
-        shown and, if the model has a name, the name.
+        shown and, if the first model has a name, the name.
         """
-        is_wide = frame.width >= 4
+        is_wide = frame.width >= 4  # inches
         level = f"{level_words(self.confidence_level)} intervals"
         extent = "all segments"
         if n_shown < n_segments:
@@ -319,13 +328,12 @@ class SegmentDisplay:
         name = next(iter(self.results))
         if name is None:
             return "\n".join(lines)
-        # With several models the segments are those of the first one.
-        are_several = len(self.results) > 1
-        words = matplotlib_text(name)
-        if are_several:
-            words = f"for {words}"
-        if are_several and is_wide:
-            lines[-1] = f"{lines[-1]} {words}"
+        name = matplotlib_text(name)
+        if len(self.results) == 1:
+            lines.append(shortened(name, frame))
+        elif is_wide:
+            # Of several models the first one decides which segments are the worst.
+            lines[-1] = f"{lines[-1]} for {name}"
         else:
-            lines.append(shortened(words, frame))
+            lines.append(shortened(f"for {name}", frame))
         return "\n".join(lines)
