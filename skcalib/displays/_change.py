@@ -212,16 +212,21 @@ class ChangeDisplay:
             different edges.
         """
         level = check_confidence_level(confidence_level)
-        samples = (y_before, y_proba_before, y_after, y_proba_after)
-        reading = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
+        data = (y_before, y_proba_before, y_after, y_proba_after)
+        input_options = {
+            "multiclass": multiclass,
+            "pos_label": pos_label,
+            "labels": labels,
+        }
         change = calibration_change(
-            *samples, confidence_level=level, **reading, **options
+            *data, confidence_level=level, **input_options, **options
         )
+        # The bins need the weights, too.
         for name in ("sample_weight", "weight_type"):
             if name in options:
-                reading[name] = options[name]
-        checked_samples = two_samples(*samples, binning, **reading)
-        statistics, histograms = _binned(checked_samples, binning)
+                input_options[name] = options[name]
+        samples = two_samples(*data, binning, **input_options)
+        statistics, histograms = _binned(samples, binning)
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
@@ -264,11 +269,11 @@ class ChangeDisplay:
         difference = 100 * self.difference
         low = 100 * self.low
         high = 100 * self.high
-        # One solid line. Its colour is that of the second of two curves: it stands for
-        # the data after, whose histogram has the same one.
+        # One solid line, in the colour that the second of two curves would have: it
+        # belongs to the data after, whose histogram has the same colour.
         (style,) = curve_styles(1, marked=True)
-        _, second_style = curve_styles(2)
-        style["color"] = second_style["color"]
+        _, style_of_second = curve_styles(2)
+        style["color"] = style_of_second["color"]
         zero = axes.axhline(0, **reference_style())
         self.intervals_ = error_bars(
             axes, self.scores, difference, low, high, style["color"], interval_kw
@@ -284,11 +289,12 @@ class ChangeDisplay:
             self._draw_histograms(frame.below[0], style["color"], histogram_kw)
             keys["before"], keys["after"] = self.histograms_
 
-        # The range of scores with rows, and a little room at both ends.
+        # The horizontal axis shows the range of the scores, and a little room at both
+        # ends. Both histograms have the same bins.
         before, after = self.histograms
-        filled = np.flatnonzero(before.count + after.count)
-        left = before.edges[filled[0]]
-        right = before.edges[filled[-1] + 1]
+        filled_bins = np.flatnonzero(before.count + after.count)
+        left = before.edges[filled_bins[0]]
+        right = before.edges[filled_bins[-1] + 1]
         room = 0.02 * (right - left)
         axes.set_xlim(left - room, right + room)
         n_ticks = 4 if frame.width < 3 else "auto"
@@ -305,8 +311,8 @@ class ChangeDisplay:
         )
 
     def _draw_histograms(self, strip, color, histogram_kw):
-        """Draw the percentages of rows by score: before as a filled grey area, after as
-        a line of this colour.
+        """Draw the histograms of the scores, in percent of the rows, into the axes
+        `strip`: before as a filled grey area, after as a line of this colour.
         """
         looks = (
             {"facecolor": neutral(0.3), "fill": True},
@@ -320,25 +326,29 @@ class ChangeDisplay:
         strip.set(yticks=[], ylabel="Rows")
 
     def _captions(self):
-        """Return three captions about the change, the longest first."""
+        """Return three captions, the longest first: the numbers of rows, the shift with
+        its interval, and the p-value of the test of equal curves; the shift without
+        interval and the p-value; the p-value alone.
+        """
         change = self.change
         rows = (
             f"{count_words(change.n_before)} rows before,"
             f" {count_words(change.n_after)} after"
         )
         shift = interval_words(*change.shift, scale=100, unit="points", signed=True)
-        size = shift.split(" (")[0]  # without its interval
-        tested = f"same curve: {pvalue_words(change.pvalue)}"
+        estimate, _, _ = shift.partition(" (")  # without its interval
+        test = f"same curve: {pvalue_words(change.pvalue)}"
         return [
-            f"{rows}\nshift {shift}, {tested}",
-            f"shift {size}\n{tested}",
-            tested,
+            f"{rows}\nshift {shift}, {test}",
+            f"shift {estimate}\n{test}",
+            test,
         ]
 
 
 def _distances(statistics, confidence_level, bins):
-    """Return how far Wilson's limits lie below and above the event frequency, for the
-    bins with True in `bins`: an array of shape (2, n_selected).
+    """Return how far the limits of Wilson's interval lie below and above the event
+    frequency: an array (2, n_selected), for those bins of the `BinStatistics` for which
+    the mask `bins` is True.
     """
     limits = np.asarray(statistics.interval(confidence_level, interval="wilson"))
     distances = np.abs(limits - statistics.event_frequency)
@@ -346,8 +356,9 @@ def _distances(statistics, confidence_level, bins):
 
 
 def _binned(samples, binning):
-    """Return the `BinStatistics` of both samples in common bins, and in those of the
-    histograms: two tuples, each (before, after).
+    """Return two tuples (before, after) of `BinStatistics` for the samples before and
+    after: in the bins of the user's `binning`, and in the bins of the histograms. Both
+    samples are binned together, so that they have the same edges.
     """
     if samples[0].task is None:  # the user gave `BinStatistics`, not rows
         statistics = tuple(sample.statistics for sample in samples)
@@ -363,11 +374,13 @@ def _binned(samples, binning):
     histogram_edges = np.histogram_bin_edges(scores, _HISTOGRAM_BINS)
     # NumPy widens the range of a constant score, beyond 0 or 1 if it lies there.
     histogram_edges = np.unique(np.clip(histogram_edges, 0, 1))
-    return _sums_of(tasks, edges), _sums_of(tasks, histogram_edges)
+    return _in_bins(tasks, edges), _in_bins(tasks, histogram_edges)
 
 
-def _sums_of(tasks, edges):
-    """Return the `BinStatistics` of binary problems in the same bins."""
+def _in_bins(tasks, edges):
+    """Return a tuple with the `BinStatistics` of each binary problem (scores, labels
+    and weights), all in bins with the same edges.
+    """
     return tuple(
         bin_statistics(task.scores, task.labels, edges, task.weight) for task in tasks
     )

@@ -208,13 +208,15 @@ class CumulativeDifferenceDisplay(FromEstimator):
         refusal = (
             'multiclass="marginal" has one curve a class: draw the classes one by one.'
         )
-        reading = {
-            "sample_weight": sample_weight,
-            "pos_label": pos_label,
-            "labels": labels,
-        }
-        models = named_models(y_proba, name)
-        cells = cells_of_models(y_true, models, multiclass, refusal, **reading)
+        cells = cells_of_models(
+            y_true,
+            named_models(y_proba, name),
+            multiclass,
+            refusal,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+        )
         curves = [_curve(model, model_cells) for model, model_cells in cells.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
 
@@ -273,8 +275,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
             (curve,) = self.curves
             keys |= self._draw_tests(axes, curve, x, band_kw, mark_kw)
             finding = _test_words("Kuiper", curve.kuiper)
-            short_finding, _, _ = finding.partition(" (")
-            caption = captions(curve.model, curve.n_rows, finding, short_finding)
+            without_pvalue, _, _ = finding.partition(" (")
+            caption = captions(curve.model, curve.n_rows, finding, without_pvalue)
         x_label = "Share of the rows, by score" if x == "share" else "Score"
         return finish(
             self,
@@ -295,8 +297,9 @@ class CumulativeDifferenceDisplay(FromEstimator):
         return _thinned(position, 100 * curve.difference)
 
     def _draw_tests(self, axes, curve, x, band_kw, mark_kw):
-        """Draw the band of a calibrated model and the statistics of both tests; return
-        them by their names in the legend.
+        """Draw the band in which the curve of a calibrated model stays, and the
+        statistics of the tests by Kuiper and by Kolmogorov and Smirnov; return these
+        artists by their names in the legend. `x` is "share" or "score".
         """
         position, difference = self._points(curve, x)
         quantile = _band_quantile(self.confidence_level)
@@ -304,8 +307,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
         self.band_ = axes.axhspan(-half_width, half_width, **styled(band_kw, **style))
 
-        # Kuiper's range is drawn at the right border, the largest distance from 0 at
-        # its position.
+        # Kuiper's statistic, the range of the curve, is drawn at the right border, that
+        # of Kolmogorov and Smirnov, its largest distance from 0, where it is attained.
         style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
         # just beyond the end of the curve
         right = position[0] + 1.02 * (position[-1] - position[0])
@@ -330,9 +333,11 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
 
 def _curve(model, cells):
-    """Return the `CumulativeCurve` of a model from its `Cells`, with a first point at
-    share 0 and difference 0.
+    """Return the `CumulativeCurve` of a model from its `Cells` (weight and events at
+    each distinct score), with a first point at share 0 and difference 0.
     """
+    # The cumulative differences at the scores, and the standard deviation of the last
+    # one for a calibrated model.
     differences, deviation = cumulative_differences(cells)
     scores = cells.mean_score
     return CumulativeCurve(
@@ -354,16 +359,16 @@ def _band_quantile(confidence_level):
 
 
 def _thinned(position, difference):
-    """Return about 2,000 evenly spaced points of a curve if it has more, with its
-    first, last, lowest and highest point; both arrays have shape (n_points,).
+    """Return at most about 2,000 points of a curve, as arrays of positions and
+    differences: evenly spaced ones, and its first, last, lowest and highest point.
     """
     if len(position) <= _MOST_POINTS:
         return position, difference
     last = len(position) - 1
-    grid = np.linspace(position[0], position[-1], _MOST_POINTS)
-    even = np.searchsorted(position, grid).clip(0, last)
+    even_positions = np.linspace(position[0], position[-1], _MOST_POINTS)
+    evenly_spaced = np.searchsorted(position, even_positions).clip(0, last)
     extremes = [0, last, np.argmin(difference), np.argmax(difference)]
-    shown = np.unique(np.concatenate((even, extremes)))
+    shown = np.unique(np.concatenate((evenly_spaced, extremes)))
     return position[shown], difference[shown]
 
 

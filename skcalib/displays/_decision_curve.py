@@ -200,36 +200,18 @@ class DecisionCurveDisplay(FromEstimator):
         frame = pair_frame(ax, 2 if avoided else 1)
         axes = frame.axes[0]
         first = next(iter(self.curves.values()))
-        # The benefit of a perfect model.
-        most = 1.0 if first.standardize else first.event_frequency
-        # Thresholds above which hardly anybody is treated show noise and are left out:
-        # by model, which thresholds are drawn.
+        # By model, which thresholds are drawn (n_thresholds,): those above which hardly
+        # anybody is treated show only noise.
         fewest = min(_FEWEST_TREATED, first.n_samples)
         shown = {name: curve.n_treated >= fewest for name, curve in self.curves.items()}
         shown_anywhere = np.any(list(shown.values()), axis=0)
-        end = first.thresholds[-1]
+        end = first.thresholds[-1]  # of the horizontal axis
         if shown_anywhere.any():
             end = first.thresholds[shown_anywhere][-1]
-        self.lines_ = []
-        self.bands_ = []
-        highest = most
         styles = curve_styles(len(self.curves))
-        for (name, curve), style in zip(self.curves.items(), styles, strict=True):
-            at = shown[name]
-            values = [curve.net_benefit[at], curve.low[at], curve.high[at]]
-            worth = None
-            if self.threshold is not None:
-                worth = self._worth(curve)
-            style["label"] = model_label(name, worth)
-            draw_curve(
-                self, axes, curve.thresholds[at], values, style, line_kw, band_kw
-            )
-            limits = np.nan_to_num(curve.high[at])  # NaN has no interval
-            highest = max(highest, float(limits.max(initial=0)))
+        self._draw_benefits(axes, shown, styles, line_kw, band_kw)
         self._draw_references(axes, end, reference_kw)
-        # A little below 0 is shown: the benefit of treating all falls without bound. A
-        # wide interval is cut at 1.3 times the benefit of a perfect model.
-        axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
+        axes.set(xlim=(0, end), ylim=self._benefit_range(shown))
         treat_all, treat_none = self.reference_lines_
         limits_name = "band" if first.simultaneous else "interval"
         keys = {
@@ -237,15 +219,12 @@ class DecisionCurveDisplay(FromEstimator):
             "treat none": treat_none,
             f"{level_words(first.confidence_level)} {limits_name}": self.bands_[0],
         }
-        note = None
-        finding = None
-        if self.threshold is not None:
-            note = f"net benefit at {rounded(self.threshold)}"
-            finding = f"{worth} at {rounded(self.threshold)}"
         caption = None
-        if len(self.curves) == 1:  # `name` and `worth` are those of the only curve
-            caption = captions(name, first.n_samples, finding)
-            note = None
+        note = None
+        if len(self.curves) == 1:
+            caption = self._caption()
+        elif self.threshold is not None:
+            note = f"net benefit at {rounded(self.threshold)}"
         benefit = "Standardised net benefit" if first.standardize else "Net benefit"
         self.avoided_lines_ = []
         titles = None
@@ -265,6 +244,50 @@ class DecisionCurveDisplay(FromEstimator):
             legend=legend,
             legend_kw=legend_kw,
         )
+
+    def _draw_benefits(self, axes, shown, styles, line_kw, band_kw):
+        """Draw the net benefit of each model with its band, at the thresholds that
+        `shown` selects for the model; `styles` has the style of each.
+        """
+        self.lines_ = []
+        self.bands_ = []
+        for (name, curve), style in zip(self.curves.items(), styles, strict=True):
+            finding = None
+            if self.threshold is not None:
+                finding = self._benefit_words(curve)
+            style["label"] = model_label(name, finding)
+            is_shown = shown[name]
+            thresholds = curve.thresholds[is_shown]
+            values = [
+                curve.net_benefit[is_shown],
+                curve.low[is_shown],
+                curve.high[is_shown],
+            ]
+            draw_curve(self, axes, thresholds, values, style, line_kw, band_kw)
+
+    def _benefit_range(self, shown):
+        """Return the range (low, high) of the vertical axis: a little below 0, since
+        the benefit of treating all falls without bound, up to the highest limit that is
+        drawn, but at most to 1.3 times the benefit of a perfect model.
+        """
+        first = next(iter(self.curves.values()))
+        perfect = 1.0 if first.standardize else first.event_frequency
+        highest = perfect
+        for name, curve in self.curves.items():
+            limits = np.nan_to_num(curve.high[shown[name]])  # NaN: no interval
+            highest = max(highest, float(limits.max(initial=0)))
+        return -0.12 * perfect, 1.05 * min(highest, 1.3 * perfect)
+
+    def _caption(self):
+        """Return the captions of a single model, the longest first, with its benefit at
+        the threshold of interest if there is one.
+        """
+        ((name, curve),) = self.curves.items()
+        finding = None
+        if self.threshold is not None:
+            benefit = self._benefit_words(curve)
+            finding = f"{benefit} at {rounded(self.threshold)}"
+        return captions(name, curve.n_samples, finding)
 
     def _draw_references(self, axes, end, reference_kw):
         """Draw the net benefit of treating everybody and of treating nobody at
@@ -292,31 +315,35 @@ class DecisionCurveDisplay(FromEstimator):
     def _draw_avoided(self, axes, shown, styles, end, line_kw, reference_kw):
         """Draw the interventions avoided per 100 rows at the thresholds up to `end`.
 
-        `shown` holds by model which thresholds are drawn, `styles` the style of each
-        curve.
+        `shown` holds by model which thresholds are drawn, (n_thresholds,), `styles` the
+        style of each curve.
         """
         highest = 1.0
         for (name, curve), style in zip(self.curves.items(), styles, strict=True):
-            at = shown[name] & (curve.thresholds > 0)
-            values = curve.interventions_avoided[at]
+            # At a threshold of 0 everybody is treated, and nothing can be avoided.
+            is_shown = shown[name] & (curve.thresholds > 0)
+            thresholds = curve.thresholds[is_shown]
+            values = curve.interventions_avoided[is_shown]
             highest = max(highest, float(values.max(initial=0)))
+            # without a label, since the legend has the model already
             unnamed = styled(line_kw, **(style | {"label": None}))
-            self.avoided_lines_ += axes.plot(curve.thresholds[at], values, **unnamed)
+            self.avoided_lines_ += axes.plot(thresholds, values, **unnamed)
         style = reference_style(
             reference_kw, color=neutral(0.65), linestyle=(0, (4, 2))
         )
         axes.axhline(0, **style)
         if self.threshold is not None:
             axes.axvline(self.threshold, **(style | {"linestyle": ":"}))
-        # Next to 0 a missed event costs many interventions: that is cut.
+        # Near a threshold of 0 a missed event outweighs many interventions, and values
+        # fall far below 0: that part is cut off.
         axes.set(xlim=(0, end), ylim=(-0.3 * highest, 1.05 * highest))
 
-    def _worth(self, curve):
+    def _benefit_words(self, curve):
         """Return the net benefit at the threshold of interest as text, with its
         interval if it has one.
         """
         position = np.searchsorted(curve.thresholds, self.threshold)
         benefit = curve.net_benefit[position]
-        if curve.reason[position]:
+        if curve.reason[position] != "":  # why there is no interval
             return rounded(benefit)
         return interval_words(benefit, curve.low[position], curve.high[position])

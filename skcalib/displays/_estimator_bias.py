@@ -197,7 +197,7 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         if metrics is None:
             metrics = {int(count): _plugin_error(int(count), norm) for count in n_bins}
-        # by estimator and number of rows
+        # (n_estimators, n_sizes)
         bias = np.empty((len(metrics), len(n_samples)))
         standard_error = np.empty_like(bias)
         for column, n in enumerate(n_samples):
@@ -328,6 +328,7 @@ class EstimatorBiasDisplay(FromEstimator):
         short_note = f"true error {percent_words(self.true_error)}"
         note = f"{short_note}, {count_words(self.n_simulations)} simulations"
         if kind == "heatmap":
+            # Estimators without a name of their own are numbers of bins.
             are_bins = all(isinstance(name, int) for name in self.estimators)
             self._draw_heatmap(frame, are_bins, mesh_kw, text_kw or {})
             titles = [fitting([note, short_note], frame)]
@@ -359,13 +360,14 @@ class EstimatorBiasDisplay(FromEstimator):
 
     def _draw_heatmap(self, frame, are_bins, mesh_kw, text_kw):
         """Draw the bias as colours with numbers: a row for each estimator, a column for
-        each number of rows.
+        each sample size. `are_bins` says whether the estimators are numbers of bins.
         """
         from matplotlib.ticker import EngFormatter
 
         (axes,) = frame.axes
         points = 100 * self.bias
-        # Both ends of the colours, which must differ even if all biases are 0.
+        # The ends of the colour scale, -largest and largest, must differ even if all
+        # biases are 0.
         largest = max(np.abs(points).max(), 1e-9)
         self.mesh_ = axes.pcolormesh(
             points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest)

@@ -97,15 +97,18 @@ def frame_of_panels(
         return _new_frame(n_panels, strips)
     axes = np.ravel(np.asarray(ax, dtype=object))
     n_columns = 1
+    # Axes that fill a figure with a layout are treated like a figure of our own.
     is_own = len(axes) == 1 and _fills_its_figure(axes[0])
+    # The smallest axes decide about the size of the text.
     width, height = np.min([_inches(each) for each in axes], axis=0)
-    if np.ndim(ax) == 0 and n_panels > 1:
+    is_single_axes = np.ndim(ax) == 0
+    if is_single_axes and n_panels > 1:
         n_columns = _n_columns(n_panels)
         n_rows = ceil(n_panels / n_columns)
         # The rest is for titles, ticks and the spaces between the panels.
         width = 0.82 * width / n_columns
         height = 0.72 * height / n_rows
-        axes = _divided(axes[0], n_panels, n_rows, n_columns, (width, height))
+        axes = _divided(axes[0], n_panels, n_rows, n_columns, width, height)
         is_own = False
     if len(axes) < n_panels:
         raise ValueError(
@@ -154,15 +157,15 @@ def pair_frame(
     )
 
 
-def _divided(ax, n_panels, n_rows, n_columns, panel):
-    """Return new axes, one for each panel, in the place of `ax`, which is hidden.
+def _divided(ax, n_panels, n_rows, n_columns, width, height):
+    """Hide `ax`, and return a list of new axes in its place, one for each panel.
 
-    `panel` is the width and the height of a panel in inches.
+    `width` and `height` are those of a panel in inches.
     """
-    width, height = panel
     line = _line_height(_text_size(width, height))
     ax.set_axis_off()
-    # Room for a title and ticks, in units of the size of a panel.
+    # The spaces between panels have room for a title and ticks (3.6 lines) and for
+    # numbers (1 line). Matplotlib takes them in units of the size of a panel.
     grid = _place(ax).subgridspec(
         n_rows,
         n_columns,
@@ -174,8 +177,9 @@ def _divided(ax, n_panels, n_rows, n_columns, panel):
 
 
 def _new_frame(n_panels, strips):
-    """Return the frame of a new figure that has room for the panels and the words
-    around them. `strips` are heights in units of the height of a panel.
+    """Return the `Frame` of a new figure that has room for the panels and for the words
+    around them. `strips` holds the heights of the low axes below each panel, in units
+    of the height of a panel.
     """
     plt = require_matplotlib()
     n_columns = _n_columns(n_panels)
@@ -183,14 +187,17 @@ def _new_frame(n_panels, strips):
     users_width, users_height = figure_size
     is_users = list(figure_size) != list(plt.rcParamsDefault["figure.figsize"])
     if n_panels == 1 and is_users:  # the size that the user has asked for is kept
+        # Ticks and labels take about a tenth of the width, and with titles three tenths
+        # of the height.
         side = 0.9 * users_width
         size = _text_size(side, 0.7 * users_height)
         return _drawn_frame(n_panels, strips, figure_size, side, size)
-    # One panel and what stands around it make a figure that is higher than wide; each
-    # of several takes .4 of the usual width. About .1 of it is for ticks and labels.
+    # One panel and what stands around it make a figure that is higher than wide. Each
+    # of several panels takes .4 of the usual width of a figure, and ticks and labels
+    # take about .1 of it.
     share = 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
     width = share * users_width
-    side = (width - 0.1 * users_width) / n_columns
+    side = (width - 0.1 * users_width) / n_columns  # of a square panel
     size = _text_size(side, side)
     line = _line_height(size)
     n_rows = ceil(n_panels / n_columns)
@@ -238,19 +245,22 @@ def _place(ax):
 
 
 def _strips_of(ax):
-    """Return the strips that a display has drawn below axes, from the top."""
-    siblings = ax.get_shared_x_axes().get_siblings(ax)
-    strips = [strip for strip in siblings if strip.get_gid() == BELOW]
+    """Return the low axes (strips) that a display has drawn below `ax`, from the top.
+    They share its horizontal axis, and their `gid` is BELOW.
+    """
+    sharing = ax.get_shared_x_axes().get_siblings(ax)
+    strips = [strip for strip in sharing if strip.get_gid() == BELOW]
     return sorted(strips, key=lambda strip: -strip.get_position().y0)
 
 
 def _strips_below(ax, heights):
-    """Return strips of these heights (in units of the height of the axes) below axes,
-    which shrink to make room; those of an earlier display are used again.
+    """Return new low axes (strips) below `ax`, which shrinks to make room, or those
+    that an earlier display has drawn there. `heights` are in units of the height of the
+    axes.
     """
-    earlier = _strips_of(ax)
-    if earlier or not heights:
-        return earlier[: len(heights)]
+    earlier_strips = _strips_of(ax)
+    if earlier_strips or not heights:
+        return earlier_strips[: len(heights)]
     ratios = [1, *heights]
     grid = _place(ax).subgridspec(len(ratios), 1, height_ratios=ratios, hspace=0.04)
     strips = []
@@ -266,18 +276,17 @@ def _strips_below(ax, heights):
 
 
 def _n_columns(n_panels):
-    """Return how many panels stand side by side, at most four.
-
-    A full last row comes first, then as many columns as possible.
+    """Return how many panels stand side by side: up to three in one row, four in two
+    rows of two, more in rows of three or four, whichever leaves fewer places of the
+    last row empty.
     """
     if n_panels <= 3:
         return n_panels
     if n_panels == 4:
         return 2
-    # number of empty places in the last row
-    left_by_4 = -n_panels % 4
-    left_by_3 = -n_panels % 3
-    return 4 if left_by_4 <= left_by_3 else 3
+    n_empty_by_4 = -n_panels % 4
+    n_empty_by_3 = -n_panels % 3
+    return 4 if n_empty_by_4 <= n_empty_by_3 else 3
 
 
 def _fills_its_figure(ax):

@@ -25,10 +25,10 @@ def overlap(box, other):
 
 
 def neighbours(frame):
-    """Return the boxes of the axes beside the frame's, with their words.
+    """Return the boxes of the figure's other axes, each with its labels and ticks.
 
     Axes that lie on those of the frame (twins, insets, a colour bar of the frame, the
-    axes that the panels were made from) are not among them.
+    axes that the panels were made from) are left out.
     """
     ours = [ax.get_window_extent() for ax in [*frame.axes, *frame.below]]
     boxes = []
@@ -80,12 +80,12 @@ def keep_inside(frame: Frame) -> None:
 
 
 def drop_long_labels(frame):
-    """Remove labels that are longer than their axes once the layout is made.
+    """Remove labels of axes that are more than a tenth longer than the axes.
 
-    A tenth more is allowed. Of the labels below a row of panels the middle one stays,
-    up to 1.6 times the width: it has room at both sides once the others are gone.
+    If the labels below a row of panels are too long, the middle one stays, up to 1.6
+    times the width of its axes: it has room at both sides once the others are gone.
     """
-    frame.figure.figure.draw_without_rendering()
+    frame.figure.figure.draw_without_rendering()  # to know the sizes
     named = [ax for ax in frame.lowest if ax.get_xlabel()]
     longest = 0.0  # in units of the width of the axes
     for ax in named:
@@ -114,8 +114,9 @@ def covers_a_curve(ax, box):
 
 def is_free(ax, box):
     """Return whether a box lies inside axes and on no line, interval or legend."""
-    n_corners_inside = ax.get_window_extent().count_contains(box.get_points())
-    if n_corners_inside < 2:  # of the lower left and the upper right one
+    lower_left_and_upper_right = box.get_points()
+    area = ax.get_window_extent()
+    if area.count_contains(lower_left_and_upper_right) < 2:
         return False
     legend = ax.get_legend()
     if legend is not None and box.overlaps(legend.get_window_extent()):

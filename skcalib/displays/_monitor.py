@@ -121,11 +121,10 @@ class MonitorDisplay:
             If there are no monitors.
         """
         if isinstance(monitor, GroupMonitors):
-            # The e-value is compared with the threshold of its group.
             by_group = monitor.monitors_
             worst = sorted(
                 monitor.table_.group,
-                key=lambda group: _evidence(by_group[group]),
+                key=lambda group: _evidence_rank(by_group[group]),
                 reverse=True,
             )
             monitors = {group: by_group[group] for group in worst[:_MOST_GROUPS]}
@@ -187,13 +186,13 @@ class MonitorDisplay:
         self.threshold_lines_ = []
         self.alarms_ = []
         self.change_lines_ = []
-        # As many ticks as have room for twice the longest number, in inches: a digit is
+        # One to four ticks, each with room for twice the longest number. A digit is
         # about .6 of the size of the text wide.
         most_rows = max(
             monitor.history_.n_rows[-1] for monitor in self.monitors.values()
         )
-        longest = 0.6 * frame.size / 72 * len(str(most_rows))
-        n_ticks = int(np.clip(frame.width / (2 * longest), 1, 4))
+        width_of_number = 0.6 * frame.size / 72 * len(str(most_rows))  # inches
+        n_ticks = int(np.clip(frame.width / (2 * width_of_number), 1, 4))
         for panel, monitor in zip(frame.axes, self.monitors.values(), strict=True):
             self._draw_evidence(panel, monitor, monitor.history_, line_kw, threshold_kw)
             if monitor.alarm_:
@@ -244,15 +243,15 @@ class MonitorDisplay:
         self.change_lines_.append(panel.axvline(monitor.change_row_, **style))
 
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
-        """Draw the e-values of a monitor after each batch of its history on a
-        logarithmic axis, with its threshold.
+        """Draw the e-values of a monitor against the number of rows, after each batch
+        of its history, on a logarithmic axis, with the threshold of its alarm.
         """
-        # Before any row the e-value is 1; a detector with an average run length begins
-        # at 0, which has no place on the axis.
+        # Before any row the e-value is 1. That of a monitor with an average run length
+        # is 0, which a logarithmic axis cannot show: the first one takes its place.
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
         rows = np.append(0, history.n_rows)
         evidence = np.append(first, history.e_value)
-        # A logarithmic axis has no 0, to which an e-value can round.
+        # An e-value may round to 0.
         drawn_evidence = np.maximum(evidence, 1e-12)
         (style,) = curve_styles(1)
         keywords = styled(line_kw, **style, label="e-value")
@@ -260,22 +259,24 @@ class MonitorDisplay:
         style = reference_style(threshold_kw, linestyle=(0, (4, 2)))
         self.threshold_lines_.append(ax.axhline(monitor.threshold_, **style))
         ax.set_yscale("log")
-        # The threshold is always seen; evidence far beyond it, or far below 1, leaves
-        # the axes.
+        # The threshold is always in view. Evidence of more than 10,000 times it, or
+        # below .001, leaves the axes.
         highest = np.clip(evidence.max(), monitor.threshold_, 1e4 * monitor.threshold_)
         lowest = np.clip(evidence.min(), 1e-3, 1.0)
         ax.set_ylim(lowest / 2, 3 * highest)
 
 
-def _evidence(monitor):
-    """Return a key by which monitors are sorted: those with an alarm, then by the
-    e-value as a multiple of the threshold.
+def _evidence_rank(monitor):
+    """Return a key that sorts monitors by their evidence: those with an alarm above the
+    others, and within both by the e-value as a multiple of the monitor's threshold.
     """
     return monitor.alarm_, monitor.e_value_ / monitor.threshold_
 
 
 def _captions(name, monitor):
-    """Return captions of a picture of a single monitor, the longest first."""
+    """Return captions for a single monitor, the longest first: its name and its number
+    of rows, and where the alarm was raised and the change probably began.
+    """
     size = f"{count_words(monitor.n_rows_)} rows"
     if name is not None:
         size = f"{matplotlib_text(str(name))}, {size}"

@@ -177,18 +177,16 @@ class MurphyDisplay(FromEstimator):
             "A Murphy diagram needs the same event for all scores: draw one class at a"
             " time."
         )
-        reading = {
-            "sample_weight": sample_weight,
-            "pos_label": pos_label,
-            "labels": labels,
-        }
+        # By model, the weight and the events at each distinct score.
         cells = cells_of_models(
             y_true,
             named_models(y_proba, name),
             multiclass,
             refusal,
             same_event=True,
-            **reading,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
         )
         thresholds = _thresholds(limits, cells.values())
         curves = []
@@ -271,10 +269,11 @@ class MurphyDisplay(FromEstimator):
 
 
 def _thresholds(limits, cells):
-    """Return the thresholds at which losses are drawn. With "auto" they end at 1, or a
-    little above the highest score if no score reaches .5.
+    """Return the thresholds at which losses are drawn, in increasing order, for the
+    user's `limits`: a pair (lowest, highest), or "auto".
 
-    `cells` holds the `Cells` of each model.
+    With "auto" they go from 0 to 1, or to a little above the highest score if no score
+    reaches .5. `cells` holds the `Cells` of each model, which have these scores.
     """
     if isinstance(limits, str):
         if limits != "auto":
@@ -303,11 +302,12 @@ def _curve(model, cells, thresholds):
     non_events = cells.weight - events
     # At a threshold t no action is taken on scores up to t: an event there is missed,
     # which costs 2 (1 - t). A non-event above t is acted on needlessly, for 2 t.
-    n_below = np.searchsorted(cells.mean_score, thresholds, side="right")
-    events_up_to = np.append(0, np.cumsum(events))
-    non_events_up_to = np.append(0, np.cumsum(non_events))
-    missed = events_up_to[n_below]
-    needless = non_events.sum() - non_events_up_to[n_below]
+    n_scores_up_to = np.searchsorted(cells.mean_score, thresholds, side="right")
+    # Entry k is the sum over the k lowest scores.
+    events_below = np.append(0, np.cumsum(events))
+    non_events_below = np.append(0, np.cumsum(non_events))
+    missed = events_below[n_scores_up_to]
+    needless = non_events.sum() - non_events_below[n_scores_up_to]
     loss = 2 * (thresholds * needless + (1 - thresholds) * missed) / cells.total_weight
     scores = cells.mean_score
     squared_error = events @ (1 - scores) ** 2 + non_events @ scores**2

@@ -25,18 +25,21 @@ class FromEstimator:
     """
 
     def __init_subclass__(cls):
-        """Make the errors of `plot` helpful, for each display."""
+        """When a display class is defined, replace its `plot` by one whose error for an
+        unknown option names the constructor, such as `from_predictions`, that takes it.
+        """
         constructors = []
         for name in dir(cls):
             if name.startswith("from_") and name != "from_estimator":
                 constructors.append(getattr(cls, name))
-        # `from_predictions` first: it is named for an option that several take.
+        # `from_predictions` first, as False is sorted before True: it is the one named
+        # for an option that several take.
         constructors.sort(key=lambda maker: maker.__name__ != "from_predictions")
-        taken_by = {}
+        constructor_of_option = {}
         for constructor in constructors:
             for option in parameters_of(constructor):
-                taken_by.setdefault(option, constructor.__name__)
-        cls.plot = hint_at_keywords(cls.plot, cls.__name__, taken_by)
+                constructor_of_option.setdefault(option, constructor.__name__)
+        cls.plot = hint_at_keywords(cls.plot, cls.__name__, constructor_of_option)
 
     @classmethod
     def from_estimator(
@@ -124,9 +127,10 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
 
 
 def cells_of_models(
-    y_true, models, multiclass, refusal, *, same_event=False, **reading
+    y_true, models, multiclass, refusal, *, same_event=False, **input_options
 ):
-    """Return the `Cells` of the distinct scores of each model, by name.
+    """Return the `Cells` of each model by name: the weight and the events at each of
+    its distinct scores, in increasing order.
 
     Parameters
     ----------
@@ -142,18 +146,20 @@ def cells_of_models(
     same_event : bool
         Whether all models must have the same event. "The predicted class is right" is
         a different event for each model.
-    **reading : dict
-        Further arguments of `check_scored_labels`.
+    **input_options : dict
+        Further arguments of `check_scored_labels`, such as weights.
     """
     cells = {}
     for model, proba in models.items():
-        data = check_scored_labels(y_true, proba, multiclass=multiclass, **reading)
+        data = check_scored_labels(
+            y_true, proba, multiclass=multiclass, **input_options
+        )
         is_marginal = resolve_multiclass(multiclass, data) == "marginal"
         events_differ = len(models) > 1 and not data.is_binary
         if is_marginal or (same_event and events_differ):
             raise ValueError(refusal)
-        task = next(binary_tasks(data, multiclass))
-        cells[model] = task.cells()
+        problem = next(binary_tasks(data, multiclass))  # the only one
+        cells[model] = problem.cells()
     return cells
 
 

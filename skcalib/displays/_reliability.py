@@ -315,20 +315,18 @@ class ReliabilityDisplay(FromEstimator):
             curve,
             statistics,
         )
-        panels = {
-            "multiclass": multiclass,
-            "groups": groups,
-            "order": order,
-            "max_panels": max_panels,
-            "clusters": clusters,
-        }
-        reading = {
-            "sample_weight": sample_weight,
-            "pos_label": pos_label,
-            "labels": labels,
-        }
-        models = named_models(y_proba, name)
-        arguments = maker.from_predictions(y_true, models, **panels, **reading)
+        arguments = maker.from_predictions(
+            y_true,
+            named_models(y_proba, name),
+            multiclass=multiclass,
+            groups=groups,
+            order=order,
+            max_panels=max_panels,
+            clusters=clusters,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+        )
         return cls(**arguments).plot(ax, **plot_options)
 
     @classmethod
@@ -590,20 +588,23 @@ class ReliabilityDisplay(FromEstimator):
                 " panels."
             )
         models = list(dict.fromkeys(curve.model for curve in self.curves))
-        # The panel that each curve is drawn in.
-        places = [curve.model if in_columns else curve.panel for curve in self.curves]
-        panels = list(dict.fromkeys(places))
-        n_shared = 1 if in_columns else len(models)  # models that share the axes
+        # The name of the panel that each curve is drawn in, None for the only one.
+        panel_names = []
+        for curve in self.curves:
+            panel_names.append(curve.model if in_columns else curve.panel)
+        panels = list(dict.fromkeys(panel_names))
+        n_in_axes = 1 if in_columns else len(models)  # models that share the axes
+        # The heights of the histograms below each panel, in units of its height.
         strips = ()
-        if histogram and n_shared == 1:
+        if histogram and n_in_axes == 1:
             strips = (_STRIP,)
-        elif histogram and panels == [None] and self._takes_strips(ax, n_shared):
-            strips = (_LOW_STRIP,) * n_shared
+        elif histogram and panels == [None] and self._takes_strips(ax, n_in_axes):
+            strips = (_LOW_STRIP,) * n_in_axes
         frame = frame_of_panels(ax, len(panels), strips)
 
         # The styles of curves that an earlier display drew there are not used again.
         n_earlier = sum(line.get_gid() == CURVE for line in frame.axes[0].lines)
-        is_alone = n_earlier + n_shared == 1
+        is_alone = n_earlier + n_in_axes == 1
         styles = curve_styles(n_earlier + len(models), marked=True)[n_earlier:]
         style_of = dict(zip(models, styles, strict=True))
         limits = self._limits(limits)
@@ -617,9 +618,9 @@ class ReliabilityDisplay(FromEstimator):
         self.histograms_ = []
         if consistency_band is None:
             consistency_band = is_alone
-        for curve, place in zip(self.curves, places, strict=True):
-            number = panels.index(place)
-            axes = frame.axes[number]
+        for curve, panel_name in zip(self.curves, panel_names, strict=True):
+            panel_number = panels.index(panel_name)
+            axes = frame.axes[panel_number]
             style = {**style_of[curve.model], "label": panel.line_label(curve)}
             color = style["color"]
             if consistency_band:
@@ -632,9 +633,9 @@ class ReliabilityDisplay(FromEstimator):
             )
             self.fold_lines_ += panel.draw_folds(axes, curve, color, fold_kw)
             self.lines_.append(panel.draw_curve(axes, curve, style, line_kw))
-            strips_of_panel = frame.strips[number]
-            if strips_of_panel:
-                # Each model has a strip, or there is one strip for the only model.
+            if strips:
+                # One strip for each of the models that share the axes.
+                strips_of_panel = frame.strips[panel_number]
                 rank = models.index(curve.model) % len(strips_of_panel)
                 self.histograms_ += panel.draw_histogram(
                     strips_of_panel[rank],
@@ -656,8 +657,11 @@ class ReliabilityDisplay(FromEstimator):
         return self
 
     def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
-        """Write labels, titles, caption and legend around the panels, whose names are
-        `panels`, and numbers in their corners.
+        """Write what stands around the curves: labels of axes, the title of each panel
+        or the caption of the only curve, the legend, and statistics in the corners.
+
+        `panels` are the names of the panels, [None] for a single one without a name.
+        `with_curves` says whether the legend has an entry for each curve.
         """
         is_one_diagram = panels == [None]
         caption = None
@@ -684,10 +688,11 @@ class ReliabilityDisplay(FromEstimator):
         )
         if not is_one_diagram:
             self.ax_ = frame.axes
-        # Numbers stand in a panel only if it has one curve.
-        for axes, curve in zip(frame.axes, self.curves, strict=False):
-            if curve.numbers and len(panels) == len(self.curves):
-                add_numbers(axes, panel.numbers_texts(curve), frame)
+        # Statistics stand in the corners only if each panel has one curve.
+        if len(panels) == len(self.curves):
+            for axes, curve in zip(frame.axes, self.curves, strict=True):
+                if curve.numbers:
+                    add_numbers(axes, panel.numbers_texts(curve), frame)
         self.histogram_ax_ = None
         if is_one_diagram and len(frame.below) == 1:
             self.histogram_ax_ = frame.below[0]
@@ -695,9 +700,12 @@ class ReliabilityDisplay(FromEstimator):
             self.histogram_ax_ = np.array(frame.below, dtype=object)
 
     def _limits(self, limits):
-        """Return the limits (low, high) of the axes; "auto" fits them to the curves."""
+        """Return the range (low, high) of both axes, for the user's `limits`: a pair of
+        probabilities, or "auto", which fits the range to the curves.
+        """
         if isinstance(limits, str) and limits == "auto":
-            lows, highs = zip(*(curve.limits for curve in self.curves), strict=True)
+            lows = [curve.limits[0] for curve in self.curves]
+            highs = [curve.limits[1] for curve in self.curves]
             return readable_limits(min(lows), max(highs))
         is_pair = not isinstance(limits, str) and len(limits) == 2
         if not is_pair or not 0 <= limits[0] < limits[1] <= 1:
@@ -728,7 +736,7 @@ class ReliabilityDisplay(FromEstimator):
 
     def _keys(self, is_split):
         """Return the artists that the legend explains once for all curves, by their
-        text.
+        text. `is_split` says whether histograms show events and non-events apart.
         """
         from matplotlib.patches import Patch
 
@@ -741,11 +749,15 @@ class ReliabilityDisplay(FromEstimator):
             "one fold": self.fold_lines_,
         }
         keys = {label: artists[0] for label, artists in named.items() if artists}
-        # The intervals of several curves are bands of many colours.
+        # The intervals of several curves may be bands, each in the colour of its curve:
+        # a grey area stands for all of them. Error bars have no `get_facecolor`.
         is_band = hasattr(keys.get(interval), "get_facecolor")
         if len(self.curves) > 1 and is_band:
             keys[interval] = Patch(facecolor=neutral(0.3))
-        if is_split:
+        if is_split and self.histograms_:
             # The first two artists are the events and the non-events of one histogram.
-            keys |= zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)
+            events, non_events = self.histograms_[:2]
+            event_name, non_event_name = _CLASS_NAMES[self.kind]
+            keys[event_name] = events
+            keys[non_event_name] = non_events
         return keys

@@ -201,8 +201,8 @@ class CurveMaker:
             self.interval = "bootstrap" if bins_depend_on_labels else "clopper_pearson"
         self._check_options()
         self.confidence_level = check_confidence_level(self.confidence_level)
-        # In bins that depend on the same labels an error would be biased. For these, and
-        # if the user gives no bins, the error has its usual bins.
+        # In bins that depend on the same labels an error would be biased. Instead of
+        # these, and of the default bins of the curve, the error has its usual bins.
         self.error_binning = self.strategy
         if self.binning is None or bins_depend_on_labels:
             self.error_binning = EqualMass(15)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from skcalib._verdicts import count_words, fixed, interval_words, rounded
-from skcalib.displays._finish import fitting
+from skcalib.displays._finish import fitting, shortened
 from skcalib.displays._reliability_curves import NUMBERS
 from skcalib.displays._style import (
     draw_band,
@@ -43,8 +43,8 @@ _PANEL_NAMES = {"marginal": "class", "multilabel": "label"}
 
 
 def draw_reference(ax, limits, line_kw):
-    """Draw the diagonal unless an earlier display has drawn it, give both axes the
-    range `limits` (low, high) with a small margin, and return the line.
+    """Draw the diagonal, unless an earlier display has drawn it there, and return the
+    line. Give both axes the range `limits` (low, high) with a small margin.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -89,8 +89,8 @@ def draw_consistency(ax, curve, color, fill_kw):
 
 
 def draw_intervals(ax, curve, color, alone, keywords):
-    """Draw the intervals of the bins, as bars of a single curve and else as a light
-    band, and the curve's own band.
+    """Draw the intervals of the bins, as error bars if the curve is the only one, as a
+    light band otherwise. Draw the band of a smooth curve or of a bootstrap, too.
 
     Parameters
     ----------
@@ -113,22 +113,19 @@ def draw_intervals(ax, curve, color, alone, keywords):
     """
     drawn = []
     if curve.bars is not None and alone:
-        points = _points(ax, curve, *curve.bars)
-        drawn.append(error_bars(ax, *points, color, keywords))
+        score, frequency, low, high = _points(ax, curve, *curve.bars)
+        bars = error_bars(ax, score, frequency, low, high, color, keywords)
+        drawn.append(bars)
     elif curve.bars is not None and curve.band is None:
-        # Mean scores, event frequencies and both limits, with NaN in gaps of the line.
-        points = _points(ax, curve, *curve.bars)
-        mean, _, low, high = points
-        drawn.append(draw_band(ax, mean, low, high, color, keywords))
-        # A band needs neighbours: a point between two gaps, or between one and an end
-        # of the line, has a bar. Both ends count as gaps.
-        is_gap = np.isnan([np.nan, *mean, np.nan])
-        is_after_gap = is_gap[:-2]
-        is_before_gap = is_gap[2:]
-        is_lonely = is_after_gap & is_before_gap & ~is_gap[1:-1]
-        if is_lonely.any():
-            lonely_points = [column[is_lonely] for column in points]
-            error_bars(ax, *lonely_points, color, None)
+        # All four are NaN where the line has a gap.
+        score, frequency, low, high = _points(ax, curve, *curve.bars)
+        drawn.append(draw_band(ax, score, low, high, color, keywords))
+        # A band shows nothing at a point without neighbours: it has a bar.
+        alone = _has_no_neighbour(score)
+        if alone.any():
+            error_bars(
+                ax, score[alone], frequency[alone], low[alone], high[alone], color, None
+            )
     if curve.band is not None:
         # The keywords are those of bars if there are bars.
         band_keywords = keywords if curve.bars is None else {}
@@ -136,12 +133,24 @@ def draw_intervals(ax, curve, color, alone, keywords):
     return drawn
 
 
+def _has_no_neighbour(values):
+    """Return for each value (n,) whether it stands between two NaN, or between a NaN
+    and an end; False for a NaN itself.
+    """
+    is_gap = np.isnan(values)
+    follows_gap = np.append(True, is_gap[:-1])
+    precedes_gap = np.append(is_gap[1:], True)
+    return follows_gap & precedes_gap & ~is_gap
+
+
 def draw_curve(ax, curve, style, line_kw):
-    """Draw the event frequencies with the keywords `style` and return the line."""
-    points = _points(ax, curve)
+    """Draw a `ReliabilityCurve` with the keywords `style` and return the line: the
+    smooth curve, the steps of an isotonic fit, or the event frequencies of the bins.
+    """
+    points = _points(ax, curve)  # mean scores and event frequencies of the bins
     without_marks = {**style, "marker": "None"}
     if curve.smooth is not None:
-        if curve.has_bins:
+        if curve.has_bins:  # they are drawn as points
             marks_alone = {**style, "linestyle": "none", "label": None, "gid": None}
             ax.plot(*points, **marks_alone)
         keywords = styled(line_kw, **without_marks)
@@ -161,7 +170,9 @@ def draw_curve(ax, curve, style, line_kw):
 
 
 def draw_folds(ax, curve, color, fold_kw):
-    """Draw a thin line for each fold below the curve of all, and return the lines."""
+    """Draw a thin line for each fold of a cross-validated model behind the curve of all
+    its samples, and return the lines.
+    """
     style = {"color": color, "linewidth": 0.7, "alpha": 0.55, "zorder": 2}
     lines = []
     for points in curve.folds:
@@ -171,25 +182,31 @@ def draw_folds(ax, curve, color, fold_kw):
     return lines
 
 
-def _points(ax, curve, *columns):
-    """Return mean scores and event frequencies of the bins with rows, and further
-    columns (n_bins,) of these bins, each as (n_points,). Where the line breaks all have
-    a NaN.
+def _points(ax, curve, *further_columns):
+    """Return a list of arrays (n_points,): the mean scores of the bins that contain
+    rows, their event frequencies, and the entries of these bins in further columns
+    (n_bins,). All have a NaN where the line that joins the points has a gap.
     """
     statistics = curve.statistics
     has_rows = statistics.weight > 0
-    columns = [statistics.mean_score, statistics.event_frequency, *columns]
-    columns = [column[has_rows] for column in columns]
+    columns = []
+    for column in (
+        statistics.mean_score,
+        statistics.event_frequency,
+        *further_columns,
+    ):
+        columns.append(column[has_rows])
     return _with_gaps(ax, curve.histogram, columns)
 
 
 def _with_gaps(ax, histogram, columns):
-    """Return columns of points (n_points,), the scores first, with a NaN in all columns
-    where a line would cross a quarter of the axes with next to no rows.
+    """Return the columns of points (n_points,), of which the first are the scores, with
+    a NaN inserted in all of them where a line between two points would cross a quarter
+    of the axes with next to no rows.
 
     `histogram` is the `BinStatistics` of the rows in narrow bins.
     """
-    gaps = []
+    gaps = []  # the position of the point after each gap
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
         is_between = (histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)
         width = (stop - start) / np.ptp(ax.get_xlim())
@@ -277,20 +294,20 @@ def axis_labels(display, frame):
     """Return the labels of the x and the y axis, with the name of the event where it is
     known and there is room.
     """
-    # For each axis the longer text and the shorter one.
-    names = [[name, name.replace(" the ", " ")] for name in _AXIS_LABELS[display.kind]]
+    x_label, y_label = _AXIS_LABELS[display.kind]
+    # For each axis the longest text first.
+    x_variants = [x_label, x_label.replace(" the ", " ")]
+    y_variants = [y_label, y_label.replace(" the ", " ")]
     if display.event is not None:
         event = matplotlib_text(display.event)
-        names = [
-            [f"Probability of {event}", *names[0]],
-            [f"Frequency of {event}", *names[1]],
-        ]
-    return [fitting(variants, frame) for variants in names]
+        x_variants.insert(0, f"Probability of {event}")
+        y_variants.insert(0, f"Frequency of {event}")
+    return fitting(x_variants, frame), fitting(y_variants, frame)
 
 
 def numbers_texts(curve):
-    """Return three texts of the numbers of a curve: one per line with intervals, one
-    per line without, and all in one line.
+    """Return three texts with the statistics of a curve (`ReliabilityCurve.numbers`):
+    one per line with intervals, one per line without, and all in one line without.
     """
     estimates = []
     with_intervals = []
@@ -302,9 +319,10 @@ def numbers_texts(curve):
 
 
 def line_label(curve):
-    """Return the entry of a curve in the legend."""
+    """Return the entry of a curve in the legend: the name of the model, and its error
+    and statistics unless the curve has a panel, whose title shows them.
+    """
     if curve.panel is not None:
-        # The title of the panel has the numbers.
         return model_label(curve.model, None)
     findings = []
     if curve.error is not None:
@@ -315,7 +333,9 @@ def line_label(curve):
 
 
 def caption(curve, error_name):
-    """Return captions for the only curve, the longest first."""
+    """Return captions for the only curve, the longest first: the name of the model, the
+    number of samples, and its error, which is called `error_name`.
+    """
     findings = ["", ""]
     if curve.error is not None:
         error = _with_interval(curve.error)
@@ -346,19 +366,20 @@ def panel_titles(display, frame, panels):
     """Return a title for each panel, all in the longest form that fits all panels."""
     size = 0.9 * frame.size
     variants_by_panel = [_titles(display, panel) for panel in panels]
-    # From the longest form to the shortest.
-    for titles in zip(*variants_by_panel, strict=True):
-        findings = [title.split("\n")[1] for title in titles]
-        # `fitting` cuts a text that is too long
-        shown = [fitting([text], frame, size=size) for text in findings]
-        if shown == findings:
+    n_forms = len(variants_by_panel[0])
+    for form in range(n_forms):
+        titles = [variants[form] for variants in variants_by_panel]
+        second_lines = [title.split("\n")[1] for title in titles]
+        # `shortened` cuts a text that is too long.
+        if all(shortened(line, frame, size=size) == line for line in second_lines):
             break
     return titles
 
 
 def _titles(display, panel):
-    """Return four titles of a panel, the longest first: its name, and below it the
-    number of samples and the errors of its curves.
+    """Return four titles of a panel, the longest first. The first line is the name of
+    the panel, the second the number of samples and the errors of its curves, as far as
+    the form has room for them.
     """
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics = curves[0].statistics
@@ -371,7 +392,8 @@ def _titles(display, panel):
     if display.kind in ("marginal", "multilabel"):
         name = f"{_PANEL_NAMES[display.kind]} {name}"
         long = f"{count_words(statistics.weighted_label.sum())} of {n_rows} rows"
-    # The second line, in four forms from the longest to the shortest.
+    # The second line, in four forms from the longest to the shortest. Without an error
+    # there is not as much to leave out.
     lines = [long, size, size, size]
     if errors:
         bare = f"{percentages} %"

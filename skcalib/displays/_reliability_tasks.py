@@ -34,12 +34,13 @@ class PanelTasks(NamedTuple):
     event: str | None
 
 
-def panel_tasks(y_true, models, multiclass, groups, order, reading):
-    """Return the `PanelTasks` of labels and the probabilities of models.
+def panel_tasks(y_true, models, multiclass, groups, order, input_options):
+    """Return the `PanelTasks` of labels and the probabilities of models: the scores and
+    labels of each panel and model, and what the event is.
 
     `models` holds probabilities by name, `groups` labels of groups (n,) or None. With
     the `order` "given" groups come in the order of their first rows, else sorted.
-    `reading` holds further arguments of `check_scored_labels`.
+    `input_options` holds further arguments of `check_scored_labels`, such as weights.
     """
     by_panel = {}
     for model, y_proba in models.items():
@@ -49,9 +50,10 @@ def panel_tasks(y_true, models, multiclass, groups, order, reading):
             multiclass=multiclass,
             drop=False,
             multilabel=True,
-            **reading,
+            **input_options,
         )
         kind = resolve_multiclass(multiclass, data)
+        # One for each class or label ("marginal"), else a single one.
         problems = list(binary_tasks(data, multiclass))
         if data.is_multilabel and groups is not None:
             raise ValueError(
@@ -68,6 +70,7 @@ def panel_tasks(y_true, models, multiclass, groups, order, reading):
             by_panel.setdefault(panel, {})[model] = task
     if data.is_multilabel:
         return PanelTasks(by_panel, "multilabel", None)
+    # The positive label names the event, unless it is unknown or True.
     event = data.classes[-1]
     if kind != "binary" or event is None or isinstance(event, bool | np.bool_):
         return PanelTasks(by_panel, kind, None)
@@ -77,7 +80,10 @@ def panel_tasks(y_true, models, multiclass, groups, order, reading):
 
 
 def _tasks_by_group(task, groups, order):
-    """Yield name and problem of each group that has rows of positive weight."""
+    """Yield a pair (name, BinaryTask) for each group that has rows of positive weight:
+    sorted by name, or in the order of their first rows if `order` is "given".
+    """
+    # codes: for each row the position of its group among the names.
     names, codes = check_named_groups(groups, len(task.scores), takes_max_bins=False)
     present, first_row = np.unique(codes, return_index=True)
     if order == "given":
@@ -94,8 +100,11 @@ def rows_of_task(task, is_row):
 
 
 def clusters_by_panel(clusters, groups, panels, n_rows):
-    """Return the codes of the clusters of each panel's rows, by panel; None for each
-    without clusters. `clusters` and `groups` are (n_rows,) or None.
+    """Return a dict with the code of the cluster of each row of a panel, by panel; with
+    None for each panel if there are no clusters.
+
+    `clusters` and `groups` are labels (n_rows,) or None. A panel shows one of the
+    groups, or all rows.
     """
     if clusters is None:
         return dict.fromkeys(panels)

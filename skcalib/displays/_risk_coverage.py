@@ -205,25 +205,29 @@ class RiskCoverageDisplay(FromEstimator):
         pos_label = options.pop("pos_label", None)
         labels = options.pop("labels", None)
         for model, proba in named_models(y_proba, name).items():
-            checked = scores_and_errors(y_true, proba, promise, pos_label, labels)
-            _, scores, is_error = checked  # both (n,)
+            data = scores_and_errors(y_true, proba, promise, pos_label, labels)
+            # The score of the predicted class, and whether it is wrong, both (n,).
+            _, scores, is_error = data
             certified = None
             if target is not None:
                 certified = certify(
-                    checked,
+                    data,
                     check_guarantees(promise, target),
                     target,
                     confidence_level,
                     **options,
                 )
-            # For each distinct score as the threshold, the rows that are answered.
-            sets = AcceptedSets.from_rows(scores, is_error, np.unique(scores))
+            # Each distinct score is a threshold: rows at or above it are answered.
+            answers = AcceptedSets.from_rows(scores, is_error, np.unique(scores))
             low, high = binomial_interval(
-                sets.n_wrong, sets.n_rows, confidence_level=confidence_level
+                answers.n_wrong, answers.n_rows, confidence_level=confidence_level
             )
-            answered = sets.n_rows / len(scores)
             curves[model] = RiskCoverageCurve(
-                answered, sets.n_wrong / sets.n_rows, low, high, certified
+                answers.n_rows / len(scores),
+                answers.n_wrong / answers.n_rows,
+                low,
+                high,
+                certified,
             )
         display = cls(curves, len(scores), confidence_level, target=target)
         return display.plot(ax, **(plot_options or {}))
@@ -265,18 +269,16 @@ class RiskCoverageDisplay(FromEstimator):
         self.target_line_ = None
         highest = 0.0 if self.target is None else self.target
         # The errors among few answers are noise and are left out.
-        fewest = min(_FEWEST_ANSWERED / self.n_rows, 1)
+        smallest_share = min(_FEWEST_ANSWERED / self.n_rows, 1)
         styles = curve_styles(len(self.curves))
         for rank, (name, curve) in enumerate(self.curves.items()):
-            finding = None
-            if self.target is not None:
-                finding = _answered(curve.certified)
-            shown = curve.answered >= fewest
-            share = curve.answered[shown]
-            values = [curve.error[shown], curve.low[shown], curve.high[shown]]
+            finding = self._finding(curve)
+            is_shown = curve.answered >= smallest_share
+            share = curve.answered[is_shown]
+            values = [curve.error[is_shown], curve.low[is_shown], curve.high[is_shown]]
             style = {**styles[rank], "label": model_label(name, finding)}
             draw_curve(self, axes, share, values, style, line_kw, band_kw)
-            highest = max(highest, curve.error[shown].max())
+            highest = max(highest, curve.error[is_shown].max())
             if self.target is not None and curve.certified.found:
                 point = styled(
                     point_kw,
@@ -295,14 +297,16 @@ class RiskCoverageDisplay(FromEstimator):
             keys[f"target {rounded(self.target)}"] = self.target_line_
         if self.points_:
             keys["certified"] = self.points_[0]
-        # A quarter above the curves is for the legend; without any error .1 is shown.
+        # A quarter of the height above the curves is for the legend. Without any error
+        # the axis ends at .1.
         top = 0.1
         if highest > 0:
             top = min(1.25 * highest, 1)
         axes.set(xlim=(0, 1), ylim=(0, top))
         caption = None
         if len(self.curves) == 1:
-            caption = captions(name, self.n_rows, finding)
+            ((name, curve),) = self.curves.items()
+            caption = captions(name, self.n_rows, self._finding(curve))
         return finish(
             self,
             frame,
@@ -314,9 +318,13 @@ class RiskCoverageDisplay(FromEstimator):
             legend_kw=legend_kw,
         )
 
-
-def _answered(certified):
-    """Return the share of the rows that is answered as text, or why none is."""
-    if certified.found:
+    def _finding(self, curve):
+        """Return what the legend says about a curve if there is a target: the share of
+        the rows that is answered at the certified threshold, or why there is none.
+        """
+        if self.target is None:
+            return None
+        certified = curve.certified
+        if not certified.found:
+            return _NOT_FOUND.get(certified.reason, "no threshold found")
         return f"{percent_words(certified.accepted, certified.n_samples)} answered"
-    return _NOT_FOUND.get(certified.reason, "no threshold found")

@@ -275,7 +275,8 @@ class ValidityDisplay(FromEstimator):
             for model, repeats in named_models(samples, name).items():
                 curves.append(_curve(model, repeats, panel_kind, epsilons, options))
             if n_samples is not None:
-                # the tolerance that is guaranteed with each probability
+                # The tolerance that uniform-mass binning guarantees with each of some
+                # probabilities: a curve like those of the models.
                 tolerances = [
                     uniform_mass_epsilon(
                         n_samples, n_bins, level, kind=panel_kind, keep_boundary=False
@@ -382,8 +383,9 @@ class ValidityDisplay(FromEstimator):
         )
 
     def _draw(self, ax, curve, style, right, line_kw, band_kw):
-        """Draw a mean curve with its standard errors, or the steps of a single data
-        set, up to the tolerance `right`.
+        """Draw a `ValidityCurve`: the mean over several data sets with a band of one
+        standard error, or the steps of a single one. The axis ends at the tolerance
+        `right`.
         """
         epsilons = curve.epsilons
         if curve.n_repeats > 1:
@@ -418,11 +420,12 @@ def _label(curve, epsilon):
     if curve.n_repeats > 1:
         words += f", {curve.n_repeats} repeats"
     if epsilon is not None:
-        # The last tolerance up to `epsilon`; below the first one no row is within.
-        step = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
+        # The curve is a step function: its value is that at the last of its tolerances
+        # up to `epsilon`, and 0 below the first one.
+        last = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
         within = 0.0
-        if step >= 0:
-            within = curve.validity[step]
+        if last >= 0:
+            within = curve.validity[last]
         words += f": {percent_words(within, curve.n_rows)} within {rounded(epsilon)}"
     if curve.model is None:
         return words
@@ -431,40 +434,39 @@ def _label(curve, epsilon):
 
 def _curve(model, repeats, kind, epsilons, options):
     """Return the `ValidityCurve` of one model: of a single data set, or the mean over
-    repeats.
+    several, with its standard error.
 
-    `repeats` are pairs (y_true, y_proba), `options` arguments of `validity_curve`.
+    `repeats` holds a pair (y_true, y_proba) for each data set, `epsilons` the
+    tolerances or None for the usual ones, and `options` further arguments of
+    `validity_curve`. `kind` is "marginal" or "conditional".
     """
     repeats = list(repeats)
     if not repeats:
         raise ValueError("samples is empty: a curve needs at least one repeat.")
     if options["binning"] is None:
         _warn_of_distinct_scores(*repeats[0], options)
-    is_conditional = kind == "conditional"
-    if len(repeats) == 1:
-        epsilons, validity = validity_curve(
-            *repeats[0], epsilons=epsilons, conditional=is_conditional, **options
-        )
-        deviation = np.zeros(len(epsilons))
-    else:
+    if len(repeats) > 1:
         if options["sample_weight"] is not None:
             raise ValueError("sample_weight is for a single repeat.")
-        epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
-        curves = []
-        for y_true, y_proba in repeats:
-            epsilons, validity = validity_curve(
-                y_true,
-                y_proba,
-                epsilons=epsilons,
-                conditional=is_conditional,
-                **options,
-            )
-            curves.append(validity)
-        validity = np.mean(curves, axis=0)
-        deviation = np.std(curves, axis=0, ddof=1) / np.sqrt(len(curves))
+        if epsilons is None:  # the steps of each curve would lie elsewhere
+            epsilons = np.linspace(0, 0.2, 201)
+    curves = []
+    for y_true, y_proba in repeats:
+        epsilons, validity = validity_curve(
+            y_true,
+            y_proba,
+            epsilons=epsilons,
+            conditional=kind == "conditional",
+            **options,
+        )
+        curves.append(validity)
+    validity = np.mean(curves, axis=0)
+    standard_error = np.zeros(len(epsilons))
+    if len(curves) > 1:
+        standard_error = np.std(curves, axis=0, ddof=1) / np.sqrt(len(curves))
     n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     return ValidityCurve(
-        model, kind, epsilons, validity, deviation, n_rows, len(repeats)
+        model, kind, epsilons, validity, standard_error, n_rows, len(repeats)
     )
 
 
