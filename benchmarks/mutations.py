@@ -54,8 +54,8 @@ MUTATIONS = [
     ),
     (
         "_solvers/newton.py",
-        "np.abs(proposal - at) <= np.where(inside",
-        "np.abs(proposal - at) >= np.where(inside",
+        "np.abs(proposal - point) <= settling_distance",
+        "np.abs(proposal - point) >= settling_distance",
         "newton",
     ),
     (

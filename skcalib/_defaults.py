@@ -157,11 +157,12 @@ class DefaultObjects:
             as a number of bins.
         """
         self._hint_at(params, ValueError)
-        nested = {key.partition("__")[0] for key in params if "__" in key}
-        for name in nested & set(self._default_objects):
+        # The parameters whose nested ones are set, if they have a default object.
+        outer_names = {key.partition("__")[0] for key in params if "__" in key}
+        for name in outer_names & set(self._default_objects):
             value = params.get(name, getattr(self, name))
             if value is None:
-                params[name] = self._default_objects[name]()
+                params[name] = self._default_objects[name]()  # makes the object
             elif not hasattr(value, "set_params"):
                 raise ValueError(
                     f"{name}={value!r} has no parameters that could be set: pass an"
@@ -182,12 +183,13 @@ class DefaultObjects:
                 self._fitted_with_[name] = _snapshot(getattr(self, name))
 
     def _resolved(self, name):
-        """Return a fresh clone of the object in parameter `name`, or of its default
-        where that is None.
+        """Return a clone of the object in the parameter `name`, or, if that is None,
+        the default object, newly made.
         """
         value = getattr(self, name)
         if value is None:
             return self._default_objects[name]()
+        # With `safe=False` what is no estimator, such as a number of bins, is copied.
         return clone(value, safe=False)
 
 

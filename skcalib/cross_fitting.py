@@ -99,24 +99,29 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         y = check_targets(y, num_samples(X))
         check_classification_targets(y)
         classes = _known_classes(estimator, y)
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, caller, **params)
-        else:
-            # Without routing, groups are for the splitter and all else is for the
-            # classifier.
-            fit_params = {}
-            split_params = {}
-            for name, metadata in params.items():
-                if metadata is None:
-                    continue
-                if name == "groups":
-                    split_params[name] = metadata
-                else:
-                    fit_params[name] = metadata
-            routed = Bunch(
-                estimator=Bunch(fit=fit_params), splitter=Bunch(split=split_params)
-            )
+        routed = self._routed(params, caller)
         return ClassifierFitter(estimator, X, y, classes, response_method, routed)
+
+    def _routed(self, params, caller):
+        """Return `params`, further arguments that the user gave to the method `caller`,
+        by who gets them: the dicts ``.estimator.fit`` and ``.splitter.split``.
+        """
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, caller, **params)
+        # Without scikit-learn's metadata routing, groups are for the splitter and all
+        # else is for the classifier.
+        fit_params = {}
+        split_params = {}
+        for name, value in params.items():
+            if value is None:
+                continue
+            if name == "groups":
+                split_params[name] = value
+            else:
+                fit_params[name] = value
+        return Bunch(
+            estimator=Bunch(fit=fit_params), splitter=Bunch(split=split_params)
+        )
 
     def _run(self, calls):
         """Run joblib's delayed calls, each of which fits the classifier, in `n_jobs`

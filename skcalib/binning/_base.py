@@ -323,7 +323,9 @@ class BinLookup:
         return narrowing
 
     def _share_searched(self, table, scores):
-        """Return the share of scores whose cell contains several inner edges."""
+        """Return the share of scores that a table cannot look up, since their cell
+        contains several inner edges: these take a binary search.
+        """
         if not table.has_several:
             return 0.0
         return np.mean(self._bins_by_table(table, scores) < 0)
@@ -345,6 +347,8 @@ def _n_cells(n_cuts, n_scores):
     """Return the number of cells of equal width for so many inner edges and scores, a
     power of two: about 32 cells for each bin, but at most two for each score.
     """
+    # The next power of two above 32 for each inner edge, and the largest one that is at
+    # most two for each score.
     for_bins = 1 << (_CELLS_PER_BIN * n_cuts).bit_length()
     for_scores = 1 << (2 * n_scores).bit_length() - 1
     return min(max(_LEAST_CELLS, for_bins), _MOST_CELLS, for_scores)

@@ -131,32 +131,28 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
         From 0 to the number of distinct scores.
     """
     sums = _sums_by_class(table)
-    # If each score has a bin of its own, nothing is lost.
+    # The entropy if each score has a bin of its own, so that nothing is lost.
     entropy_of_scores = _entropy(sums, slice(-1), slice(1, None)).sum()
+    most_lost = max_loss * entropy_of_scores
     # 1. Where bins may be cut.
     if n_bins is None:
-        most_lost = max_loss * entropy_of_scores
         candidates = _candidates_within_loss(table, sums, entropy_of_scores, most_lost)
         n_bins = len(candidates) - 1
     else:
         candidates = _candidate_cuts(table, max(_N_CANDIDATES, _PER_BIN * n_bins))
         n_bins = min(n_bins, len(candidates) - 1)
-    # 2. least[i]: the least entropy of bins for the scores below candidate i. It begins
-    # with one bin, and each step adds one. Before step k + 1, `least[-1]` is that of k
-    # bins for all scores.
-    least = _entropy(sums, 0, candidates)
-    last_cuts_of_steps = []
-    while (
-        len(last_cuts_of_steps) + 1 < n_bins
-        and least[-1] - entropy_of_scores > max_loss * entropy_of_scores
-    ):
+    # 2. Bins are added one by one, until there are enough of them or little is lost.
+    # least[i] is the least entropy of so many bins for the scores below candidate i.
+    least = _entropy(sums, 0, candidates)  # of one bin
+    last_cuts = []  # of each step: where the last bin below candidate i begins
+    while len(last_cuts) + 1 < n_bins and least[-1] - entropy_of_scores > most_lost:
         least, last_cut = _with_one_bin_more(least, candidates, sums)
-        last_cuts_of_steps.append(last_cut)
-    # 3. The cuts, from the last one back, as numbers of candidates: a step has stored
-    # for each cut where the bin below it begins.
+        last_cuts.append(last_cut)
+    # 3. The cuts as numbers of candidates, from above all scores back: the bin that ends
+    # at a cut begins at the next lower one.
     cut = len(candidates) - 1
     cuts = [cut]
-    for last_cut in reversed(last_cuts_of_steps):
+    for last_cut in reversed(last_cuts):
         cut = last_cut[cut]
         cuts.append(cut)
     return candidates[np.unique([0, *cuts])]

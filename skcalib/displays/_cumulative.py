@@ -301,7 +301,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         statistics of the tests by Kuiper and by Kolmogorov and Smirnov; return these
         artists by their names in the legend. `x` is "share" or "score".
         """
-        position, difference = self._points(curve, x)
+        position, difference = self._points(curve, x)  # in percentage points
         quantile = _band_quantile(self.confidence_level)
         half_width = 100 * curve.deviation * quantile
         style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}

@@ -358,7 +358,9 @@ def _legend_inside(frame, curves, keys, note, options):
     Contents are tried from the fullest to the shortest: with everything, without keys,
     and with only the names of the curves; then all of them with smaller text. If each
     covers a curve, the names are written nevertheless, and the data shine through.
-    `curves` and `keys` are artists by their entry, `note` is the title, `options` are
+
+    `curves` are artists by their entry, "name: finding", and `keys` those of what is
+    explained once for all curves, such as a band. `note` is the title, `options` are
     keywords of Matplotlib's legend.
     """
     n_entries = len(curves) + len(keys)

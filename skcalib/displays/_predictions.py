@@ -164,8 +164,11 @@ def cells_of_models(
 
 
 def predicted_probabilities(estimator, X, name):
-    """Return the probabilities of one or several fitted classifiers by name, and the
-    labels of their columns.
+    """Return a dict with the probabilities (n, n_classes) that each fitted classifier
+    gives the rows of X, by its name, and the labels of the columns (n_classes,).
+
+    `estimator` is a classifier or a dict of classifiers by name, `name` that of a
+    single one; None means the name of its class.
     """
     if name is None and not isinstance(estimator, dict):
         name = type(estimator).__name__

@@ -594,12 +594,9 @@ class ReliabilityDisplay(FromEstimator):
             panel_names.append(curve.model if in_columns else curve.panel)
         panels = list(dict.fromkeys(panel_names))
         n_in_axes = 1 if in_columns else len(models)  # models that share the axes
-        # The heights of the histograms below each panel, in units of its height.
         strips = ()
-        if histogram and n_in_axes == 1:
-            strips = (_STRIP,)
-        elif histogram and panels == [None] and self._takes_strips(ax, n_in_axes):
-            strips = (_LOW_STRIP,) * n_in_axes
+        if histogram:
+            strips = self._strip_heights(ax, n_in_axes, is_one_panel=panels == [None])
         frame = frame_of_panels(ax, len(panels), strips)
 
         # The styles of curves that an earlier display drew there are not used again.
@@ -716,9 +713,20 @@ class ReliabilityDisplay(FromEstimator):
         return limits
 
     @staticmethod
-    def _takes_strips(ax, n_models):
-        """Return whether each of several models has room for a histogram below."""
-        return n_models <= _MOST_STRIPS and has_room(ax, _HEIGHT_OF_STRIPS)
+    def _strip_heights(ax, n_models, *, is_one_panel):
+        """Return the heights of the histograms below each panel, a tuple, in units of
+        the height of the panel.
+
+        `n_models` models share the axes of a panel. Several have a low histogram each,
+        but none at all if they are too many, if there are several panels, or if `ax`
+        is too low.
+        """
+        if n_models == 1:
+            return (_STRIP,)
+        has_few_models = n_models <= _MOST_STRIPS
+        if is_one_panel and has_few_models and has_room(ax, _HEIGHT_OF_STRIPS):
+            return (_LOW_STRIP,) * n_models
+        return ()
 
     @staticmethod
     def _name_ticks(frame, scale, *, has_one_strip):

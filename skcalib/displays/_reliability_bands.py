@@ -193,6 +193,9 @@ class BinLimitsMaker:
         """Return event frequencies (n_resamples, n_filled) in the cells that contain
         rows, if labels are drawn anew with the scores as probabilities. Bins are made
         anew from these labels, and the frequency in a cell is that of its bin.
+
+        `cells` are fine bins of the samples; `statistics` are the bins of the diagram,
+        by which the dependence within clusters is measured.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]

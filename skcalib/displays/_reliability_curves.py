@@ -322,8 +322,11 @@ class CurveMaker:
         return self._display_arguments(curves)
 
     def _shown_panels(self, tasks, order, max_panels):
-        """Return the names of at most `max_panels` panels in the order in which they
-        are drawn: if there are more, those with the largest error of any model.
+        """Return the names of the panels that are drawn, in their order: all, or, if
+        there are more than `max_panels`, those with the largest errors.
+
+        `tasks` holds the `BinaryTask` of each model by panel. The error of a panel is
+        the largest one of its models.
         """
         panels = list(tasks)
         if order != "error" and len(tasks) <= max_panels:
@@ -363,8 +366,8 @@ class CurveMaker:
         model, panel : str or None
             Their names; None where there is one.
         task : BinaryTask
-            Scores, labels and weights or None. Whether the weights count rows or are of
-            importance follows from themselves: `BinaryTask.weight_type`.
+            Scores, labels and weights or None. Its `weight_type` says whether the
+            weights count rows ("frequency") or not ("importance").
         histogram_edges : ndarray of shape (n_histogram_bins + 1,)
             Edges of the histogram of the scores.
         cluster : ndarray of int, shape (n,), default=None
@@ -415,7 +418,8 @@ class CurveMaker:
             return bin_limits._asdict()
         smooth, band, consistency = smooth_curve(task, self.confidence_level, cluster)
         if self.curve == "smooth":
-            # There are no bins that could have bars.
+            # There are no bins that could have bars, and the band about the diagonal is
+            # that of smooth curves.
             bin_limits = bin_limits._replace(bars=None, consistency=consistency)
         return {**bin_limits._replace(band=band)._asdict(), "smooth": smooth}
 
@@ -499,11 +503,12 @@ class CurveMaker:
             return None
 
     def _error_for_ranking(self, task):
-        """Return the error by which panels are ranked; minus infinity where the samples
-        are too few for one.
+        """Return the error by which panels are ranked; minus infinity if there are too
+        few samples for one.
         """
         metric = self.metric
         if metric in (None, "auto"):
+            # The signed square is not cut off at 0, so that small errors differ, too.
             metric = partial(
                 calibration_error, squared=True, binning=self.error_binning
             )

@@ -150,7 +150,9 @@ def draw_curve(ax, curve, style, line_kw):
     points = _points(ax, curve)  # mean scores and event frequencies of the bins
     without_marks = {**style, "marker": "None"}
     if curve.smooth is not None:
-        if curve.has_bins:  # they are drawn as points
+        if (
+            curve.has_bins
+        ):  # they are drawn as points, which have no entry in the legend
             marks_alone = {**style, "linestyle": "none", "label": None, "gid": None}
             ax.plot(*points, **marks_alone)
         keywords = styled(line_kw, **without_marks)

@@ -274,6 +274,7 @@ class SegmentDisplay:
         display : SegmentDisplay
             The display, with the artists as attributes.
         """
+        # The segments of the first model, from the worst on.
         first = next(iter(self.results.values())).segments
         shown = first.segment[: check_int(max_segments, "max_segments")].tolist()
         names = short_names(shown, separator=" and ")

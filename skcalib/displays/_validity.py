@@ -471,7 +471,9 @@ def _curve(model, repeats, kind, epsilons, options):
 
 
 def _warn_of_distinct_scores(y_true, y_proba, options):
-    """Warn if most scores occur once: each is then a bin of one sample."""
+    """Warn if most scores occur only once: without a binning each distinct score is a
+    bin. `options` are arguments of `validity_curve`.
+    """
     data = check_scored_labels(y_true, y_proba, **_without_binning(options))
     task = next(binary_tasks(data, options["multiclass"]))
     n_distinct = len(np.unique(task.scores))
