@@ -148,8 +148,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy_of_scores > most_lost:
         least, last_cut = _with_one_bin_more(least, candidates, sums)
         last_cuts.append(last_cut)
-    # 3. The cuts as numbers of candidates, from above all scores back: the bin that ends
-    # at a cut begins at the next lower one.
+    # 3. The cuts as numbers of candidates, from above all scores down: the bin that
+    # ends at a cut begins at the next lower one.
     cut = len(candidates) - 1
     cuts = [cut]
     for last_cut in reversed(last_cuts):
