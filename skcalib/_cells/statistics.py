@@ -55,8 +55,8 @@ class BinStatistics(CellSums):
     weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
         Sums of w s^2 and of w s y.
     weight_squared : array-like of shape (n_bins,), default=None
-        Sums of w^2. None means that all samples of a bin have the same weight:
-        ``weight**2 / count``.
+        Sums of w^2. None means that all samples of a bin have the same weight, so that
+        the sum is ``weight**2 / count``.
 
     Attributes
     ----------

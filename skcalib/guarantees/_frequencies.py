@@ -30,9 +30,9 @@ def event_frequency_interval(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     simultaneous : bool, default=True
-        True means that all intervals cover simultaneously with that probability (by a
-        union bound over the non-empty bins). False means that each interval covers with
-        that probability.
+        True means that all intervals cover simultaneously with probability
+        `confidence_level` (by a union bound over the non-empty bins). False means that
+        each interval covers with this probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding intervals have at least the stated coverage for
         every sample size, and the Clopper-Pearson interval is never the wider of the

@@ -123,8 +123,8 @@ def calibration_error(
     declares them as labels.
 
     For a pooled error, each row contributes K pairs, exactly one of which is an event.
-    "unbiased", intervals and tests take this into account: one label is drawn per row.
-    If the columns do not sum to 1, they are drawn independently.
+    The "unbiased" method, intervals and tests take this into account: one label is
+    drawn per row. If the columns do not sum to 1, they are drawn independently.
 
     References
     ----------

@@ -144,7 +144,7 @@ def segment_calibration_test(
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
 ) -> SegmentTestResult:
-    """Test whether any segment of the data is miscalibrated, and find the worst.
+    """Test whether any segment of the data is miscalibrated, and find the worst one.
 
     Segments are the whole data set, the parts of each column, and their intersections.
     The p-value is the probability, for calibrated scores, that the largest statistic of

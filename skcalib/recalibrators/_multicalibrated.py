@@ -127,10 +127,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     largest, if this difference is above 0. Rounds are added until three in succession
     have not increased the mean gain.
 
-    In 76 fits on 11 data sets, two standard errors were the best rule: with one, the
-    log-loss on new samples increases by up to 1%; with three, a quarter of the useful
-    corrections is lost. Requiring that the error of the worst held-out segment also
-    falls made no difference.
+    In 76 fits on 11 data sets, a margin of two standard errors was the best rule: with
+    one, the log-loss on new samples increases by up to 1%; with three, a quarter of the
+    useful corrections is lost. Requiring that the error of the worst held-out segment
+    also falls made no difference.
 
     References
     ----------
