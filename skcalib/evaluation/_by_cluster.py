@@ -105,7 +105,9 @@ class CalibrationByCluster(ResultTable):
         return "\n".join(lines)
 
     def _sentence(self, name):
-        """Return a sentence on the pooled results of a quantity."""
+        """Return a sentence on the pooled results of a quantity ("observed_expected",
+        "intercept" or "slope").
+        """
         if name not in self.pooled:
             return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
         mean, low, high = self.pooled[name]
@@ -306,21 +308,24 @@ class _ClusterFit:
         self.n = weight.sum()
         self.n_events = weight @ labels
         self.log_odds = log_odds(scores)
-        # By quantity: (estimate, low, high), and (estimate, variance) for the pooling.
+        # By quantity ("observed_expected", "intercept", "slope"): the triple (estimate,
+        # low, high), NaN if there is none, and for pooling over clusters the pair
+        # (estimate, variance), of the logarithm for the ratio, missing if there is
+        # none.
         self.intervals = {}
         self.pooling = {}
-        # Each method adds its quantity to both dicts, or returns why it cannot.
+        # Each method adds its quantity to both dicts. It returns why it cannot, or "".
         reasons = [
-            self._set_observed_expected(level),
-            self._set_intercept(),
-            self._set_slope(),
+            self._add_observed_expected(level),
+            self._add_intercept(),
+            self._add_slope(),
         ]
         self.reason = "; ".join(reason for reason in reasons if reason)
 
-    def _set_observed_expected(self, level):
-        """Set the interval for the ratio of observed to expected events, and the
-        logarithm with its variance for the pooling unless there are no events; return
-        why there is no ratio, or "".
+    def _add_observed_expected(self, level):
+        """Add the ratio of observed to expected events with its interval to
+        `intervals`, and, if there are events, its logarithm with the variance to
+        `pooling`; return why there is no ratio, or "".
         """
         expected = self.weight @ self.scores
         if expected == 0:
@@ -361,9 +366,10 @@ class _ClusterFit:
 
         return brentq(excess, -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT, xtol=1e-12)
 
-    def _set_intercept(self):
-        """Set calibration-in-the-large, the shift of the log-odds that gives the
-        observed number of events; return why there is none, or "".
+    def _add_intercept(self):
+        """Add calibration-in-the-large, the shift of the log-odds that gives the
+        observed number of events, to `intervals` and `pooling`; return why there is
+        none, or "".
         """
         if self.n_events in (0, self.n):
             self.intervals["intercept"] = (np.nan, np.nan, np.nan)
@@ -371,12 +377,12 @@ class _ClusterFit:
         shift = self._shift()
         frequency = expit(self.log_odds + shift)
         variance = 1 / (self.weight @ (frequency * (1 - frequency)))
-        self._set("intercept", shift, variance)
+        self._add("intercept", shift, variance)
         return ""
 
-    def _set_slope(self):
-        """Set the slope of a logistic regression on the log-odds; return why there is
-        none, or "".
+    def _add_slope(self):
+        """Add the slope of a logistic regression on the log-odds of the scores to
+        `intervals` and `pooling`; return why there is none, or "".
         """
         self.intervals["slope"] = (np.nan, np.nan, np.nan)
         if self.n_events in (0, self.n):
@@ -395,12 +401,12 @@ class _ClusterFit:
         weighted = features * (self.weight * frequency * (1 - frequency))
         covariance = np.linalg.inv(weighted @ features.T)
         variance = covariance[1, 1]
-        self._set("slope", float(coef[1]), float(variance))
+        self._add("slope", float(coef[1]), float(variance))
         return ""
 
-    def _set(self, quantity, estimate, variance):
-        """Set the normal interval for a quantity, and the same estimate and variance
-        for the pooling.
+    def _add(self, quantity, estimate, variance):
+        """Add a quantity with its normal interval to `intervals`, and with its variance
+        to `pooling`.
         """
         width = self.z * np.sqrt(variance)
         self.intervals[quantity] = (estimate, estimate - width, estimate + width)
@@ -408,10 +414,19 @@ class _ClusterFit:
 
 
 def _pooled_quantities(fits, names, level):
-    """Return the fields of `CalibrationByCluster` on the pooling, as a dict: "pooled",
-    "between", "prediction" and "not_pooled", each a dict by quantity.
+    """Return the fields of `CalibrationByCluster` on the pooling, as a dict of dicts by
+    quantity: "pooled" (mean with interval), "between" (standard deviation between
+    clusters), "prediction" (mean with the interval for a new cluster) and "not_pooled"
+    (why clusters or the quantity were left out).
 
-    `fits` holds the `_ClusterFit` of each cluster, `names` their names.
+    Parameters
+    ----------
+    fits : list of _ClusterFit
+        The estimates of each cluster.
+    names : ndarray of shape (n_clusters,)
+        Names of the clusters.
+    level : float
+        Confidence level.
     """
     found = {"pooled": {}, "between": {}, "prediction": {}, "not_pooled": {}}
     for quantity in _QUANTITIES:

@@ -123,7 +123,7 @@ class ModelComparison(ResultTable):
             """Return a name with the column mark of Markdown escaped."""
             return name.replace("|", "\\|")
 
-        head, *rows = self._cells("**{}**", escaped)
+        head, *rows = self._table_texts("**{}**", escaped)
         n_metrics = len(head) - 1
         alignment = ["---", *["---:"] * n_metrics]
         lines = [head, alignment, *rows]
@@ -144,7 +144,7 @@ class ModelComparison(ResultTable):
             """Return a name with the special characters of LaTeX escaped."""
             return "".join(_LATEX.get(character, character) for character in name)
 
-        head, *rows = self._cells(r"\textbf{{{}}}", escaped)
+        head, *rows = self._table_texts(r"\textbf{{{}}}", escaped)
         header, *lines = [f"{' & '.join(line)} \\\\" for line in (head, *rows)]
         alignment = "l" + "r" * (len(head) - 1)
         return "\n".join(
@@ -159,16 +159,22 @@ class ModelComparison(ResultTable):
             ]
         )
 
-    def _cells(self, bold, escaped):
-        """Return the texts of a table as lists of rows: a header, then one row for each
-        model with a cell for each metric.
+    def _table_texts(self, bold, escaped):
+        """Return the texts of a table: a list of rows, each a list of str. The first
+        row is the header; then each model has one, with a text for each metric.
 
-        `bold` is a format for the best value, `escaped` the function that writes names.
+        Parameters
+        ----------
+        bold : str
+            A format for the best value of a metric, such as "**{}**".
+        escaped : callable
+            Returns a name of a model or metric with special characters escaped.
         """
         models = list(dict.fromkeys(self.model.tolist()))
         metrics = list(dict.fromkeys(self.metric.tolist()))
         header = ["model", *map(escaped, metrics)]
-        lines = [[escaped(model)] for model in models]
+        rows = {model: [escaped(model)] for model in models}
+        # The lines of this result come metric by metric, with one for each model.
         for k, estimate in enumerate(self.estimate):
             text = rounded(estimate, 4)
             if not np.isnan(self.low[k]):
@@ -178,38 +184,42 @@ class ModelComparison(ResultTable):
                 text = bold.format(text)
             if self.adjusted_pvalue[k] <= 0.05:
                 text += "*"
-            # The rows of this result are metric by metric, with one for each model.
-            lines[k % len(models)].append(text)
-        return [header, *lines]
+            rows[self.model[k]].append(text)
+        return [header, *rows.values()]
 
     def __str__(self):
         """Say for each metric and model whether it differs from the reference."""
-        level = f"{level_words(self.confidence_level)} interval"
         sentences = []
-        rows = zip(*self.columns().values(), strict=True)
-        for model, metric, *_, difference, low, high, _, pvalue, reason in rows:
-            if model == self.reference:
-                continue
-            if np.isnan(low):
-                sentences.append(
-                    f"Whether {model} differs in {metric} from {self.reference}"
-                    f" (difference {rounded(difference)}) cannot be said: {reason}."
-                )
-                continue
-            finding = (
-                f"is not seen to differ in {metric} from {self.reference}: difference"
-            )
-            if pvalue <= 0.05 and not low <= 0 <= high:
-                # The side stands in words, so that the size has no sign.
-                side = "lower" if difference < 0 else "higher"
-                finding = f"has a {side} {metric} than {self.reference} by"
-                low, high = sorted((abs(low), abs(high)))
-                difference = abs(difference)
-            size = interval_words(difference, low, high, level=level)
-            sentences.append(
-                f"{model} {finding} {size}, adjusted {pvalue_words(pvalue)}."
-            )
+        for k, model in enumerate(self.model):
+            if model != self.reference:
+                sentences.append(self._sentence(k))
         return "\n".join(sentences)
+
+    def _sentence(self, k):
+        """Return a sentence on whether the model of line k differs from the
+        reference.
+        """
+        model = self.model[k]
+        metric = self.metric[k]
+        difference = self.difference[k]
+        low = self.difference_low[k]
+        high = self.difference_high[k]
+        pvalue = self.adjusted_pvalue[k]
+        if np.isnan(low):
+            return (
+                f"Whether {model} differs in {metric} from {self.reference}"
+                f" (difference {rounded(difference)}) cannot be said: {self.reason[k]}."
+            )
+        finding = f"is not seen to differ in {metric} from {self.reference}: difference"
+        if pvalue <= 0.05 and not low <= 0 <= high:
+            # Words say which is better, so that the size has no sign.
+            side = "lower" if difference < 0 else "higher"
+            finding = f"has a {side} {metric} than {self.reference} by"
+            low, high = sorted((abs(low), abs(high)))
+            difference = abs(difference)
+        level = f"{level_words(self.confidence_level)} interval"
+        size = interval_words(difference, low, high, level=level)
+        return f"{model} {finding} {size}, adjusted {pvalue_words(pvalue)}."
 
 
 def compare(
@@ -476,7 +486,8 @@ def _check_metrics(metrics):
 
 class _Line(NamedTuple):
     """A line of the table for a model and a metric, without their names and the
-    adjusted p-value.
+    adjusted p-value: the metric with its limits, the difference from the reference with
+    its limits and p-value, and why limits are NaN.
     """
 
     estimate: float
@@ -520,7 +531,7 @@ class _Comparison(NamedTuple):
         """Return a `_Line` for each model: the metric with its interval, and the
         difference from the reference with its interval and p-value.
         """
-        intervals, difference_of = self._method(metric)
+        intervals, differences = self._intervals_and_differences(metric)
         lines = []
         for name in self.models:
             interval = intervals[name]
@@ -529,37 +540,31 @@ class _Comparison(NamedTuple):
                 # A difference of 0 from itself, with p-value 1.
                 lines.append(_Line(*interval, 0.0, 0.0, 0.0, 1.0, reason))
                 continue
-            difference, pvalue = difference_of(name)
+            difference, pvalue = differences[name]
             if np.isnan(difference.low):
                 reason = difference.reason or reason
             lines.append(_Line(*interval, *difference, pvalue, reason))
         return lines
 
-    def _method(self, metric):
-        """Return an `IntervalEstimate` of the metric by model, and a function that
-        returns, for the name of a model, the `IntervalEstimate` of its difference from
-        the reference and the p-value.
+    def _others(self):
+        """Return the names of all models but the reference."""
+        return [name for name in self.models if name != self.reference]
+
+    def _intervals_and_differences(self, metric):
+        """Return two dicts by name of the model: the `IntervalEstimate` of the metric,
+        and, for all models but the reference, a pair (`IntervalEstimate` of the
+        difference from the reference, p-value).
+
+        The method depends on the metric: mean losses and means over pairs are compared
+        row by row, other errors of the library by their intervals alone, and any other
+        function by a bootstrap.
         """
         # The function of the library, or of the user, and the options that a partial
         # gives it.
         function, params = unwrapped_metric(metric, params={})
-        level = self.options["confidence_level"]
-
-        # Both functions take `means` and `intervals`, by model, from below.
-        def paired(name):
-            """Compare means row by row, or pair by pair."""
-            return paired_difference(means[name], means[self.reference], level)
-
-        def as_if_independent(name):
-            """Compare by both intervals alone, which is conservative."""
-            difference, centre = square_and_add(
-                intervals[name], intervals[self.reference]
-            )
-            return with_pvalue(difference, centre, level)
-
         if function in (log_loss, brier_score):
-            intervals, means = self._of_losses(function is brier_score)
-            return intervals, paired
+            intervals, means = self._mean_losses(is_brier=function is brier_score)
+            return intervals, self._paired_differences(means)
         # What the library knows of its errors: None for any other function.
         known_metric = metric_of(function)
         if known_metric is None:
@@ -572,16 +577,42 @@ class _Comparison(NamedTuple):
                 self.y_true, y_proba, **options
             )
         if not is_mean_over_pairs(error):
-            return intervals, as_if_independent
+            return intervals, self._independent_differences(intervals)
         means = {}
         for name, data in self.data.items():
-            means[name] = self._pairs(error, data)
+            means[name] = self._mean_over_pairs(error, data)
             intervals[name] = intervals[name]._replace(estimate=means[name].estimate)
-        return intervals, paired
+        return intervals, self._paired_differences(means)
 
-    def _of_losses(self, is_brier):
-        """Return the `IntervalEstimate` of the mean Brier or log loss and the `Mean`,
-        both by model.
+    def _paired_differences(self, means):
+        """Return, by model, the difference of its `Mean` from that of the reference,
+        with its p-value: compared row by row, or pair by pair.
+        """
+        level = self.options["confidence_level"]
+        differences = {}
+        for name in self._others():
+            differences[name] = paired_difference(
+                means[name], means[self.reference], level
+            )
+        return differences
+
+    def _independent_differences(self, intervals):
+        """Return, by model, the difference from the reference, with its p-value, from
+        both intervals alone, as if the models were independent: this is conservative.
+        """
+        differences = {}
+        for name in self._others():
+            difference, centre = square_and_add(
+                intervals[name], intervals[self.reference]
+            )
+            differences[name] = with_pvalue(
+                difference, centre, self.options["confidence_level"]
+            )
+        return differences
+
+    def _mean_losses(self, is_brier):
+        """Return the `IntervalEstimate` of the mean Brier loss or log-loss, and the
+        `Mean` with the influence of each row, both as dicts by model.
         """
         level = self.options["confidence_level"]
         loss_of = LOSSES["brier" if is_brier else "log"]
@@ -591,6 +622,7 @@ class _Comparison(NamedTuple):
             data, cluster = self._of_positive_weight(model_data)
             loss = loss_of(data.scores, data.labels)
             estimate = float(np.average(loss, weights=data.sample_weight))
+            # The influence of a row on its mean loss is its loss less the mean.
             influence = Influence(
                 loss - estimate,
                 data.sample_weight,
@@ -608,43 +640,49 @@ class _Comparison(NamedTuple):
         return intervals, means
 
     def _bootstrapped(self, metric):
-        """Return the `IntervalEstimate` of the metric by model, and a function that
-        returns that of a model's difference from the reference with the p-value: by a
-        basic bootstrap, for any function of labels and probabilities.
+        """Return the same two dicts as `_intervals_and_differences` for any function of
+        labels and probabilities, by a basic bootstrap.
+
+        All models and differences have the same resamples, so that the comparison is
+        paired.
         """
-        metric_of = {}
+        # The metric of each model as a function of ``sample_weight=``.
+        metric_by_model = {}
+        intervals = {}
         for name, y_proba in self.models.items():
-            metric_of[name] = partial(metric, self.y_true, y_proba, **self.reading)
-        level = self.options["confidence_level"]
-        metric_of_reference = metric_of[self.reference]
-
-        def interval(function):
-            """Return the interval for a function of the weights."""
-            estimate = float(function())
-            # the same resamples for all models
-            rng = check_random_state(self.options["random_state"])
-            limits = basic_limits(
-                function,
-                self.data[self.reference],
-                estimate,
-                level,
-                self.options["n_resamples"],
-                rng,
-                cluster=self.options["clusters"],
+            of_model = partial(metric, self.y_true, y_proba, **self.reading)
+            metric_by_model[name] = of_model
+            intervals[name] = self._bootstrap_interval(of_model)
+        differences = {}
+        for name in self._others():
+            of_difference = partial(
+                _difference, metric_by_model[name], metric_by_model[self.reference]
             )
-            return IntervalEstimate(estimate, *limits)
+            interval = self._bootstrap_interval(of_difference)
+            differences[name] = with_pvalue(
+                interval, interval.estimate, self.options["confidence_level"]
+            )
+        return intervals, differences
 
-        def difference(name):
-            """Return the interval for the difference from the reference model."""
+    def _bootstrap_interval(self, metric):
+        """Return the `IntervalEstimate` of a function by a basic bootstrap.
 
-            def from_reference(**weight):
-                return metric_of[name](**weight) - metric_of_reference(**weight)
-
-            difference_interval = interval(from_reference)
-            return with_pvalue(difference_interval, difference_interval.estimate, level)
-
-        intervals = {name: interval(function) for name, function in metric_of.items()}
-        return intervals, difference
+        ``metric()`` returns its value, a float, and ``metric(sample_weight=weights)``
+        the value in a resample with these weights (n,).
+        """
+        estimate = float(metric())
+        # A seed, so that the resamples are the same in each call.
+        rng = check_random_state(self.options["random_state"])
+        limits = basic_limits(
+            metric,
+            self.data[self.reference],
+            estimate,
+            self.options["confidence_level"],
+            self.options["n_resamples"],
+            rng,
+            cluster=self.options["clusters"],
+        )
+        return IntervalEstimate(estimate, *limits)
 
     def _of_positive_weight(self, data):
         """Return the samples of positive weight, and the codes of their clusters or
@@ -656,44 +694,49 @@ class _Comparison(NamedTuple):
             return data.at(rows), None
         return data.at(rows), cluster_codes(cluster[rows])
 
-    def _pairs(self, error, data):
+    def _mean_over_pairs(self, error, data):
         """Return the unbiased squared error of one model as a `Mean` over pairs of
-        units in a bin, with the jackknife influence of the units.
+        independent units in a bin, with the jackknife influence of the units.
 
-        A unit is a cluster, or a row (each copy of it, for frequency weights).
+        A unit is a cluster, or a row (each copy of it, for frequency weights). `error`
+        is the `BinnedError` or `GroupwiseError`, `data` the `ScoredLabels` of the
+        model.
         """
         data, unit = self._of_positive_weight(data)
         is_clustered = unit is not None
         if not is_clustered:
             data = self._each_copy_a_row(data)
             unit = np.arange(len(data.scores))
-        mass = np.bincount(unit, data.sample_weight)
+        mass = np.bincount(unit, data.sample_weight)  # weight of each unit
         names, unit = np.unique(unit, return_inverse=True)
-        # Three lists with an entry for each binary problem: each class of a marginal
-        # error, or the only problem there is.
+        # An entry for each binary problem: each class of a marginal error, or the only
+        # problem there is. The sums are arrays (n_units, n_bins).
         means = []
         influences = []
-        sums = []
+        unit_sums = []
         for task in binary_tasks(data, error.multiclass, pooled=True):
             # In a pooled problem a sample has a row for each class.
             unit_of_row = np.repeat(unit, task.n_columns)
-            mean, influence, sums_of_task = mean_over_pairs(
+            mean, influence, sums = mean_over_pairs(
                 task, unit_of_row, len(names), error
             )
             means.append(mean)
             influences.append(influence)
-            sums.append(sums_of_task)
-        # Combines the values of the classes by their weights in the error.
+            unit_sums.append(sums)
+        # The problems are combined by the weights of their classes in the error.
         classes = ClassPowers.of(data, error)
-        # The variance multiplies two sums of a class: each gets the root of its weight.
+        # A term of the mean is a product of two sums of a class: each sum gets the root
+        # of the weight.
         factors = [1.0]
         if classes.weight is not None:
             factors = np.sqrt(classes.weight)
-        weighted = [factor * table for factor, table in zip(factors, sums, strict=True)]
+        weighted_sums = []
+        for factor, sums in zip(factors, unit_sums, strict=True):
+            weighted_sums.append(factor * sums)
         return Mean(
             estimate=float(classes.combine(np.stack(means, axis=-1))),
             influence=classes.combine(np.stack(influences, axis=-1)),
-            sums=hstack(weighted, format="csr"),
+            sums=hstack(weighted_sums, format="csr"),
             cluster_mass=mass if is_clustered else None,
             mass=mass,
         )
@@ -705,6 +748,13 @@ class _Comparison(NamedTuple):
         copies = data.sample_weight.astype(np.intp)
         repeated = data.at(np.repeat(np.arange(len(data.scores)), copies))
         return repeated._replace(sample_weight=None)
+
+
+def _difference(metric, reference_metric, **weights):
+    """Return the difference of two functions of ``sample_weight=``, which is given or
+    not.
+    """
+    return metric(**weights) - reference_metric(**weights)
 
 
 def _largest_brier(scores):

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from skcalib._errors.binned import BinnedError, GroupwiseError
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals.influence import (
+    Spread,
     tail_degrees,
     too_few_units,
 )
@@ -43,65 +44,70 @@ class Mean(NamedTuple):
     mass: np.ndarray | None = None
 
 
-def square_and_add(minuend, subtrahend):
-    """Return the `IntervalEstimate` of the difference of two independent estimates, and
-    the centre of its interval (Newcombe's method: the squared distances to the limits
-    are added).
+def square_and_add(first, second):
+    """Return the interval of the difference, first minus second, of two independent
+    estimates by Newcombe's "square and add" method, and the centre of the interval.
 
-    If an estimate lies outside its own interval, because it contains label noise that
-    the interval excludes, the nearer limit replaces it in the centre.
+    Both arguments are (estimate, low, high). The squared distances from the estimates
+    to their limits are added. An estimate may lie outside its own interval, if it
+    contains label noise that the interval excludes: the nearer limit then replaces it
+    in the centre, so that the centre may differ from the difference of the estimates.
     """
-    estimate, low, high = minuend
-    base, base_low, base_high = subtrahend
+    estimate, low, high = first
+    other, other_low, other_high = second
     inner = min(max(estimate, low), high)
-    inner_base = min(max(base, base_low), base_high)
-    centre = inner - inner_base
-    below = np.hypot(inner - low, base_high - inner_base)
-    above = np.hypot(high - inner, inner_base - base_low)
+    other_inner = min(max(other, other_low), other_high)
+    centre = inner - other_inner
+    below = np.hypot(inner - low, other_high - other_inner)
+    above = np.hypot(high - inner, other_inner - other_low)
     interval = IntervalEstimate(
-        estimate - base, float(centre - below), float(centre + above)
+        estimate - other, float(centre - below), float(centre + above)
     )
     return interval, centre
 
 
 def with_pvalue(difference, centre, level):
-    """Return an `IntervalEstimate` of a difference, and the p-value for no difference.
+    """Return the `IntervalEstimate` of a difference, unchanged, and the two-sided
+    p-value of no difference that agrees with it.
 
-    The p-value is that of a normal distribution with mean `centre` whose quantile is
-    the limit on the side of 0; `level` is the confidence level.
+    The p-value is that of a normal distribution around `centre` (a float inside the
+    interval) whose quantile for the confidence level `level` is the limit on the side
+    of 0.
     """
     if not centre:
         return difference, 1.0
-    # the distance from the centre to the limit on the side of 0
+    # The half-width of the interval on the side of 0.
     if centre > 0:
-        reach = centre - difference.low
+        half_width = centre - difference.low
     else:
-        reach = difference.high - centre
+        half_width = difference.high - centre
     z = np.inf
-    if reach > 0:
-        z = abs(centre) / reach * ndtri((1 + level) / 2)
+    if half_width > 0:
+        standard_error = half_width / ndtri((1 + level) / 2)
+        z = abs(centre) / standard_error
     return difference, float(2 * ndtr(-z))
 
 
-def paired_difference(minuend, subtrahend, level):
-    """Return the `IntervalEstimate` of the difference of two `Mean` on the same rows,
-    and the p-value for no difference, both from Student's t distribution.
+def paired_difference(first, second, level):
+    """Return the `IntervalEstimate` of the difference, first minus second, of two
+    `Mean` on the same rows, and the p-value of no difference, both from Student's t
+    distribution; `level` is the confidence level.
 
-    The influence of a sample on the difference is the difference between its influences
-    on the two means.
+    The influence of a row on the difference is the difference between its influences on
+    the two means.
     """
-    difference = minuend.estimate - subtrahend.estimate
-    if minuend.sums is None:
-        values = minuend.influence.values - subtrahend.influence.values
+    difference = first.estimate - second.estimate
+    if first.sums is None:  # means over rows
+        values = first.influence.values - second.influence.values
         if difference == 0 and not values.any():  # the models are equal in all rows
             return IntervalEstimate(0.0, 0.0, 0.0), 1.0
         # Weights and clusters are those of both models.
-        influence = replace(minuend.influence, values=values)
+        influence = replace(first.influence, values=values)
         error, degrees, reason = influence.spread()
         if error == 0:
             reason = "the models differ by the same in all rows"
     else:
-        error, degrees, reason = _spread_of_pairs(minuend, subtrahend)
+        error, degrees, reason = _spread_of_pairs(first, second)
     if reason:
         return IntervalEstimate(difference, np.nan, np.nan, reason=reason), np.nan
     if error == 0:
@@ -113,38 +119,38 @@ def paired_difference(minuend, subtrahend, level):
     return interval, pvalue
 
 
-def _spread_of_pairs(minuend, subtrahend):
-    """Return (standard error, degrees of freedom, reason) of the difference of two
-    means over pairs; the reason says why there are none, or is empty.
+def _spread_of_pairs(first, second):
+    """Return the `Spread` of the difference of two `Mean` over pairs of units: its
+    standard error, degrees of freedom, and the reason if there are none, else "".
     """
-    if minuend.cluster_mass is None:
-        reason = too_few_units(minuend.mass, importance=True)
+    if first.cluster_mass is None:
+        reason = too_few_units(first.mass, importance=True)
     else:
-        codes = np.arange(len(minuend.cluster_mass))
-        reason = too_few_units(minuend.cluster_mass, cluster=codes)
+        codes = np.arange(len(first.cluster_mass))
+        reason = too_few_units(first.cluster_mass, cluster=codes)
     if reason:
-        return np.nan, np.nan, reason
+        return Spread(np.nan, np.nan, reason)
     # The jackknife: the standard error of the mean of the units' influences on the
-    # difference, with degrees of freedom from their fourth moment.
-    values = minuend.influence - subtrahend.influence
+    # difference, with degrees of freedom from the kurtosis of these influences.
+    values = first.influence - second.influence
     n_units = len(values)
     square = np.sum(values**2)
     fourth = np.sum(values**4)
     if square == 0:
-        return 0.0, 1.0, ""
+        return Spread(0.0, 1.0, "")
     degrees = min(tail_degrees(n_units, square, fourth), n_units - 1)
-    if minuend.cluster_mass is not None:
+    if first.cluster_mass is not None:
         # Satterthwaite's degrees of freedom, (sum v)^2 / sum v^2, for clusters whose
         # rows have a correlation of 1, so that v is the squared weight. Pairs of
         # different clusters do not show the correlation within them.
-        squares = minuend.cluster_mass**2
+        squares = first.cluster_mass**2
         degrees = min(degrees, squares.sum() ** 2 / np.sum(squares**2))
     error = np.sqrt(square * n_units / (n_units - 1)) / n_units
     # The jackknife counts twice the part of the variance that comes from pairs alone
     # (the second term of Hoeffding's decomposition).
-    pair_variance = _pair_variance(minuend.sums, subtrahend.sums)
+    pair_variance = _pair_variance(first.sums, second.sums)
     error = np.sqrt(max(error**2 - pair_variance, pair_variance))
-    return float(error), float(max(degrees, 1.0)), ""
+    return Spread(float(error), float(max(degrees, 1.0)), "")
 
 
 def is_mean_over_pairs(error):
@@ -156,8 +162,12 @@ def is_mean_over_pairs(error):
 
 
 def mean_over_pairs(task, unit, n_units, error):
-    """Return the unbiased squared error: the sum over bins of the bin's share of the
-    weight times the mean of r_i r_j over pairs of rows of different units, r = y - s.
+    """Return an unbiased squared calibration error as a mean over pairs, with what its
+    variance needs: the influence of each independent unit, and the terms of the pairs.
+
+    The error is the sum over bins of the bin's share of the weight times the mean of
+    r_i r_j over pairs of rows of different units, r = y - s. A unit is a row or a
+    cluster.
 
     Parameters
     ----------
@@ -196,10 +206,11 @@ def mean_over_pairs(task, unit, n_units, error):
     residual = task.labels - task.scores.astype(np.float64)
     mass = np.bincount(cell_of_row, weight)
     total = np.bincount(cell_of_row, weight * residual)
+    # Weight, residuals and their squares, (4, n_cells).
     moments = np.stack((mass, total, mass**2, total**2))
 
     # 2. The term of each bin, its weight times the mean product of the residuals of two
-    # units, from the sums of these moments over its units.
+    # units, from the sums of these moments over its units, (4, n_bins).
     unit_of_cell, bin_of_cell = np.divmod(cells, n_bins)
     bin_moments = np.stack(
         [np.bincount(bin_of_cell, moment, n_bins) for moment in moments]
@@ -242,7 +253,7 @@ def _pair_variance(sums, other_sums):
         + _squared_norm(other_sums.T @ other_sums)
         - 2 * _squared_norm(sums.T @ other_sums)
     )
-    # The terms with i = j.
+    # The terms with i = j, (n_units,), of which the squares are subtracted.
     diagonal = sums.power(2).sum(axis=1) - other_sums.power(2).sum(axis=1)
     return float(max(2 * (squares - diagonal @ diagonal), 0.0))
 
@@ -253,14 +264,20 @@ def _squared_norm(matrix):
 
 
 def _bin_terms(mass, total, squared_mass, squared_total):
-    """Return the weight of each bin times the mean product of the residuals of two
-    different units, 0 for a bin with a single unit.
+    """Return the term of each bin in the mean over pairs: its weight times the mean
+    product of the residuals of two different units; 0 for a bin with a single unit.
 
-    The arguments, of one shape, are sums over the units of a bin: of their weights w,
-    of their sums of residuals t, and of w^2 and t^2. The products of different units
-    sum to (sum of t)^2 - sum of t^2.
+    The mean is (sum of t_i t_j) / (sum of w_i w_j) over units i != j, where w is a
+    unit's weight and t its weighted sum of residuals. Each sum over i != j is a square
+    of a sum minus a sum of squares.
+
+    Parameters
+    ----------
+    mass, total, squared_mass, squared_total : ndarray of one shape
+        Sums over the units of a bin: of w, t, w^2 and t^2.
     """
     pair_mass = mass**2 - squared_mass
+    pair_products = total**2 - squared_total
     has_pairs = pair_mass > _FEW * mass**2
-    products = total**2 - squared_total
-    return np.where(has_pairs, mass * products / np.where(has_pairs, pair_mass, 1), 0)
+    divisor = np.where(has_pairs, pair_mass, 1)
+    return np.where(has_pairs, mass * pair_products / divisor, 0)

@@ -164,14 +164,14 @@ class CalibrationSummary(ResultTable):
         clauses["observed_expected"] = f"{_WORDS['observed_expected']} {ratio}"
         frequency = percent_words(self.event_frequency, self.n)
         mean_score = percent_words(self.mean_score, self.n)
-        observed, intercept, slope, ici, e50, e90, emax, brier, scaled, auc = (
-            clauses.values()
-        )
         text = (
             f"In {count_words(self.n)} rows with {count_words(self.n_events)} events"
-            f" ({frequency}; mean predicted probability {mean_score}), {observed},"
-            f" {intercept} and {slope}. Against a smooth calibration curve (loess),"
-            f" {ici}, {e50}, {e90} and {emax}. {brier}, {scaled} and {auc}. "
+            f" ({frequency}; mean predicted probability {mean_score}),"
+            f" {clauses['observed_expected']}, {clauses['intercept']} and"
+            f" {clauses['slope']}. Against a smooth calibration curve (loess),"
+            f" {clauses['ici']}, {clauses['e50']}, {clauses['e90']} and"
+            f" {clauses['emax']}. {clauses['brier_score']},"
+            f" {clauses['scaled_brier_score']} and {clauses['auc']}. "
         )
         if self.n_extreme:
             text += (
@@ -382,9 +382,9 @@ def calibration_summary(
         counts = np.ones(len(rows.weight))
     is_extreme = (rows.scores == 0) | (rows.scores == 1)
     n_extreme = float(counts @ is_extreme)
-    (unreliability, joint_pvalue, r2), inner_slope = _inner_rows(
-        task, rows, is_extreme, numbers, reasons
-    )
+    slope = numbers.get("slope", _UNDEFINED)
+    joint, inner_slope, joint_reasons = _without_extremes(task, rows, is_extreme, slope)
+    reasons |= joint_reasons
     estimates = {name: numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy")}
     n_clusters = None
     if cluster is not None:
@@ -395,9 +395,9 @@ def calibration_summary(
         mean_score=float(np.average(rows.scores, weights=rows.weight)),
         event_frequency=float(np.average(rows.labels, weights=rows.weight)),
         **estimates,
-        unreliability=unreliability,
-        joint_pvalue=joint_pvalue,
-        nagelkerke_r2=r2,
+        unreliability=joint.unreliability,
+        joint_pvalue=joint.pvalue,
+        nagelkerke_r2=joint.nagelkerke_r2,
         eci=eci,
         n_extreme=n_extreme,
         inner_slope=inner_slope,
@@ -407,9 +407,17 @@ def calibration_summary(
     )
 
 
-def _inner_rows(task, rows, is_extreme, numbers, reasons):
-    """Return (unreliability, joint p-value, Nagelkerke's R^2) and the slope, of the
-    samples whose scores are neither 0 nor 1; warn if there are others.
+class _JointTest(NamedTuple):
+    """Test of intercept 0 and slope 1, and measures of R's val.prob beside it."""
+
+    unreliability: float
+    pvalue: float
+    nagelkerke_r2: float
+
+
+def _without_extremes(task, rows, is_extreme, slope):
+    """Return statistics of the samples whose scores are neither 0 nor 1; warn if there
+    are others.
 
     Parameters
     ----------
@@ -419,12 +427,19 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
         The same samples.
     is_extreme : ndarray of bool, shape (n,)
         Whether a score is 0 or 1.
-    numbers : dict of IntervalEstimate
-        What is known by name, with the "slope" of all samples.
-    reasons : dict of str
-        Gets the reason under "joint_pvalue" if the triple is not defined.
+    slope : IntervalEstimate
+        The slope of all samples.
+
+    Returns
+    -------
+    joint : _JointTest
+        The joint test; NaN if it is not defined.
+    inner_slope : IntervalEstimate
+        The slope.
+    reasons : dict
+        Why the joint test is not defined, under "joint_pvalue"; empty if it is.
     """
-    slope = numbers.get("slope", _UNDEFINED)
+    inner_slope = slope
     if is_extreme.any():
         inner = ~is_extreme
         weight = task.sample_weight
@@ -434,33 +449,31 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
             sample_weight=taken(weight, inner),
         )
         rows = rows.at(inner)
-        slope = _UNDEFINED
-    missing = "no score lies between 0 and 1"
+        inner_slope = _UNDEFINED
+    reason = "no score lies between 0 and 1"
     if len(rows.scores):
-        missing = not_estimable(task).get("slope", "")
-    if missing:
-        reasons["joint_pvalue"] = missing
-        return (np.nan, np.nan, np.nan), slope
+        reason = not_estimable(task).get("slope", "")
+    if reason:
+        return _JointTest(np.nan, np.nan, np.nan), inner_slope, {"joint_pvalue": reason}
     if is_extreme.any():
-        slope = coefficient(
+        inner_slope = coefficient(
             task,
             "slope",
             rows.level,
             "importance" if rows.is_importance else "frequency",
             rows.cluster,
         )
-        clipped = rounded(numbers["slope"].estimate)
         warn(
             f"{np.count_nonzero(is_extreme):,} scores are exactly 0 or 1. Clipped to"
-            f" 2^-52 they affect the slope of {clipped};"
-            f" without them it is {_shown(slope)}: see inner_slope."
+            f" 2^-52 they affect the slope of {rounded(slope.estimate)};"
+            f" without them it is {_shown(inner_slope)}: see inner_slope."
         )
-    return _joint(task, rows), slope
+    return _joint(task, rows), inner_slope, {}
 
 
 def _joint(task, rows):
-    """Return the unreliability index U of R's val.prob, the p-value of "intercept 0 and
-    slope 1", and Nagelkerke's R^2.
+    """Return the `_JointTest`: the unreliability index U of R's val.prob, the p-value
+    of "intercept 0 and slope 1", and Nagelkerke's R^2.
 
     `task` (`BinaryTask`) and `rows` (`SummaryRows`) hold the same samples.
     """
@@ -493,7 +506,7 @@ def _joint(task, rows):
         pvalue = chi2.sf(chi_squared, 2)
     else:
         pvalue = _wald_pvalue(rows, coef, score_log_odds)
-    return float(unreliability), float(pvalue), float(r2)
+    return _JointTest(float(unreliability), float(pvalue), float(r2))
 
 
 def _wald_pvalue(rows, coef, score_log_odds):
@@ -506,23 +519,26 @@ def _wald_pvalue(rows, coef, score_log_odds):
     design = np.stack((np.ones(len(score_log_odds)), score_log_odds))  # (2, n)
     fitted = expit(coef @ design)
     information = (design * (rows.weight * fitted * (1 - fitted))) @ design.T
-    # What each row adds to both coefficients, per unit of weight, (2, n).
-    terms = np.linalg.inv(information) @ design * (rows.labels - fitted)
+    # The influence of each row on both coefficients, per unit of weight, (2, n): the
+    # estimates differ from the truth by about the weighted sums of these.
+    influence = np.linalg.inv(information) @ design * (rows.labels - fitted)
 
-    def spread_of(term):
-        """Return the `Spread` of the weighted sum of terms (n,)."""
-        # An influence is one on a weighted mean, which divides the sum by all weights.
-        return rows.influence(term * rows.weight.sum()).spread()
+    def spread_of(values):
+        """Return the `Spread` (standard error, degrees of freedom, reason if there are
+        none) of the weighted sum of values (n,).
+        """
+        # `rows.influence` is on a weighted mean, which divides the sum by all weights.
+        return rows.influence(values * rows.weight.sum()).spread()
 
-    intercept = spread_of(terms[0])
-    slope = spread_of(terms[1])
+    intercept = spread_of(influence[0])
+    slope = spread_of(influence[1])
     degrees = min(intercept.degrees, slope.degrees)
     if intercept.reason or slope.reason or degrees <= 1:
         return np.nan
     errors = np.array([intercept.standard_error, slope.standard_error])
     # The correlation from standard errors as well: the covariance is a quarter of the
     # variance of the sum less that of the difference.
-    scaled = terms / errors[:, None]
+    scaled = influence / errors[:, None]
     error_of_sum = spread_of(scaled[0] + scaled[1]).standard_error
     error_of_difference = spread_of(scaled[0] - scaled[1]).standard_error
     correlation = (error_of_sum**2 - error_of_difference**2) / 4
@@ -537,32 +553,43 @@ def _wald_pvalue(rows, coef, score_log_odds):
 
 
 def _distances(task, hypotheses, tail):
-    """Return an `IntervalEstimate` for the mean and the quantiles of the distance of
-    the smooth curve from the scores, by name.
+    """Return an `IntervalEstimate` for the mean and for quantiles of the distance
+    between the smooth calibration curve and the scores, as a dict: "ici" is the mean,
+    "e50", "e90" and "emax" are the median, the 90 % quantile and the maximum.
 
-    `task` is the `BinaryTask` of the samples. `hypotheses` are those of the loess
-    error, whose draws serve for all numbers; `tail` is the probability beyond each
-    limit.
+    Parameters
+    ----------
+    task : BinaryTask
+        The samples.
+    hypotheses : Hypotheses
+        Those of the error of the smooth curve, whose draws serve for all numbers.
+    tail : float
+        Probability that a limit is wrong.
     """
     smooth = LoessError().of_task(task)
     observed_curve = smooth.curve(smooth.cells.event_frequency)
     intervals = {}
     for name, quantile in _QUANTILES.items():
-        distance_of = partial(smooth.distance, quantile=quantile)
-
-        def statistic(frequency, distance_of=distance_of):
-            """Return the distance for event frequencies (..., n_cells). The default
-            keeps the function of this round of the loop.
-            """
-            return distance_of(smooth.curve(frequency))
-
-        estimate = float(distance_of(observed_curve))
+        distance_of_curve = partial(smooth.distance, quantile=quantile)
+        estimate = float(distance_of_curve(observed_curve))
+        # Draws are event frequencies, to which the curve is fitted first. Frequencies
+        # without noise are a curve themselves.
         quantile_hypotheses = replace(
-            hypotheses, statistic=statistic, error=distance_of, observed=estimate
+            hypotheses,
+            statistic=partial(_fitted_distance, smooth, quantile),
+            error=distance_of_curve,
+            observed=estimate,
         )
         low, high = inverted_limits(quantile_hypotheses, tail)
         intervals[name] = IntervalEstimate(estimate, float(low), float(high))
     return intervals
+
+
+def _fitted_distance(smooth, quantile, frequency):
+    """Return the mean (`quantile` None) or a quantile of the distance between the
+    scores and the smooth curve of event frequencies (..., n_cells).
+    """
+    return smooth.distance(smooth.curve(frequency), quantile=quantile)
 
 
 class SummaryRows(NamedTuple):
@@ -653,8 +680,10 @@ class SummaryRows(NamedTuple):
 
 
 def _observed_expected(rows):
-    """Return the ratio of observed to expected events. Its limits come from the numbers
-    of events that are likely if all log-odds are shifted by one number.
+    """Return the ratio of observed to expected events of `SummaryRows` with its
+    interval, or the reason why it is not defined.
+
+    The limits are those of a common shift of all log-odds; see `event_ratio_limits`.
     """
     expected = rows.mean(rows.scores)
     events = rows.mean(rows.labels)
@@ -662,8 +691,8 @@ def _observed_expected(rows):
         return "no event is expected"
     ratio = events / expected
     residual = rows.labels - ratio * rows.scores
-    # How many rows are worth an independent one. It depends on the level, since
-    # Student's quantile replaces the normal one.
+    # The design effect: how many rows are worth one independent row. It depends on the
+    # level, since Student's quantile replaces the normal one.
     effect, reason = rows.influence(residual).design_effect(rows.level)
     if rows.cluster is not None and rows.is_one_class:
         reason = ONE_CLASS_IN_CLUSTERS
@@ -671,14 +700,14 @@ def _observed_expected(rows):
         return IntervalEstimate(ratio, np.nan, np.nan, reason=reason)
     # The limits are those for as many independent rows as these are worth.
     weight = rows.weight / effect
-    limits = event_ratio_limits(
+    low, high = event_ratio_limits(
         rows.scores,
         float(weight @ rows.labels),
         rows.level,
         weight,
-        rows.mean(residual**2),
+        residual_variance=rows.mean(residual**2),
     )
-    return IntervalEstimate(ratio, *limits)
+    return IntervalEstimate(ratio, low, high)
 
 
 def _brier_score(rows):
@@ -718,9 +747,11 @@ def _scaled_brier_score(rows):
 
 
 def _auc(rows):
-    """Return the area under the ROC curve, with Newcombe's interval; with importance
-    weights or clusters that of DeLong's variance on the scale of log-odds. A reason in
-    place of them says why the area is not defined. `rows` are `SummaryRows`.
+    """Return the area under the ROC curve of `SummaryRows` with its interval, or the
+    reason why it is not defined.
+
+    The interval is Newcombe's; with importance weights or clusters it is a Student
+    interval of the log-odds of the area, with DeLong's variance.
     """
     if rows.is_one_class:
         return _ONE_CLASS
@@ -729,7 +760,8 @@ def _auc(rows):
     if rows.is_plain:
         n_events = rows.weight @ rows.labels
         n_non_events = rows.weight.sum() - n_events
-        # Newcombe's interval becomes wider where DeLong's variance is larger than his.
+        # Newcombe's interval becomes wider where DeLong's variance is larger than his;
+        # 0 leaves it as it is.
         variance = 0.0 if reason else error**2
         limits = area_limits(area, n_events, n_non_events, rows.level, variance)
         return IntervalEstimate(area, *limits)
@@ -774,10 +806,12 @@ def _area_and_influence(scores, labels, weight):
         size = weight[in_class].sum()
         area = weight[in_class] @ component / size  # the same for both classes
         # DeLong's variance divides a sum of squares by n - 1 for n rows of a class, the
-        # spread of influences divides by n: the root makes up for it. The last factor
-        # turns an influence on the mean of a class into one on that of all samples.
+        # variance of influences divides by n: the root makes up for it.
         unbiased = np.sqrt(size / max(size - 1, 1))
-        influence[in_class] = (component - area) * unbiased * weight.sum() / size
+        # A row has weight / size in the mean of its class, but only weight / total in a
+        # mean of all samples, for which influences are defined.
+        class_factor = weight.sum() / size
+        influence[in_class] = (component - area) * unbiased * class_factor
     return float(area), influence
 
 
