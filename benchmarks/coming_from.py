@@ -348,7 +348,7 @@ DIFFERENCES = [
     ),
     Difference(
         "netcal",
-        "histogram binning of 6 scores on edges: largest distance to their labels",
+        "histogram binning of 6 scores on edges: largest distance from their labels",
         lambda: np.abs(
             skcalib.HistogramBinning(EqualWidth(10))
             .fit(EDGE_S, EDGE_Y)
@@ -550,7 +550,7 @@ DIFFERENCES = [
     ),
     Difference(
         "probcal",
-        "histogram binning of votes, 1 of 50 scores of 0 wrong: smallest prediction",
+        "histogram binning of votes, 1 event in 50 scores of 0: smallest prediction",
         lambda: (
             skcalib.HistogramBinning(5)
             .fit(VOTES, VOTED)

@@ -139,7 +139,7 @@ def planned(known, _):
         " other names"
         f" ({_link(thread)}, {thread['state']} in {about['read_in']}):\n"
         f"{listed([f'`{name}`' for name in proposed])}.\n"
-        "skcalib will adopt these names when it is merged."
+        "skcalib will adopt these names when this pull request is merged."
     )
 
 

@@ -172,7 +172,7 @@ def test_the_arena_quotes_the_file_of_whole_estimators():
     best = np.min(theirs, axis=0)
     wins = 100 * (ours < best - 1e-9).mean(), 100 * (ours < theirs[4] - 1e-9).mean()
     text = _page("arena")
-    assert f"has {best.mean():.3f} on average, and the default" in text
+    assert f"has a mean log-loss of {best.mean():.3f}, and the default" in text
     assert f"and the default has a lower log-loss in {wins[0]:.0f} % of" in text
     assert f"it, the default has a lower log-loss in {wins[1]:.0f} % of" in text
 
@@ -205,8 +205,8 @@ def test_the_guide_quotes_levels():
 
 def test_the_guide_quotes_scale():
     assert (
-        "an equal-mass table takes 4 seconds, a fit of Platt scaling 4,"
-        " and a fit of isotonic calibration 17" in _page("large_tables")
+        "an equal-mass table takes 4 seconds, a fit of Platt scaling takes 4 seconds,"
+        " and a fit of isotonic calibration takes 17 seconds" in _page("large_tables")
     )
     found = [
         _row("scale", name)[0]
@@ -250,8 +250,8 @@ def test_rows_that_a_certified_error_needs():
 
 def test_how_tolerance_grows_with_bins_and_falls_with_rows():
     assert (
-        "Doubling the number of bins multiplies the tolerance by about 1.5; four times"
-        " as many samples halve it." in _page("how_many_bins")
+        "Doubling the number of bins multiplies the tolerance by about 1.5; quadrupling"
+        " the number of samples halves it." in _page("how_many_bins")
     )
     for n, n_bins in ((5000, 10), (20_000, 20)):
         assert conditional_epsilon(n, 2 * n_bins) / conditional_epsilon(
@@ -568,6 +568,6 @@ def test_number_of_fits_with_and_without_memory(tmp_path):
     assert counted == [114, 24]
     text = _page("pipelines")
     assert (
-        "108 fits, plus 6 at the end. With it, there are 6 fits per fold and 6 at the"
-        " end: 24." in text
+        "and 6 times at the end: 114 fits. With `memory=`, it fits the classifier 6"
+        " times per fold and 6 times at the end: 24 fits." in text
     )

@@ -51,7 +51,7 @@ def test_a_constant_has_no_calibration_error(which_error):
     text, names = which_error
     y, s = names["y_test"], names["y_proba"]
     constant = np.full(len(y), y.mean())
-    for name, scores in (("naive Bayes", s), ("the base rate, always", constant)):
+    for name, scores in (("naive Bayes", s), ("always the base rate", constant)):
         figures = (
             expected_calibration_error(y, scores),
             brier_score_loss(y, scores),
@@ -168,7 +168,7 @@ def test_reading_a_diagram():
     shown = [names["pvalue"], names["error"].low, names["error"].high]
     assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
     worse, better = re.search(
-        r"by (\d+) true positives per\s1,000.*by (\d+) true\spositives per\s1,000",
+        r"by (\d+)\strue\spositives\sper\s1,000.*by (\d+)\strue\spositives\sper\s1,000",
         text,
         flags=re.S,
     ).groups()

@@ -398,13 +398,17 @@ def test_figures_without_labels_are_those_of_the_rows():
     early = [row for row in rows if row.shape.endswith("twice as early")]
     right = [row for row in rows if row not in known + mix + early]
     assert len(right) == 4 * 9
-    assert f"covered {_span(right)} % ({{doc}}`levels`); coverage was lowest" in page
+    assert (
+        f"coverage of {_span(right)} % ({{doc}}`levels`); coverage was lowest" in page
+    )
     assert "lowest with 300 labelled samples" in page
     assert min(right, key=lambda row: row.measured).shape.endswith("few labelled")
     assert max(row.measured for row in mix) < 0.01
     assert "covered the true value in less than 1 % of the runs" in page
-    assert f"2,000 new samples, they covered {_span(known)} %" in page
-    assert f"twice as early, a 90 % interval covered {_span(early)} %" in page
+    share = f"covered the true value in {_span(known)} % of the runs"
+    assert f"2,000 new samples, the intervals {share}" in page
+    share = f"covered the true value in {_span(early)} % of the runs"
+    assert f"twice as early, a 90 % interval {share}" in page
 
 
 def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
@@ -478,7 +482,7 @@ def test_figures_of_several_labels_are_those_of_the_rows():
     )
     rejected = ROWS["resampled ECE, several labels", calibrated].measured
     measured = f"{rejected:.3f}".removeprefix("0")
-    assert f"the test rejects {measured} of calibrated data sets" in guide
+    assert f"rejects calibration for {measured} of calibrated data sets" in guide
     covered = _short("ECE, several labels", off)
     assert f"coverage of the 90 % interval is {covered} ({{doc}}`levels`)" in guide
 

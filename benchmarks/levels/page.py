@@ -42,13 +42,13 @@ _REASONS = [
     (
         "^Hosmer-Lemeshow",
         "the expected number of events per bin is too small for the approximation; a"
-        " warning says so",
+        " warning is issued",
     ),
     (
         "^Spiegelhalter",
         (
             "the normal approximation is poor if few events or non-events are expected;"
-            " a warning says so"
+            " a warning is issued"
         ),
     ),
     (
@@ -89,7 +89,7 @@ _REASONS = [
         "clusters, rare",
         (
             "at most 39 events are expected, which is too few to estimate the"
-            " dependence; a warning says so"
+            " dependence; a warning is issued"
         ),
     ),
     (

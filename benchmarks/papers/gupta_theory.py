@@ -104,7 +104,7 @@ ROWS = {
         0.9, possible=_SHARE
     ),
     "Theorem 3: share of samples with every bin within half of epsilon": below(
-        0.9, "(not promised)", possible=_SHARE
+        0.9, "(not claimed)", possible=_SHARE
     ),
     "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10, alpha = .1": above(  # noqa: E501
         0.9, possible=_SHARE

@@ -96,7 +96,7 @@ ROWS = {
     "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs": below(
         _FLOAT, "at most 0"
     ),
-    "Lemma D.5: the same without the factor 2": above(0, "(not promised)"),
+    "Lemma D.5: the same without the factor 2": above(0, "(not claimed)"),
     "Proposition D.4: share of samples with MSE of SB at most the least of the family + 1 / B, n = 40 B": above(  # noqa: E501
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),

@@ -96,7 +96,7 @@ def _rules():
         for table, parameters in _parameters(model).items():
             for parameter, value in parameters.items():
                 # maximum likelihood is biased a little, by less than 3 %
-                rules[f"{table}: {name}, {parameter} of samples with it"] = printed(
+                rules[f"{table}: {name}, {parameter} from simulated data"] = printed(
                     value, margin=0.03 * abs(value)
                 )
         if name in _AIC:
@@ -198,7 +198,7 @@ def _consistency(name, model, fits):
                 beta[column] if table == "Table 1" else curves[candidate][parameter]
                 for beta, curves in fits
             ]
-            yield f"{table}: {name}, {parameter} of samples with it", mean(values)
+            yield f"{table}: {name}, {parameter} from simulated data", mean(values)
     if name in _AIC:
         quantity = f"Table 2: {name}, AIC of samples of the test set's size"
         yield (
