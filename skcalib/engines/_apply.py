@@ -28,24 +28,25 @@ from skcalib.maps import (
 )
 from skcalib.recalibrators import GroupwiseRecalibrator
 
-# The inputs of the maps are two columns: the score of a row, and the number of its
-# *case*, which says which of several maps, one for each segment, applies to it.
+# The inputs of the calibration maps are two columns: the score of a row, and the index
+# of the map that applies to it, among the maps of all segments.
 _ROW = Scores(2)
 _SCORE = OneColumn(_ROW, 0)
-_CASE = OneColumn(_ROW, 1)
-_MOST_CASES = 64  # a piecewise map with more pieces is not written as CASE but joined
+_MAP_INDEX = OneColumn(_ROW, 1)
+# Piecewise maps with as many cuts are not written as CASE: their pieces are joined.
+_FEWEST_CUTS_TO_JOIN = 64
 # Number of cells of [0, 1] by which pieces are joined: of one map, and of all together.
 _LEAST_CELLS = 2**8
 _MOST_CELLS = 2**16
-_MOST_OF_ALL = 2**18
+_MOST_CELLS_OF_ALL_MAPS = 2**18
 
 
 def with_forecasts(columns, recalibrator, output, default=None):
-    """Return the native table with the forecasts as the column `output`: NULL where the
-    score is missing or out of range.
+    """Return the user's table with the forecasts as the new column `output`.
 
-    Databases and Spark get SQL; Polars and Dask call `predict_proba` for parts of the
-    table as NumPy arrays.
+    It is NULL where the score is missing or outside [0, 1], and in segments that have
+    no map. Databases and Spark get the maps as SQL; for other engines `predict_proba`
+    is called with NumPy arrays of scores.
 
     Parameters
     ----------
@@ -59,51 +60,69 @@ def with_forecasts(columns, recalibrator, output, default=None):
         For segments that are not in the dict.
     """
     frame = columns.frame
-    names = columns.names
     engine = frame.implementation
     is_database = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
-    _check_output(output, names, is_database)
-    maps = _segment_maps(columns, recalibrator, default)
-    # The forecasts as a function of score and case, for engines that call Python.
+    _check_output(output, columns.names, is_database)
+    maps = _maps_by_segment(columns, recalibrator, default)
+    # A function of scores and map indices, for engines that call Python.
     if maps is None:
-        predict = partial(_forecast, recalibrator)
+        predict = partial(_forecasts_of_one, recalibrator)
     else:
-        predict = _choice(maps.cases)
+        predict = partial(_forecasts_of_several, _choice_by_index(maps.maps))
+    if isinstance(frame, nw.DataFrame):
+        return _in_memory(columns, maps, predict, output)
+
     prefix = free_name(frame.collect_schema().names())
     score = f"{prefix}_score"
-    number = f"{prefix}_case"
-
-    if isinstance(frame, nw.DataFrame):
-        scores = frame.select(columns.score.alias(score))[score].to_numpy()
-        if maps is None:
-            case_of_row = np.zeros(len(scores))
-        else:
-            case_of_row = _cases_in_memory(columns, maps)
-        forecasts = _forecasts(scores, case_of_row, predict)
-        series = nw.new_series(output, forecasts, nw.Float64, backend=engine)
-        frame = frame.select(names).with_columns(series)
-        return frame.with_columns(_without_nan(output)).to_native()
-
-    frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(number))
-    if maps is not None:
-        keys = columns.keys(prefix=f"{score}_")
-        frame = _with_case(columns, frame.with_columns(**keys), keys, maps, number)
-        # Rows of a segment without a map have the case -1. They lose their score, and
-        # with it the forecast; then any case will do.
-        is_known = nw.col(number) >= 0
-        score_of_known = nw.when(is_known).then(nw.col(score))
-        case_of_known = nw.when(is_known).then(nw.col(number)).otherwise(nw.lit(0))
-        frame = frame.with_columns(
-            score_of_known.alias(score), case_of_known.alias(number)
-        )
+    map_index = f"{prefix}_map_index"
+    frame = _with_score_and_index(columns, maps, score, map_index)
     if is_database:
-        cases = (map_of(recalibrator, _SCORE),) if maps is None else maps.cases
-        frame = _written(frame, cases, score, number, output)
-        return frame.select(*names, output).to_native()
+        all_maps = (map_of(recalibrator, _SCORE),) if maps is None else maps.maps
+        frame = _with_sql_forecasts(frame, all_maps, score, map_index, output)
+        return frame.select(*columns.names, output).to_native()
     add_forecasts = _by_batch if engine.is_polars() else _by_partition
-    native = add_forecasts(frame.to_native(), score, number, output, predict)
+    native = add_forecasts(frame.to_native(), score, map_index, output, predict)
     frame = nw.from_native(native)
-    return frame.select(*names, _without_nan(output)).to_native()
+    return frame.select(*columns.names, _without_nan(output)).to_native()
+
+
+def _in_memory(columns, maps, predict, output):
+    """Return the user's table, which is in memory, with the forecasts of ``predict(
+    scores, map_indices)`` as the column `output`. `maps` is None for a single map.
+    """
+    frame = columns.frame
+    score = free_name(frame.collect_schema().names())
+    scores = frame.select(columns.score.alias(score))[score].to_numpy()
+    if maps is None:
+        map_index = np.zeros(len(scores), dtype=np.int64)
+    else:
+        map_index = _map_index_in_memory(columns, maps)
+    forecasts = _forecasts_or_nan(scores, map_index, predict)
+    engine = frame.implementation
+    series = nw.new_series(output, forecasts, nw.Float64, backend=engine)
+    frame = frame.select(columns.names).with_columns(series)
+    return frame.with_columns(_without_nan(output)).to_native()
+
+
+def _with_score_and_index(columns, maps, score, map_index):
+    """Return the lazy frame of a table with two more columns, whose names are given:
+    the score, and the index of the map that applies to the row (0 for a single map).
+
+    `maps` are the `_MapsBySegment`, None for a single map. Rows of a segment without a
+    map get the score NULL, and hence no forecast.
+    """
+    frame = columns.frame
+    frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(map_index))
+    if maps is None:
+        return frame
+    keys = columns.keys(prefix=f"{score}_")
+    frame = frame.with_columns(**keys)
+    frame = _with_map_index(columns, frame, keys, maps, map_index)
+    # -1 stands for no map. Without a score any index will do: these rows get 0.
+    has_map = nw.col(map_index) >= 0
+    score_if_map = nw.when(has_map).then(nw.col(score))
+    index_or_zero = nw.when(has_map).then(nw.col(map_index)).otherwise(nw.lit(0))
+    return frame.with_columns(score_if_map.alias(score), index_or_zero.alias(map_index))
 
 
 def _check_output(output, names, is_database):
@@ -122,31 +141,31 @@ def _check_output(output, names, is_database):
             )
 
 
-class _SegmentMaps(NamedTuple):
-    """The maps of segments.
+class _MapsBySegment(NamedTuple):
+    """The calibration maps of a table's segments.
 
     Attributes
     ----------
-    cases : tuple of maps
-        The distinct maps; the position of a map is the number of its case.
-    numbers : dict of int
-        Number of the case by the key of the segment, a tuple of values.
-    otherwise : int
-        Number of the case of other segments, -1 for no map.
+    maps : tuple of maps
+        The distinct maps, functions of `_SCORE`.
+    index_of_segment : dict of int
+        Index in `maps` by the key of the segment, a tuple of values.
+    default_index : int
+        Index in `maps` for segments that are not in the dict, -1 for no map.
     """
 
-    cases: tuple
-    numbers: dict
-    otherwise: int
+    maps: tuple
+    index_of_segment: dict
+    default_index: int
 
 
-def _segment_maps(columns, recalibrator, default):
-    """Return the `_SegmentMaps`, which say what map each segment has; None where one
-    map is for all rows. `recalibrator` and `default` are what the user gave.
+def _maps_by_segment(columns, recalibrator, default):
+    """Return the `_MapsBySegment` of what the user gave as `recalibrator` and
+    `default`; None if one map applies to all rows.
     """
     if isinstance(recalibrator, dict):
         return _maps_of_dict(columns, recalibrator, default)
-    _check(recalibrator)
+    _check_recalibrator(recalibrator)
     if default is not None:
         raise ValueError(
             "default applies only to a dict of recalibrators: any other recalibrator"
@@ -154,25 +173,33 @@ def _segment_maps(columns, recalibrator, default):
         )
     if type(recalibrator) is not GroupwiseRecalibrator:
         return None
-    # The map chooses by the group among several. One that does not is the same for all
-    # groups.
+    # Its map is a `Choice` among the maps of the groups, or a single map that is the
+    # same for all groups.
     groupwise_map = map_of(recalibrator, _SCORE)
-    key = getattr(groupwise_map, "key", None)
-    if not isinstance(key, GroupOf):
+    if not _chooses_by_group(groupwise_map):
         return None
     if len(columns.by) != 1:
         raise ValueError(
             "GroupwiseRecalibrator takes the groups of rows from one column: name it"
             " with by=."
         )
-    numbers = {(group,): number for group, number in key.cases.items()}
-    _check_keys(columns, numbers, "a group of the recalibrator")
-    return _SegmentMaps(groupwise_map.cases, numbers, key.otherwise)
+    index_of_group = groupwise_map.key.cases
+    index_of_segment = {(group,): index for group, index in index_of_group.items()}
+    _check_keys(columns, index_of_segment, "a group of the recalibrator")
+    # Other groups have the pooled map.
+    pooled_index = groupwise_map.key.otherwise
+    return _MapsBySegment(groupwise_map.cases, index_of_segment, pooled_index)
+
+
+def _chooses_by_group(node):
+    """Return whether a map chooses among several by the group of a row."""
+    return isinstance(node, Choice) and isinstance(node.key, GroupOf)
 
 
 def _maps_of_dict(columns, recalibrators, default):
-    """Return the `_SegmentMaps` of fitted recalibrators by segment, whose keys are
-    tuples of values.
+    """Return the `_MapsBySegment` of a dict of fitted recalibrators, whose keys are
+    segments (tuples of values), and of the recalibrator `default` for other segments,
+    or None.
     """
     if not columns.by:
         raise ValueError(
@@ -185,28 +212,28 @@ def _maps_of_dict(columns, recalibrators, default):
             " empty."
         )
     _check_keys(columns, recalibrators, "a key of the dict")
-    numbers = {key: number for number, key in enumerate(recalibrators)}
+    index_of_segment = {key: index for index, key in enumerate(recalibrators)}
     models = list(recalibrators.values())
-    otherwise = -1
+    default_index = -1  # no map
     if default is not None:
-        otherwise = len(models)
+        default_index = len(models)
         models.append(default)
-    cases = []
+    maps = []
     for recalibrator in models:
-        _check(recalibrator)
-        case = map_of(recalibrator, _SCORE)
-        if isinstance(getattr(case, "key", None), GroupOf):
+        _check_recalibrator(recalibrator)
+        segment_map = map_of(recalibrator, _SCORE)
+        if _chooses_by_group(segment_map):
             raise ValueError(
                 "a dict of recalibrators cannot contain a GroupwiseRecalibrator, which"
                 " has its own groups."
             )
-        cases.append(case)
-    return _SegmentMaps(tuple(cases), numbers, otherwise)
+        maps.append(segment_map)
+    return _MapsBySegment(tuple(maps), index_of_segment, default_index)
 
 
 def _check_keys(columns, keys, what):
-    """Raise for keys that cannot be segments of the table. `what` says in the message
-    what a key is.
+    """Raise a ValueError for keys that cannot be segments of the table: tuples with a
+    value of each column of `columns.by`. Messages call a key by the text `what`.
     """
     schema = columns.frame.collect_schema()
     for key in keys:
@@ -219,8 +246,8 @@ def _check_keys(columns, keys, what):
             check_value(what, value, name, schema[name])
 
 
-def _check(recalibrator):
-    """Raise unless this is a fitted recalibrator of one score of two classes."""
+def _check_recalibrator(recalibrator):
+    """Raise unless this is a fitted recalibrator of probabilities of two classes."""
     if not hasattr(recalibrator, "predict_proba") or isinstance(recalibrator, type):
         raise TypeError(
             "recalibrator must be a fitted recalibrator, found"
@@ -240,108 +267,115 @@ def _check(recalibrator):
         )
 
 
-def _with_case(columns, frame, keys, maps, name):
-    """Return a lazy frame with the number of each row's case, which is the position of
-    the map for its segment among `maps.cases`, as the column `name`.
+def _with_map_index(columns, frame, keys, maps, name):
+    """Return a lazy frame with a new column `name`: the index in `maps.maps` of the map
+    for the row's segment, -1 if there is none.
 
-    `frame` has the key columns, `keys` holds them as expressions by name, and `maps`
-    are the `_SegmentMaps`.
+    `keys` is a dict from the name of a key column, which `frame` has, to the expression
+    for it; `maps` are the `_MapsBySegment`.
     """
     segment_column = f"{name}_segment"
-    number_column = f"{name}_number"
+    index_column = f"{name}_of_segment"
+    # The engine numbers the segments of the table; a small table translates these
+    # numbers into indices of maps, for segments that have one of their own.
     segments = columns.segments(keys)
     frame = segments.attached(frame, segment_column)
-    # number of the segment by key, for the keys that occur in the table
-    segment_of_key = segments.numbers(maps.numbers)
-    case = nw.lit(maps.otherwise)
-    if segment_of_key:
-        table = {
-            segment_column: list(segment_of_key.values()),
-            number_column: [maps.numbers[key] for key in segment_of_key],
+    number_of_segment = segments.numbers(maps.index_of_segment)
+    index = nw.lit(maps.default_index)
+    if number_of_segment:
+        translation = {
+            segment_column: list(number_of_segment.values()),
+            index_column: [maps.index_of_segment[key] for key in number_of_segment],
         }
-        frame = frame.join(beside(frame, table), on=segment_column, how="left")
-        case = nw.col(number_column).fill_null(maps.otherwise)
-    return frame.with_columns(case.cast(nw.Int32).alias(name))
+        frame = frame.join(beside(frame, translation), on=segment_column, how="left")
+        index = nw.col(index_column).fill_null(maps.default_index)
+    return frame.with_columns(index.cast(nw.Int32).alias(name))
 
 
-def _cases_in_memory(columns, maps):
-    """Return the case of each row (n,) of an eager frame: the position of the map for
-    its segment among `maps.cases`, -1 without a map.
+def _map_index_in_memory(columns, maps):
+    """Return for each row (n,) of a table in memory the index in `maps.maps` of the map
+    for its segment, -1 if there is none.
     """
     keys = columns.keys(prefix="")
     # Only the keys are joined: Arrow joins no table that has columns of lists.
     frame = columns.frame.select(**keys).with_row_index("row").lazy()
-    cases = _with_case(columns, frame, keys, maps, "case").select("row", "case")
-    return cases.collect().sort("row")["case"].to_numpy()
+    frame = _with_map_index(columns, frame, keys, maps, "map_index")
+    # A join may change the order of the rows.
+    index_by_row = frame.select("row", "map_index").collect().sort("row")
+    return index_by_row["map_index"].to_numpy()
 
 
 # In NumPy.
 
 
-def _choice(cases):
-    """Return one map of score and case, which applies to each row the map of its case,
-    0 to len(cases) - 1.
+def _choice_by_index(maps):
+    """Return one map of two inputs, `_SCORE` and `_MAP_INDEX`: each row gets the value
+    of that one of `maps` whose index (0 to len(maps) - 1) it has.
     """
     # `Place` counts the cuts below a value: with cuts at .5, 1.5, ... it returns the
-    # number of the case.
-    cuts = np.arange(len(cases) - 1) + 0.5
-    return Choice(Place(_CASE, cuts), cases)
+    # index itself.
+    cuts = np.arange(len(maps) - 1) + 0.5
+    return Choice(Place(_MAP_INDEX, cuts), maps)
 
 
-def _forecast(recalibrator, rows):
-    """Return the forecasts (n, 1) of a recalibrator for `Rows` with two columns: the
-    score, and the case (which of several maps applies), which is not used here.
+def _forecasts_of_one(recalibrator, scores, map_index):
+    """Return the forecasts (n,) of one recalibrator for scores (n,); `map_index` is not
+    used, since one map applies to all rows.
     """
-    (inputs, *_) = rows.inputs
-    scores = inputs[:, 0]  # the other column is the case
     # A recalibrator that was fitted to the scores of both classes takes both.
     if getattr(recalibrator, "n_features_in_", 1) == 2:
         scores = np.column_stack((1 - scores, scores))
-    return recalibrator.predict_proba(scores)[:, [1]]
+    return recalibrator.predict_proba(scores)[:, 1]
 
 
-def _forecasts(scores, case_of_row, predict):
-    """Return the forecasts (n,) of `predict`, a function of `Rows` of score and case,
-    NaN where the score is not valid or the case is negative.
+def _forecasts_of_several(choice, scores, map_index):
+    """Return the forecasts (n,) of a map of `_choice_by_index` for scores (n,) and
+    indices of maps (n,).
+    """
+    rows = Rows(np.column_stack((scores, map_index)))
+    return choice(rows)[:, 0]
 
-    `scores` and `case_of_row` are (n,); the case is the number of the map that applies
-    to the row, negative for none.
+
+def _forecasts_or_nan(scores, map_index, predict):
+    """Return the forecasts (n,) of ``predict(scores, map_index)``; NaN where the score
+    is missing or outside [0, 1], and where the index is negative: no map applies.
     """
     scores = scores.astype(np.float64)
-    is_valid = (scores >= 0) & (scores <= 1) & (case_of_row >= 0)
+    is_valid = (scores >= 0) & (scores <= 1) & (map_index >= 0)
     forecasts = np.full(len(scores), np.nan)
     if is_valid.any():
-        rows = np.column_stack((scores, case_of_row))
-        forecasts[is_valid] = predict(Rows(rows[is_valid]))[:, 0]
+        forecasts[is_valid] = predict(scores[is_valid], map_index[is_valid])
     return forecasts
 
 
-def _by_batch(frame, score, number, output, predict):
+def _by_batch(frame, score, map_index, output, predict):
     """Return a lazy Polars frame with the forecasts as the column `output`, computed
-    batch by batch from the columns `score` and `number` (of the map that applies).
+    batch by batch by ``predict(scores, map_indices)`` from the columns that `score` and
+    `map_index` name.
     """
     polars = import_module("polars")
 
     def forecasts(rows):
-        """Return the forecasts of a batch of pairs (score, number of the map)."""
+        """Return the forecasts of a batch of pairs (score, index of the map)."""
         scores = rows.struct.field(score).to_numpy()
-        numbers = rows.struct.field(number).to_numpy()
-        return polars.Series(_forecasts(scores, numbers, predict))
+        indices = rows.struct.field(map_index).to_numpy()
+        return polars.Series(_forecasts_or_nan(scores, indices, predict))
 
-    rows = polars.struct(score, number)
+    rows = polars.struct(score, map_index)
     column = rows.map_batches(forecasts, polars.Float64, is_elementwise=True)
     return frame.with_columns(column.alias(output))
 
 
-def _by_partition(frame, score, number, output, predict):
+def _by_partition(frame, score, map_index, output, predict):
     """Return a Dask frame with the forecasts as the column `output`, computed partition
-    by partition from the columns `score` and `number` (of the map that applies).
+    by partition by ``predict(scores, map_indices)`` from the columns that `score` and
+    `map_index` name.
     """
 
     def with_forecasts(part):
         """Return a partition, a pandas DataFrame, with the new column."""
         scores = part[score].to_numpy(np.float64, na_value=np.nan)
-        forecasts = _forecasts(scores, part[number].to_numpy(), predict)
+        forecasts = _forecasts_or_nan(scores, part[map_index].to_numpy(), predict)
         return part.assign(**{output: forecasts})
 
     # Dask asks for an empty frame with the columns and types of the result.
@@ -357,61 +391,84 @@ def _without_nan(name):
 # In SQL.
 
 
-def _written(frame, cases, score, number, output):
+def _with_sql_forecasts(frame, maps, score, map_index, output):
     """Return a lazy frame of a database or of Spark with the forecasts as the column
     `output`, in SQL.
 
-    `cases` are the maps; `score` and `number` name the columns of the score and of the
-    number of the map that applies to a row.
+    `score` and `map_index` name the columns of the score and of the index, among
+    `maps`, of the map that applies to a row.
     """
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     score_text = dialect.as_double(dialect.identifier(score))
-    case_text = dialect.as_double(dialect.identifier(number))
-    # Long piecewise maps are joined to the rows as a table of pieces; all others are
-    # written as one expression.
-    pieces = [_as_pieces(case) for case in cases]
-    are_pieces = all(node is not None and node.of is _SCORE for node in pieces)
-    if are_pieces and _needs_join(*pieces):
-        # A join loses rows with NULL: those without a valid score get the score 0 here,
-        # and no forecast below.
-        is_inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
-        inside = nw.when(is_inside).then(nw.col(score)).otherwise(nw.lit(0.0))
-        name = f"{score}_inside"
-        frame = frame.with_columns(inside.alias(name))
-        group = number if len(pieces) > 1 else None
-        frame, names = _joined(frame, name, pieces, group)
-        # A polynomial in (score - origin) by Horner's rule, from the last coefficient.
-        origin, *coefficients, last_coefficient = map(dialect.identifier, names)
-        text = last_coefficient
-        for coefficient in reversed(coefficients):
-            text = f"({text})*({score_text}-{origin})+{coefficient}"
+    polynomials = [_as_pieces(one_map) for one_map in maps]
+    if _are_long(polynomials):
+        index_column = map_index if len(maps) > 1 else None
+        frame, text = _joined_forecast(
+            frame, polynomials, score, index_column, score_text, dialect
+        )
     else:
-        writer = SqlWriter([score_text, case_text], dialect)
-        [text] = writer.write(_choice(cases))
+        index_text = dialect.as_double(dialect.identifier(map_index))
+        writer = SqlWriter([score_text, index_text], dialect)
+        [text] = writer.write(_choice_by_index(maps))
     is_valid = " AND ".join(valid_score(score_text, "probability"))
     return with_sql(frame, guarded(is_valid, f"({text})", dialect), output, dialect)
 
 
-def _needs_join(*maps):
-    """Return whether piecewise maps of one value in [0, 1] are too long for a CASE."""
-    cuts = np.concatenate([node.cuts for node in maps])
-    return len(cuts) >= _MOST_CASES and cuts.min() >= 0 and cuts.max() <= 1
+def _are_long(polynomials):
+    """Return whether maps are all piecewise polynomials of the score, with cuts in
+    [0, 1], which together are too long for a CASE. None stands for any other map.
+    """
+    for pieces in polynomials:
+        if pieces is None or pieces.of is not _SCORE:
+            return False
+    cuts = np.concatenate([pieces.cuts for pieces in polynomials])
+    return len(cuts) >= _FEWEST_CUTS_TO_JOIN and cuts.min() >= 0 and cuts.max() <= 1
+
+
+def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
+    """Return a lazy frame whose rows are joined to the pieces (`Pieces`) that hold
+    their scores, and the SQL text of the forecast from the columns of a piece.
+
+    `score` and `map_index` name columns; `map_index` is None for a single map.
+    """
+    # A join loses rows with NULL: those without a valid score get the score 0 for it,
+    # and no forecast, since the caller guards the text.
+    is_inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
+    inside = nw.when(is_inside).then(nw.col(score)).otherwise(nw.lit(0.0))
+    name = f"{score}_inside"
+    frame = frame.with_columns(inside.alias(name))
+    frame, origin, coefficients = _with_piece(frame, name, polynomials, map_index)
+    # A polynomial in (score - origin) by Horner's rule, from the last coefficient.
+    origin = dialect.identifier(origin)
+    *others, text = map(dialect.identifier, coefficients)
+    for coefficient in reversed(others):
+        text = f"({text})*({score_text}-{origin})+{coefficient}"
+    return frame, text
 
 
 def _as_pieces(node):
     """Return a map as one `Pieces`: a `Pieces` itself, or a `Mixture` (a constant plus
     a weighted sum) of `Pieces` of the same value; None for other maps.
 
-    `Pieces` are polynomials in (value - origin), one between each two cuts.
+    A `Pieces` is a piecewise polynomial: between each two of its `cuts` a polynomial in
+    (value - origin), where the value is that of the node `of`.
     """
     if isinstance(node, Pieces):
         return node
     if not isinstance(node, Mixture):
         return None
-    summands = node.parts
-    for summand in summands:
-        if not isinstance(summand, Pieces) or summand.of is not summands[0].of:
-            return None
+    are_pieces = all(isinstance(summand, Pieces) for summand in node.parts)
+    if not are_pieces or len({id(summand.of) for summand in node.parts}) > 1:
+        return None
+    return _sum_of_pieces(node.parts, node.weights, node.constant)
+
+
+def _sum_of_pieces(summands, weights, constant):
+    """Return the `Pieces` that is the weighted sum of several `Pieces` of the same
+    value plus a constant; None if they have no cuts.
+
+    A new piece reaches from one cut of any summand to the next.
+    """
     cuts = np.unique(np.concatenate([summand.cuts for summand in summands]))
     if len(cuts) == 0:
         return None
@@ -420,9 +477,10 @@ def _as_pieces(node):
     origins = np.append(cuts, cuts[-1])
     n_coefficients = max(summand.coefficients.shape[1] for summand in summands)
     coefficients = np.zeros((len(origins), n_coefficients))
-    coefficients[:, 0] = node.constant
-    for weight, summand in zip(node.weights, summands, strict=True):
-        # the summand's piece that holds each new one
+    coefficients[:, 0] = constant
+    for weight, summand in zip(weights, summands, strict=True):
+        # Which piece of the summand holds each new piece: the number of the summand's
+        # cuts below its upper cut. The last new piece lies in the last one.
         piece = np.searchsorted(summand.cuts, cuts, side="left")
         piece = np.append(piece, len(summand.cuts))
         shift = origins - summand.origins[piece]
@@ -435,51 +493,62 @@ def _as_pieces(node):
     return Pieces(summands[0].of, cuts, origins, coefficients)
 
 
-def _joined(frame, name, maps, group=None):
-    """Return a lazy frame of the rows joined to the pieces of a piecewise polynomial
-    map that hold their values, and the names of the columns of a piece's origin and
-    coefficients.
+def _with_piece(frame, name, polynomials, map_index=None):
+    """Return a lazy frame whose rows are joined to the piece of a piecewise polynomial
+    that holds their value, and the names of the new columns: that of the piece's
+    origin, and a list of those of its coefficients, from the constant up.
 
     Parameters
     ----------
     frame : narwhals LazyFrame
         The rows.
     name : str
-        Column of the value, without NULL: a join loses it.
-    maps : list of Pieces
-        One map, or one per group.
-    group : str, default=None
-        Column of the number of the group, if there are several.
+        Column of the value, in [0, 1] and never NULL, since a join loses NULL.
+    polynomials : list of Pieces
+        The maps.
+    map_index : str, default=None
+        Column of the index of a row's map in `polynomials`; None for a single map.
     """
-    # Rows and pieces are joined by the cell of the value, since databases join by equal
-    # numbers much faster than by ranges; then the piece is found within the cell.
-    # Four cells a piece, so that most cells hold one; fewer with many maps, whose cells
-    # make one table.
-    n_pieces = max(len(node.origins) for node in maps)
-    n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
-    n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
+    # Databases join by equal numbers much faster than by ranges. Therefore [0, 1] is
+    # divided into cells, and rows and pieces are joined if they have the same cell; the
+    # comparison with the ends of a piece then picks one of the few pieces in a cell.
+    n_cells = _n_cells_to_join(polynomials)
 
     def cell_of(scores):
         """Return the cell of each score (n,), as `coarse_cell` in SQL."""
         return np.floor(coarse_place(np.clip(scores, 0, 1), n_cells))
 
-    # Each map's pieces by cell: columns cell, low, high, origin and coefficients. Maps
-    # of a lower degree are padded with coefficients of 0.
-    rows_by_map = [pieces_by_cell(node, cell_of, beyond=2.0) for node in maps]
+    # A row for each piece in each cell that it reaches: cell, lower and upper end of
+    # the piece, origin, coefficients. Maps of a lower degree get coefficients of 0.
+    # Scores end at 1, so that the outer pieces may end at -2 and 2.
+    rows_by_map = [
+        pieces_by_cell(pieces, cell_of, beyond=2.0) for pieces in polynomials
+    ]
     width = max(rows.shape[1] for rows in rows_by_map)
     padded = []
     for rows in rows_by_map:
         padded.append(np.pad(rows, ((0, 0), (0, width - rows.shape[1]))))
     names = [f"{name}_{number}" for number in range(width)]
     table = dict(zip(names, np.vstack(padded).T.copy(), strict=True))
-    cell, low, high, *columns = names
+    cell, lower, upper, origin, *coefficients = names
     table[cell] = table[cell].astype(np.int64)
-    keys = [cell]
-    if group is not None:
-        n_rows = [len(rows) for rows in rows_by_map]
-        table[group] = np.repeat(np.arange(len(maps)), n_rows)
-        keys.append(group)
+    join_columns = [cell]
+    if map_index is not None:
+        n_rows_by_map = [len(rows) for rows in rows_by_map]
+        table[map_index] = np.repeat(np.arange(len(polynomials)), n_rows_by_map)
+        join_columns.append(map_index)
     frame = frame.with_columns(coarse_cell(n_cells, name).alias(cell))
-    frame = frame.join(beside(frame, table), on=keys, how="inner")
-    is_piece = (nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))
-    return frame.filter(is_piece), columns
+    frame = frame.join(beside(frame, table), on=join_columns, how="inner")
+    is_in_piece = (nw.col(name) > nw.col(lower)) & (nw.col(name) <= nw.col(upper))
+    return frame.filter(is_in_piece), origin, coefficients
+
+
+def _n_cells_to_join(polynomials):
+    """Return the number of cells of [0, 1] for a join of rows with the pieces of maps:
+    four cells a piece, so that most cells hold one; fewer for many maps, whose cells
+    make one table.
+    """
+    n_pieces = max(len(pieces.origins) for pieces in polynomials)
+    most_of_a_map = max(n_pieces, _MOST_CELLS_OF_ALL_MAPS // len(polynomials))
+    n_cells = min(4 * n_pieces, most_of_a_map)
+    return int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))

@@ -2,14 +2,17 @@
 per cell and label.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.base import clone
 
+from skcalib._cells.statistics import BinStatistics
 from skcalib._fitting.wrapped import check_recalibrator, class_parameters
 from skcalib._input.labels import check_groups
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
-from skcalib.engines._weighted import label_pairs, rows_of_cells
+from skcalib.engines._weighted import WeightedScores, label_pairs, rows_of_cells
 from skcalib.recalibrators import (
     BetaCalibration,
     DirichletCalibration,
@@ -29,14 +32,14 @@ def fitted(columns, recalibrator):
     of values, with the key () for a table without segments.
     """
     models = {}
-    for key, (rows, statistics) in _fit_data(columns, recalibrator).items():
-        models[key] = _fit(recalibrator, key, columns, rows, statistics)
+    for data in _fit_data(columns, recalibrator):
+        models[data.key] = _fit(recalibrator, columns, data)
     return models
 
 
 def fitted_groupwise(columns, recalibrator):
     """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the segments
-    other than NULL.
+    other than NULL: the values of the only column in `columns.by`.
     """
     if len(columns.by) != 1:
         raise ValueError(
@@ -59,81 +62,94 @@ def fitted_groupwise(columns, recalibrator):
     # Without segments there is one key, (), or none if there are no rows.
     model.pooled_recalibrator_ = fitted(columns.pooled(), inner).get(())
 
-    # Groups, and the segment's key, weighted rows and bin statistics (or None) of each.
     groups = []
-    data = []
-    for key, (rows, statistics) in _fit_data(columns, inner).items():
-        (group,) = key
+    data_of_groups = []
+    for data in _fit_data(columns, inner):
+        (group,) = data.key
         if group is not None:
             groups.append(group)
-            data.append((key, rows, statistics))
+            data_of_groups.append(data)
     if not groups:
         raise ValueError("The table has no valid row with a group: see invalid_rows().")
-    model.groups_, codes = check_groups(groups, len(groups))
-    data = [data[position] for position in np.argsort(codes)]  # as in `groups_`
-    sizes = [rows.sample_weight.sum() for _, rows, _ in data]
+    # `position_of_group` holds positions in `model.groups_`, which is sorted.
+    model.groups_, position_of_group = check_groups(groups, len(groups))
+    data_of_groups = [data_of_groups[i] for i in np.argsort(position_of_group)]
+    sizes = [data.rows.sample_weight.sum() for data in data_of_groups]
     model.group_sizes_ = np.array(sizes)
     model.n_features_in_ = 1
     model._group_column = columns.by[0]
 
-    # Without merging, each part of the rows is one group.
+    # A "part" is the rows that one map is fitted to. Without merging it is one group;
+    # groups that are too small have -1, and keep the pooled map.
     part_of_group = model._parts(group=None, residuals=None, weight=None)
-
-    def data_of(part):
-        """Return key, rows and statistics of the group of a part."""
-        (group,) = np.flatnonzero(part_of_group == part)
-        return data[group]
+    data_of_part = dict(zip(part_of_group.tolist(), data_of_groups, strict=True))
 
     def fit(part):
         """Return the recalibrator of a part."""
-        key, rows, statistics = data_of(part)
-        return _fit(inner, key, columns, rows, statistics)
+        return _fit(inner, columns, data_of_part[part])
 
     def has_one_class(part):
         """Return whether all rows of a part have the same label."""
-        _, rows, _ = data_of(part)
-        return len(np.unique(rows.y_true)) < 2
+        return len(np.unique(data_of_part[part].rows.y_true)) < 2
 
     model._fit_parts(part_of_group, fit, has_one_class)
     model._remember_parameters()
     return model
 
 
+class _FitData(NamedTuple):
+    """What the recalibrator of one segment is fitted to.
+
+    Attributes
+    ----------
+    key : tuple
+        Values of the columns that define the segment.
+    rows : WeightedScores
+        The weighted rows.
+    statistics : BinStatistics or None
+        The bins of `HistogramBinning`; None for other recalibrators.
+    """
+
+    key: tuple
+    rows: WeightedScores
+    statistics: BinStatistics | None = None
+
+
 def _fit_data(columns, recalibrator):
-    """Return by segment the `WeightedScores` to which the recalibrator is fitted, and
-    the `BinStatistics` from which it takes its bins, or None.
+    """Return a list with the `_FitData` of each segment that has valid rows; raise if
+    this recalibrator cannot be fitted to a table.
     """
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
         raise TypeError(
             "recalibrator must be a recalibrator such as PlattScaling(), found"
             f" {recalibrator!r}."
         )
-    # The function that makes the weighted rows for recalibrators of this class.
-    rows_for = _ROWS.get(type(recalibrator))
-    if rows_for is None:
+    data_for = _DATA_FOR.get(type(recalibrator))
+    if data_for is None:
         raise ValueError(
             f"{type(recalibrator).__name__} cannot be fitted to a table. These can:"
-            f" {', '.join(kind.__name__ for kind in _ROWS)}. Fit others to the rows of"
-            " weighted_scores()."
+            f" {', '.join(kind.__name__ for kind in _DATA_FOR)}. Fit others to the rows"
+            " of weighted_scores()."
         )
     if recalibrator.input != "probability":
         raise ValueError(
             f"a table contains probabilities: {type(recalibrator).__name__}"
             f" needs input='probability', found {recalibrator.input!r}."
         )
-    if rows_for is _histogram:
-        return _histogram(columns, recalibrator)  # with the statistics
-    rows_by_segment = rows_for(columns, recalibrator)
-    return {key: (rows, None) for key, rows in rows_by_segment.items()}
+    return data_for(columns, recalibrator)
 
 
-# Each of the next functions returns the weighted rows of each segment for one kind of
-# recalibrator, a dict by key; `_histogram` adds the bins.
+# Each of the next functions returns the `_FitData` of each segment, a list, for one
+# kind of recalibrator.
 
 
-def _isotonic(columns, recalibrator):
-    """Return weighted rows that give the exact isotonic fit: for each block of cells in
-    which the map is constant its lowest and highest score, or with `centered` its mean.
+def _isotonic_data(columns, recalibrator):
+    """Return a list of `_FitData` whose weighted rows give the same isotonic fit as all
+    rows of the table.
+
+    A block is a run of scores in which the fit is constant. Each is represented by its
+    least and greatest score, between which the map is constant; if the recalibrator is
+    `centered`, which fits one point per block, by its mean score.
     """
     score_sums = ()
     if recalibrator.centered:
@@ -141,29 +157,31 @@ def _isotonic(columns, recalibrator):
     histogram = ScoreHistogram(columns, score_sums)
     # Cells in which the map may jump become distinct scores, the others are merged.
     histogram.refine(_may_hold_jump, pool=True)
-    data = {}
+    data = []
     for key, cells in histogram.by_segment().items():
-        scores, weight, events = _blocks(cells, recalibrator.centered)
-        data[key] = rows_of_cells(scores, weight, events)
+        scores, weight, weighted_label = _block_sums(cells, recalibrator.centered)
+        data.append(_FitData(key, rows_of_cells(scores, weight, weighted_label)))
     return data
 
 
-def _blocks(cells, centered):
-    """Return scores, weights and weights of events, (n_scores,) each, of the blocks of
-    an isotonic fit to cells.
+def _block_sums(cells, centered):
+    """Return scores that represent the blocks of an isotonic fit to cells, with their
+    weights and the weights of their events, (n_scores,) each.
 
-    A block is a run of cells, and a cell holds the rows with scores from `low` to
-    `high`. Half of a block's weight is at its least score and half at its greatest;
-    with `centered` all of it is at the mean.
+    A block is a run of cells with the same fitted value, and a cell holds the rows with
+    scores from `low` to `high`. Half of a block's weight is at its least score and half
+    at its greatest; with `centered` all of it is at the mean.
     """
     bounds = _block_bounds(cells)
-    starts = bounds[:-1]
-    weight = np.add.reduceat(cells.weight, starts)
-    events = np.add.reduceat(cells.weighted_label, starts)
-    low = cells.low[starts]
-    high = cells.high[bounds[1:] - 1]
+    first = bounds[:-1]
+    last = bounds[1:] - 1
+    # sums over the cells of each block
+    weight = np.add.reduceat(cells.weight, first)
+    events = np.add.reduceat(cells.weighted_label, first)
+    low = cells.low[first]
+    high = cells.high[last]
     if centered:
-        mean = np.add.reduceat(cells.weighted_score, starts) / weight
+        mean = np.add.reduceat(cells.weighted_score, first) / weight
         return np.clip(mean, low, high), weight, events
     # A block of one score keeps its weight there.
     is_wide = low < high
@@ -176,21 +194,24 @@ def _blocks(cells, centered):
 
 
 def _may_hold_jump(cells):
-    """Return the cells, as a mask, in which the isotonic fit to all rows may jump.
+    """Return a mask of the cells of one segment in which the isotonic fit to all rows
+    may jump.
 
     The fit is the slope of the greatest convex minorant of the cumulative diagram, in
-    which each row moves to the right by its weight, and an event also upwards. It jumps
-    where the minorant has a vertex. Within a cell the diagram is lowest if all
-    non-events come before the events. If even that corner lies above the minorant of
-    the cells as a whole, no point within the cell is a vertex.
+    which each row is a step to the right by its weight, and upwards by the weight of an
+    event. It jumps at the vertices of the minorant. Within a cell the diagram is lowest
+    if all non-events come before the events: it then has a corner where the non-events
+    end. If that corner lies above the minorant of the diagram of the cells, no point
+    within the cell is a vertex.
     """
     # Cumulative weight and events before each cell and after the last, (n_cells + 1,).
     weight = np.append(0.0, np.cumsum(cells.weight))
     events = np.append(0.0, np.cumsum(cells.weighted_label))
     vertices = _block_bounds(cells)
+    # The corner of each cell: the events before it, at this cumulative weight.
     non_events = cells.weight - cells.weighted_label
-    corner = weight[:-1] + non_events
-    minorant = np.interp(corner, weight[vertices], events[vertices])
+    weight_at_corner = weight[:-1] + non_events
+    minorant = np.interp(weight_at_corner, weight[vertices], events[vertices])
     rounding = 1e-12 * weight[-1]
     return events[:-1] <= minorant + rounding
 
@@ -208,9 +229,9 @@ def _block_bounds(cells):
     return isotonic_regression(frequency, weights=cells.weight).blocks
 
 
-def _histogram(columns, recalibrator):
-    """Return the pairs (weighted rows, `BinStatistics`) by segment of bins that are
-    made from the same rows; the fit equals that to all rows.
+def _histogram_data(columns, recalibrator):
+    """Return a list of `_FitData` with the `BinStatistics` of each segment and one row
+    per bin and label at the bin's mean score. The fit equals that to all rows.
     """
     if recalibrator.sample_split is not None:
         raise ValueError(
@@ -218,7 +239,7 @@ def _histogram(columns, recalibrator):
             " sample_split=None, or the rows of weighted_scores()."
         )
     strategy = check_strategy(recalibrator._strategy())
-    data = {}
+    data = []
     for key, statistics in binned(columns, strategy).items():
         is_filled = statistics.weight > 0
         rows = rows_of_cells(
@@ -226,53 +247,58 @@ def _histogram(columns, recalibrator):
             statistics.weight[is_filled],
             statistics.weighted_label[is_filled],
         )
-        data[key] = (rows, statistics)
+        data.append(_FitData(key, rows, statistics))
     return data
 
 
-def _pairs(columns, recalibrator):
-    """Return two weighted scores per cell and label, for parametric maps."""
-    return label_pairs(columns)
+def _parametric_data(columns, recalibrator):
+    """Return a list of `_FitData` with two weighted scores per cell and label."""
+    return [_FitData(key, rows) for key, rows in label_pairs(columns).items()]
 
 
-def _spline(columns, recalibrator):
-    """Return two weighted scores per cell and label, where cells that hold a knot (a
-    quantile of the scores, or one of both ends) are distinct scores.
+def _spline_data(columns, recalibrator):
+    """Return a list of `_FitData` with two weighted scores per cell and label, where
+    cells that hold a knot (a quantile of the scores, or one of both ends) are split
+    into distinct scores.
     """
 
     def holds_knot(cells):
-        """Return which cells (n_cells,) hold a knot."""
+        """Return a mask of the cells of one segment that hold a knot."""
         is_weighted = columns.weight is not None
+        # K knots are both ends and the K - 2 cuts between K - 1 bins of equal mass.
+        n_bins = recalibrator.n_knots - 1
         is_knot = np.zeros(len(cells.low), dtype=bool)
-        is_knot[equal_mass_cells(cells, recalibrator.n_knots - 1, is_weighted)] = True
+        is_knot[equal_mass_cells(cells, n_bins, is_weighted)] = True
         is_knot[[0, -1]] = True
         return is_knot
 
-    return label_pairs(columns, holds_knot)
+    rows_by_segment = label_pairs(columns, holds_knot)
+    return [_FitData(key, rows) for key, rows in rows_by_segment.items()]
 
 
-def _fit(recalibrator, key, columns, rows, statistics):
-    """Return a clone fitted to `WeightedScores`, with the bins of `statistics` unless
-    that is None. The message of an error names the segment, whose key is `key`.
+def _fit(recalibrator, columns, data):
+    """Return a clone of a recalibrator that is fitted to the `_FitData` of one segment;
+    if the fit fails, the message names the segment.
     """
-    y_true, scores, weight = rows
+    y_true, scores, weight = data.rows
     if recalibrator.classes is not None:
         y_true = np.asarray(recalibrator.classes)[y_true]
     try:
         fitted = clone(recalibrator).fit(scores, y_true, sample_weight=weight)
     except ValueError as error:
-        if not key:
+        if not data.key:  # a table without segments
             raise
         conditions = []
-        for name, value in zip(columns.by, key, strict=True):
+        for name, value in zip(columns.by, data.key, strict=True):
             conditions.append(f"{name} = {value!r}")
         raise ValueError(
             f"The segment {', '.join(conditions)} could not be fitted. {error}"
         ) from error
     # The provenance would count and hash cells in place of the table's rows.
-    vars(fitted).pop("provenance_", None)
-    if statistics is not None:
-        fitted._set_bins(statistics, weighted=columns.weight is not None)
+    if hasattr(fitted, "provenance_"):
+        del fitted.provenance_
+    if data.statistics is not None:
+        fitted._set_bins(data.statistics, weighted=columns.weight is not None)
     return fitted
 
 
@@ -285,10 +311,10 @@ _PARAMETRIC = (
     MatrixScaling,
     DirichletCalibration,
 )
-# What a recalibrator of each class is fitted to.
-_ROWS = {
-    IsotonicCalibration: _isotonic,
-    HistogramBinning: _histogram,
-    SplineCalibration: _spline,
+# The function that returns what a recalibrator of each class is fitted to.
+_DATA_FOR = {
+    IsotonicCalibration: _isotonic_data,
+    HistogramBinning: _histogram_data,
+    SplineCalibration: _spline_data,
 }
-_ROWS |= dict.fromkeys(_PARAMETRIC, _pairs)
+_DATA_FOR |= dict.fromkeys(_PARAMETRIC, _parametric_data)

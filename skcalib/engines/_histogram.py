@@ -2,6 +2,8 @@
 scores.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.utils import Bunch
 
@@ -47,12 +49,12 @@ _LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
 
 def coarse_place(score, n_cells):
     """Return a nondecreasing function of the score, from 0 to `n_cells`, whose floor is
-    the number of the coarse cell. `score` is an array or an expression.
+    the number of the score's coarse cell. `score` is an array or an expression.
 
-    It is the sum of a line and of hyperbolas that are steep near 0 and 1. Sums,
-    differences and quotients are rounded correctly on every engine, so that the number
-    is the same everywhere and no term falls by rounding. A root or a logarithm would
-    take several times as long.
+    It is the sum of a line and of hyperbolas that are steep near 0 and 1, where cells
+    are therefore narrow. Engines round sums, differences and quotients in the same way,
+    so that a score has the same number everywhere, and none of the terms decreases by
+    rounding. A root or a logarithm would take several times as long.
     """
     place = score * (_LINEAR_SHARE * n_cells)
     for width, share in _SHARES.items():
@@ -70,34 +72,38 @@ def coarse_cell(n_cells=2**12, name="score"):
 
 
 def fine_cell(bits):
-    """Return an expression for the number of the score's cell among about 2^bits, whose
-    widths are in proportion to u = min(s, 1 - s).
+    """Return an expression for the number of the score's cell among about 2^bits cells,
+    which are narrow near 0 and 1.
 
-    Each band of u, which spans a factor of 16, is scaled by a power of two, which is
-    exact, and cut into cells of equal width.
+    The distance d = min(s, 1 - s) from the nearer of 0 and 1 is divided into ten bands,
+    each a factor of 16 wide: [2^-5, 2^-1], [2^-9, 2^-5), and so on; the last reaches
+    from 2^-37 down to 0. A band is cut into about 2^(bits - 4) cells of equal width.
+    Numbers increase with the score, not always by 1.
     """
-    # Ten bands of about 2^(resolution + 3) cells on each side of 1/2 are about
-    # 2^(resolution + 7) cells.
-    resolution = bits - 7
+    cells_of_band = 2.0 ** (bits - 4)
     score = nw.col("score")
-    least = nw.when(score <= 0.5).then(score).otherwise(1 - score)
-    cell = _band(least, resolution, _LAST_BAND)
+    distance = nw.when(score <= 0.5).then(score).otherwise(1 - score)
+    cell = _cell_in_band(distance, _LAST_BAND, cells_of_band)
+    # From the last band to the first, the one next to 1/2: each overrides those before.
     for band in reversed(range(_LAST_BAND)):
-        is_in_band = least >= 2.0 ** (-5 - 4 * band)  # or in one nearer to 1/2
-        cell = nw.when(is_in_band).then(_band(least, resolution, band)).otherwise(cell)
-    # Cells above 1/2 have the numbers of those below in the opposite order, moved
-    # beyond them.
-    mirrored = 2.0 ** (resolution + 5) - cell
+        is_above_lower_end = distance >= 2.0 ** (-5 - 4 * band)
+        cell_if_above = _cell_in_band(distance, band, cells_of_band)
+        cell = nw.when(is_above_lower_end).then(cell_if_above).otherwise(cell)
+    # Numbers of scores up to 1/2 end at `cells_of_band`. Those above 1/2 have them in
+    # the opposite order, beyond it.
+    mirrored = 4 * cells_of_band - cell
     return nw.when(score <= 0.5).then(cell).otherwise(mirrored).cast(nw.Int32)
 
 
-def _band(least, resolution, band):
-    """Return the number of the cell of u = `least` if it lies in a band, which is
-    counted from that next to 1/2.
+def _cell_in_band(distance, band, cells_of_band):
+    """Return the number of the cell of a distance from 0 that lies in the band with a
+    number (0 next to 1/2), each with about `cells_of_band` cells.
     """
-    scaled = least * 2.0 ** (resolution + 4 + 4 * band)
-    # Cells of bands nearer to 0 have lower numbers.
-    return scaled.floor() - band * 2.0 ** (resolution + 4)
+    # The factor is a power of two, so that the product is exact: from `cells_of_band` /
+    # 16 at the lower end of the band up to `cells_of_band` at the upper one.
+    scaled = distance * (2 * cells_of_band * 16.0**band)
+    # Bands nearer to 0 have lower numbers, by more than a band has cells.
+    return scaled.floor() - band * (2 * cells_of_band)
 
 
 def width_bin(n_bins):
@@ -113,21 +119,87 @@ def width_bin(n_bins):
 
 
 def _product(name, quantities, factors):
-    """Return the expression that a sum of `_SUMS` adds up. `quantities` and `factors`
-    hold expressions by name; a factor that is missing is 1.
+    """Return the expression for what one row adds to a sum of `_SUMS`: a quantity, or
+    its square, times a factor.
+
+    `quantities` holds the expressions of score and distance by name, and `factors` that
+    of the weight and of the weighted label; without weights there is none, for 1.
     """
     quantity, power, factor = _SUMS[name]
     value = quantities[quantity]
     if power == 2:
         value = value * value
-    return value * factors[factor] if factor in factors else value
+    if factor in factors:
+        value = value * factors[factor]
+    return value
+
+
+def _grouped(frame, names, summands, further=()):
+    """Return a lazy frame with one row for each group of rows that agree in the columns
+    `names`: the number of rows as `count`, the sum of each of the `summands` (a dict of
+    expressions) as sum_NAME, and the aggregates `further`.
+    """
+    sums = [nw.col(name).sum().alias(f"sum_{name}") for name in summands]
+    grouped = frame.with_columns(**summands).group_by(names)
+    return grouped.agg(nw.len().alias("count"), *sums, *further)
+
+
+def _fetched_sums(groups):
+    """Return the columns of a frame of `_grouped` as arrays (n_groups,), with the names
+    of the summands. Without weights, the weight of a group is its number of rows.
+    """
+    sums = {}
+    for name, values in fetched(groups).items():
+        sums[name.removeprefix("sum_")] = values
+    sums.setdefault("weight", sums["count"].astype(np.float64))
+    return sums
+
+
+class _Parts(NamedTuple):
+    """A division of cells, here called parents, into parts of equal width.
+
+    The parts of all parents are numbered in sequence. A score of parent i lies in the
+    part ``first[i] + floor((score - low[i]) * scale[i])``.
+
+    Attributes
+    ----------
+    first : ndarray of int32, shape (n_parents,)
+        Number of the first part of each parent.
+    low : ndarray of shape (n_parents,)
+        Least score of each parent.
+    scale : ndarray of shape (n_parents,)
+        Number of parts per unit of the score.
+    all_are_divided : bool
+        Whether every parent has at least two parts.
+    """
+
+    first: np.ndarray
+    low: np.ndarray
+    scale: np.ndarray
+    all_are_divided: bool
+
+
+def _parts_of(parents):
+    """Return the `_Parts` of `Cells`: about as many as give a part `_ROWS_OF_PART`
+    rows, or more rows if there would be more than `_MOST_CELLS` parts.
+    """
+    rows_of_part = max(_ROWS_OF_PART, parents.count.sum() / _MOST_CELLS)
+    n_parts = np.maximum(2, parents.count / rows_of_part)
+    width = parents.high - parents.low
+    with np.errstate(over="ignore"):
+        scale = np.minimum(n_parts / width, _LARGEST_SCALE)
+    # The last part of each parent, counted from 0; it is 0 only if the width is so
+    # small that the scale was limited.
+    last = np.floor(width * scale)
+    n_before = np.append(0, np.cumsum(last[:-1] + 1))
+    return _Parts(n_before.astype(np.int32), parents.low, scale, bool(last.all()))
 
 
 class Cells(Bunch):
-    """Sums over the rows of each cell, by segment and score. A cell whose least and
-    greatest score agree is a score.
+    """Sums over the rows of each cell, by segment and score.
 
-    It is a dict of columns; a column is an attribute as well: ``cells.low`` is
+    A cell is a set of rows of one segment with neighbouring scores; if its least and
+    greatest score agree, it holds all rows with one score. It is a dict of columns; a column is an attribute as well: ``cells.low`` is
     ``cells["low"]``.
 
     Parameters
@@ -137,7 +209,7 @@ class Cells(Bunch):
     low, high : ndarray of shape (n_cells,)
         Least and greatest score.
     number : ndarray of int, shape (n_cells,)
-        What the engine calls the cell.
+        Value of the column `cell` in the engine's frame of rows.
     depth : ndarray of int, shape (n_cells,)
         How often rows were split until this cell: 0 in the first histogram; -1 for
         those that stay as they are.
@@ -155,19 +227,20 @@ class Cells(Bunch):
         return Cells(**{name: values[index] for name, values in self.items()})
 
     def ordered(self):
-        """Return the cells sorted by segment, then by score. Sums of cells with a
-        single score are computed from it, which is more exact.
+        """Return the cells sorted by segment, then by score.
+
+        In cells with a single score the sums of scores and distances are computed from
+        that score and the sum of the weights, which is more exact.
         """
         cells = self.at(np.lexsort((self.low, self.segment)))
-        is_point = cells.low == cells.high
-        quantities = {
-            "score": cells.low,
-            "distance": np.minimum(cells.low, 1 - cells.low),
-        }
+        has_one_score = cells.low == cells.high
+        score = cells.low
+        quantities = {"score": score, "distance": np.minimum(score, 1 - score)}
         for name in _SUMS.keys() & cells.keys():
+            # The sum is that of quantity^power times the factor, a name of a column.
             quantity, power, factor = _SUMS[name]
-            exact = quantities[quantity] ** power * cells[factor]
-            cells[name][is_point] = exact[is_point]
+            if_one_score = quantities[quantity] ** power * cells[factor]
+            cells[name][has_one_score] = if_one_score[has_one_score]
         return cells
 
     def joined(self, other):
@@ -183,16 +256,16 @@ class Cells(Bunch):
         return joined
 
     def pooled(self, starts):
-        """Return the cells with each run of neighbours merged into one, whose `number`
-        has no meaning.
+        """Return the cells with each run of neighbours merged into one cell.
 
-        `starts` (n_cells,) is True where a run begins, as at the first cell.
+        `starts` (n_cells,) is True where a run begins, as at the first cell. A merged
+        cell has the `number` and `depth` of its first one, and must not be split.
         """
         first = np.flatnonzero(starts)
-        # A run ends before the next one begins, the last at the end. The slice is for
-        # no cells, where there is no run.
-        ends = np.append(first[1:], len(starts))[: len(first)]
-        last = ends - 1
+        if len(first) == 0:
+            return self  # no cells
+        # A run ends before the next one begins, the last run at the last cell.
+        last = np.append(first[1:], len(starts)) - 1
         pooled = Cells(high=self.high[last])
         for name, values in self.items():
             if name in ("segment", "low", "number", "depth"):
@@ -210,7 +283,7 @@ class ScoreHistogram:
     columns : PredictionColumns
         The table.
     score_sums : tuple of str
-        Those of the sums that are needed: fewer take less time and memory.
+        Names of the sums of `_SUMS` that are needed: fewer take less time and memory.
     cell : narwhals Expr, default=None
         Number of the first cell of a row; None is the coarse cell.
 
@@ -222,9 +295,9 @@ class ScoreHistogram:
         Keys of the segments that occur, in order.
     segment_numbers : ndarray of int, shape (n_segments,), or None
         Numbers of these segments in the engine; None without segments.
-    frames : list of (LazyFrame, list of str)
-        By depth: the rows whose cells have this depth, and the columns that identify
-        their cells.
+    rows_by_depth : list of (LazyFrame, list of str)
+        Entry d is for cells that result from d splits: a frame of their rows, and the
+        columns of this frame that identify a cell.
     n_rows : int
         Number of valid rows.
     weighted : bool
@@ -238,137 +311,169 @@ class ScoreHistogram:
         if cell is None:
             cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         rows = rows.with_columns(cell.alias("cell"))
-        # By depth: the rows whose cells have this depth, and the columns that identify
-        # their cells.
         cell_columns = ["segment", "cell"] if keys else ["cell"]
-        self.frames = [(segments.attached(rows), cell_columns)]
-        sums = self._sums(rows, [*keys, "cell"], segments)
+        self.rows_by_depth = [(segments.attached(rows), cell_columns)]
+        # The sum of all scores shows a NaN that the engine's filters have missed.
+        further = []
+        if "weighted_score" not in score_sums:
+            further.append(nw.col("score").sum().alias("weighted_score"))
+        groups = self._grouped_by_cell(rows, [*keys, "cell"], *further)
+        # Joining the groups to the segments is faster than joining all rows.
+        sums = _fetched_sums(segments.attached(groups))
         columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
         self.n_rows = int(sums["count"].sum())
-        # The keys of the segments that occur, the position of each cell's segment among
-        # them, and the numbers of the segments in the engine.
-        self.segments, codes = segments.found(sums)
+        # `segment_of_cell` (n_cells,) holds positions in `self.segments`.
+        self.segments, segment_of_cell = segments.found(sums)
         self.segment_numbers = np.unique(sums["segment"]) if keys else None
-        self.cells = self._cells(sums, codes, depth=0)
+        self.cells = self._cells(sums, segment_of_cell, depth=0)
 
     def by_segment(self):
-        """Return the `Cells` of each segment, a dict whose keys are tuples."""
-        # Cells are sorted by segment: where each segment begins, and the last ends.
-        codes = np.arange(len(self.segments) + 1)
-        bounds = np.searchsorted(self.cells.segment, codes)
+        """Return a dict from the key of a segment, a tuple, to its `Cells`."""
+        # Cells are sorted by segment: segment i has those from bounds[i] to
+        # bounds[i + 1].
+        positions = np.arange(len(self.segments) + 1)
+        bounds = np.searchsorted(self.cells.segment, positions)
         cells = {}
-        for code, key in enumerate(self.segments):
-            cells[key] = self.cells.at(slice(bounds[code], bounds[code + 1]))
+        for position, key in enumerate(self.segments):
+            cells[key] = self.cells.at(slice(bounds[position], bounds[position + 1]))
         return cells
 
-    def refine(self, is_needed, pool=False):
-        """Split cells until those that are still needed are distinct scores.
+    def n_distinct_scores(self):
+        """Return the number of distinct scores, summed over the segments."""
+        rows, cell_columns = self.rows_by_depth[0]
+        columns = [name for name in cell_columns if name != "cell"]
+        distinct = rows.group_by([*columns, "score"]).agg(nw.len().alias("n"))
+        return int(fetched(distinct.select(nw.len().alias("n")))["n"][0])
 
-        `is_needed(cells)` gets the cells of one segment and returns a mask (n_cells,).
-        A cell that is not needed once must not be needed later. To bound the memory,
-        about 2^26 rows with neighbouring scores are split down to distinct scores
+    def refine(self, is_needed, pool=False):
+        """Split cells until those that are needed are distinct scores.
+
+        `is_needed(cells)` gets the `Cells` of one segment and returns a mask
+        (n_cells,). A cell that is not needed once must not be needed later. To bound
+        the memory, some cells with about 2^26 rows are split down to distinct scores
         before others are; with `pool` the cells between two needed ones are merged.
         """
         while True:
-            # 1. The cells of all segments that are still needed.
-            masks = [is_needed(cells) for cells in self.by_segment().values()]
-            cells = self.cells
-            no_cells = np.zeros(0, dtype=bool)  # for a table without segments
-            needed = np.concatenate([no_cells, *masks])
-            needed &= cells.depth != _SETTLED
-            cells.depth[~needed] = _SETTLED
-
-            # 2. Those with several scores: first the narrowest, which have been split
-            # most often, in the order of their scores.
-            wide = np.flatnonzero(needed & (cells.low < cells.high))
-            if not len(wide):
+            needed = self._still_needed(is_needed)
+            to_split = self._next_to_split(needed)
+            if not to_split.any():
                 return
-            deepest = wide[cells.depth[wide] == cells.depth[wide].max()]
-            deepest = deepest[np.argsort(cells.low[deepest], kind="stable")]
-
-            # 3. As many of them as hold about 2^26 rows, at least the first one.
-            n_rows = np.cumsum(cells.count[deepest])
-            n_batches = max(1, round(n_rows[-1] / _MOST_SPLIT))
-            most = n_rows[-1] / n_batches
-            split = np.zeros(len(needed), dtype=bool)
-            split[deepest[n_rows <= max(most, n_rows[0])]] = True
-            parents = cells.at(split)
-            others = cells.at(~split)
+            parents = self.cells.at(to_split)
+            others = self.cells.at(~to_split)
             self.cells = None  # frees the memory of millions of cells
             if pool:
-                # A run that is merged begins after a needed cell. Needed cells are runs
-                # of their own.
-                starts = needed | np.append(True, needed[:-1])
-                others = others.pooled(starts[~split])
+                # A needed cell is a run of its own, and so are the cells between two
+                # needed ones: a run begins at each needed cell and after it.
+                follows_needed = np.append(True, needed[:-1])
+                starts = needed | follows_needed
+                others = others.pooled(starts[~to_split])
             self.cells = others.joined(self._split(parents))
 
+    def _still_needed(self, is_needed):
+        """Return a mask (n_cells,) of the cells of all segments that are needed, and
+        mark all others as settled: they are not asked for again.
+        """
+        # Cells are sorted by segment, as the masks are.
+        masks = [is_needed(cells) for cells in self.by_segment().values()]
+        needed = np.zeros(0, dtype=bool)  # for a table without rows
+        if masks:
+            needed = np.concatenate(masks)
+        needed &= self.cells.depth != _SETTLED
+        self.cells.depth[~needed] = _SETTLED
+        return needed
+
+    def _next_to_split(self, needed):
+        """Return a mask (n_cells,) of the cells to be split next: needed ones with
+        several scores, all of one depth, with about 2^26 rows together. All False if no
+        needed cell has several scores.
+        """
+        cells = self.cells
+        to_split = np.zeros(len(needed), dtype=bool)
+        wide = np.flatnonzero(needed & (cells.low < cells.high))
+        if len(wide) == 0:
+            return to_split
+        # First those that were split most often, in the order of their scores.
+        deepest = wide[cells.depth[wide] == cells.depth[wide].max()]
+        deepest = deepest[np.argsort(cells.low[deepest], kind="stable")]
+        # Batches of about equal numbers of rows; the first cell in any case.
+        n_rows_up_to = np.cumsum(cells.count[deepest])
+        n_rows = n_rows_up_to[-1]
+        n_batches = max(1, round(n_rows / _MOST_SPLIT))
+        most_rows = max(n_rows / n_batches, n_rows_up_to[0])
+        to_split[deepest[n_rows_up_to <= most_rows]] = True
+        return to_split
+
     def _split(self, parents):
-        """Return the cells that make up the given ones, all of one depth: their
-        distinct scores, or a finer histogram where these would be too many.
+        """Return the cells into which some cells of one depth are split: one for each
+        distinct score or, where these would be too many, parts of equal width.
         """
         n_rows = parents.count.sum()
         depth = parents.depth[0]
-        # A finer histogram divides each parent into parts of equal width, about as many
-        # as give a part this number of rows.
-        rows_of_part = max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
-        n_parts = np.maximum(2, parents.count / rows_of_part)
-        # The number of a part within its parent is floor((score - low) * scale).
-        with np.errstate(over="ignore"):
-            scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
-        last_part = np.floor((parents.high - parents.low) * scale)
-        # Parts of all parents are numbered in sequence: the first number of each
-        # parent.
-        first = np.append(0, np.cumsum(last_part[:-1] + 1)).astype(np.int32)
-        # The rows of this depth; by "cell", and by "segment" if there are any, each is
-        # joined to its parent.
-        frame, (*by_segment, _) = self.frames[depth]
-        keys = {"cell": parents.number}
-        for name in by_segment:
-            keys[name] = self.segment_numbers[parents.segment]
-        parts = {"first": first, "start": parents.low, "scale": scale}
-        score = nw.col("score")
+        parts = _parts_of(parents)
+        # Each row with `first`, `start` and `scale` of its parent.
+        rows = self._rows_of(parents, parts)
         row_columns = ["score", "label"]
         if self.weighted:
             row_columns.append("weight")
-        # Rows of other scores are left out as the file is read, before their cell is
-        # looked up.
-        is_between = (score >= parents.low.min()) & (score <= parents.high.max())
-        frame = frame.filter(is_between)
-        # The columns of the join are chosen before they are computed with: Ibis would
-        # join to the expressions.
-        small_table = beside(frame, {**keys, **parts})
-        frame = frame.join(small_table, on=list(keys), how="inner")
-        frame = frame.select(*row_columns, *parts)
         most_fetched = max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED)
         most_fetched = min(most_fetched, _MOST_FETCHED)
-        # A cell too narrow to be divided is fetched, whatever it holds. Fetched rows
-        # are summed by distinct score.
-        if n_rows <= most_fetched or not last_part.all():
-            frame = frame.select(*row_columns, nw.col("first").alias("cell"))
-            columns = self._sums(frame, ["cell", "score"])
+        # A parent too narrow to be divided has its distinct scores fetched, however
+        # many rows there are.
+        if n_rows <= most_fetched or not parts.all_are_divided:
+            rows = rows.select(*row_columns, nw.col("first").alias("cell"))
+            sums = self._sums_by_score(rows)
         else:
-            part = ((score - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
-            frame = frame.select(*row_columns, (nw.col("first") + part).alias("cell"))
-            # Deeper frames of earlier parents are not needed any more.
-            self.frames[depth + 1 :] = [(frame, ["cell"])]
-            columns = self._sums(frame, ["cell"])
-        # The parent of a part is the last one whose first number is not above its own.
-        parent = np.searchsorted(first, columns["cell"], side="right") - 1
-        # The parts must add up to their parents. Counts are exact; so are sums of
-        # labels without weights.
+            part = ((nw.col("score") - nw.col("start")) * nw.col("scale")).floor()
+            cell = nw.col("first") + part.cast(nw.Int32)
+            rows = rows.select(*row_columns, cell.alias("cell"))
+            # Deeper frames are of parents that were split before: not needed any more.
+            self.rows_by_depth[depth + 1 :] = [(rows, ["cell"])]
+            sums = _fetched_sums(self._grouped_by_cell(rows, ["cell"]))
+        # The parent of a part is the last one whose first part is not after it.
+        parent = np.searchsorted(parts.first, sums["cell"], side="right") - 1
+        self._check_totals(parents, sums, parent)
+        return self._cells(sums, parents.segment[parent], depth=depth + 1)
+
+    def _rows_of(self, parents, parts):
+        """Return a lazy frame of the rows of some cells of one depth, each with the
+        columns `first`, `start` and `scale` of its cell: the entries of the `_Parts`.
+        """
+        frame, cell_columns = self.rows_by_depth[parents.depth[0]]
+        # Rows of other scores are left out as the file is read, before the join.
+        score = nw.col("score")
+        is_between = (score >= parents.low.min()) & (score <= parents.high.max())
+        frame = frame.filter(is_between)
+        keys = {"cell": parents.number}
+        if "segment" in cell_columns:
+            keys["segment"] = self.segment_numbers[parents.segment]
+        of_parent = {"first": parts.first, "start": parts.low, "scale": parts.scale}
+        table = beside(frame, {**keys, **of_parent})
+        frame = frame.join(table, on=list(keys), how="inner")
+        # Columns are selected before they are computed with: Ibis would put the
+        # expressions into the join.
+        columns = ["score", "label"]
+        if self.weighted:
+            columns.append("weight")
+        return frame.select(*columns, *of_parent)
+
+    def _check_totals(self, parents, sums, parent):
+        """Raise unless the new cells add up to their parents, as they do if the table
+        has not changed. `parent` holds the position of the parent of each new cell.
+        """
+        # Counts are exact, and so are sums of labels without weights.
         exact_sums = ["count"]
         if not self.weighted:
             exact_sums.append("weighted_label")
         for name in exact_sums:
-            sums_of_parts = np.bincount(parent, columns[name], len(first))
-            if not np.array_equal(sums_of_parts, parents[name]):
+            total = np.bincount(parent, sums[name], len(parents.low))
+            if not np.array_equal(total, parents[name]):
                 raise table_changed()
-        return self._cells(columns, parents.segment[parent], depth=depth + 1)
 
-    def _cells(self, columns, segment, depth):
-        """Return sorted `Cells` from arrays of sums by name, for segments (n_cells,)
-        and one depth.
+    def _cells(self, sums, segment, depth):
+        """Return sorted `Cells` from the arrays `sums`, by name, of `_fetched_sums` or
+        `_sums_by_score`, the position of each cell's segment (n_cells,), and the number
+        of splits from which the cells result.
         """
         names = (
             "low",
@@ -379,52 +484,50 @@ class ScoreHistogram:
             "weight_squared",
             *self.score_sums,
         )
-        sums = {name: columns[name] for name in names if name in columns}
+        needed = {name: sums[name] for name in names if name in sums}
         depths = np.full(len(segment), depth)
-        cells = Cells(segment=segment, number=columns["cell"], depth=depths, **sums)
+        cells = Cells(segment=segment, number=sums["cell"], depth=depths, **needed)
         return cells.ordered()
 
-    def _sums(self, frame, names, segments=None):
-        """Return sums of the frame's rows grouped by some columns, arrays by name.
+    def _summands(self):
+        """Return what a row adds to the sums that do not depend on its score, a dict of
+        expressions: the weight, the weight of an event, and the squared weight, which
+        is only used beside squared scores. Without weights the first is the count.
+        """
+        label = nw.col("label").cast(nw.Float64)
+        if not self.weighted:
+            return {"weighted_label": label}
+        weight = nw.col("weight")
+        summands = {"weight": weight, "weighted_label": weight * label}
+        if "weighted_score_squared" in self.score_sums:
+            summands["weight_squared"] = weight * weight
+        return summands
 
-        `names` are the columns; grouped by `score`, the sums of scores are left 0,
-        since `Cells.ordered` computes them. `segments` are given for the first
-        histogram: the groups get the numbers of their segments, and a sum of the
-        scores, which shows a NaN that the engine's filters have missed.
+    def _grouped_by_cell(self, frame, names, *further):
+        """Return a lazy frame of `_grouped` with one row per cell: all sums that are
+        needed, the least and the greatest score, and the aggregates `further`. The
+        columns `names` identify a cell.
         """
         score = nw.col("score")
-        label = nw.col("label").cast(nw.Float64)
-        if self.weighted:
-            weight = nw.col("weight")
-            products = {"weight": weight, "weighted_label": weight * label}
-            if "weighted_score_squared" in self.score_sums:
-                products["weight_squared"] = weight * weight
-        else:
-            products = {"weighted_label": label}
-        further = []
-        by_score = "score" in names
-        if not by_score:
-            distance = nw.when(score <= 0.5).then(score).otherwise(1 - score)
-            # as a column, so that engines compute it once
-            frame = frame.with_columns(distance.alias("nearer_end"))
-            quantities = {"score": score, "distance": nw.col("nearer_end")}
-            for name in self.score_sums:
-                products[name] = _product(name, quantities, products)
-            further = [score.min().alias("low"), score.max().alias("high")]
-        if segments is not None and "weighted_score" not in products:
-            further.append(score.sum().alias("weighted_score"))
-        sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
-        grouped = frame.with_columns(**products).group_by(names)
-        result = grouped.agg(nw.len().alias("count"), *sums, *further)
-        if segments is not None:
-            result = segments.attached(result)
-        columns = {}
-        for name, values in fetched(result).items():
-            columns[name.removeprefix("sum_")] = values
-        columns.setdefault("weight", columns["count"].astype(np.float64))
-        if by_score:
-            for name in self.score_sums:
-                columns[name] = np.zeros(len(columns["count"]))
-            columns["low"] = columns["score"]
-            columns["high"] = columns["score"]
-        return columns
+        distance = nw.when(score <= 0.5).then(score).otherwise(1 - score)
+        # as a column, so that engines compute it once
+        frame = frame.with_columns(distance.alias("nearer_end"))
+        quantities = {"score": score, "distance": nw.col("nearer_end")}
+        summands = self._summands()
+        for name in self.score_sums:
+            summands[name] = _product(name, quantities, summands)
+        ends = (score.min().alias("low"), score.max().alias("high"))
+        return _grouped(frame, names, summands, [*ends, *further])
+
+    def _sums_by_score(self, frame):
+        """Return sums over the rows of each cell and distinct score, arrays by name.
+
+        Sums of scores and distances are 0: `Cells.ordered` computes them.
+        """
+        groups = _grouped(frame, ["cell", "score"], self._summands())
+        sums = _fetched_sums(groups)
+        for name in self.score_sums:
+            sums[name] = np.zeros(len(sums["count"]))
+        sums["low"] = sums["score"]
+        sums["high"] = sums["score"]
+        return sums

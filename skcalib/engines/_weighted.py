@@ -28,21 +28,21 @@ class WeightedScores(NamedTuple):
     sample_weight: np.ndarray
 
 
-def label_pairs(columns, is_apart=None):
+def label_pairs(columns, must_be_scores=None):
     """Return `WeightedScores` by segment in which the rows of each cell and label are
     replaced by two weighted scores with the same mean and variance.
 
     The error of a sum of any smooth function of the scores is then in proportion to the
     fourth power of the width of a cell. Cells that hold much of the weight are split
-    further, and those with True in ``is_apart(cells)`` down to distinct scores.
+    into distinct scores, and so are those of the mask ``must_be_scores(cells)``.
     """
 
     def is_needed(cells):
-        """Return which cells of a segment must be split."""
+        """Return a mask of the cells of one segment that must be split."""
         is_heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
-        if is_apart is None:
+        if must_be_scores is None:
             return is_heavy
-        return is_heavy | is_apart(cells)
+        return is_heavy | must_be_scores(cells)
 
     bits = _BITS_OF_SEGMENT if columns.by else _BITS
     histogram = ScoreHistogram(columns, MOMENTS, fine_cell(bits))
@@ -51,22 +51,26 @@ def label_pairs(columns, is_apart=None):
 
 
 def _pairs(cells):
-    """Return two scores per cell and label as `WeightedScores`, with the mean and the
-    variance of the rows there. A cell holds the rows with scores from `low` to `high`.
+    """Return `WeightedScores` with two scores for each cell and label, whose mean and
+    variance are those of the rows with this label in this cell.
+
+    A cell holds the rows with scores from `low` to `high`, on one side of 1/2. Its
+    columns `distance` hold sums of the distance of the score from the nearer of 0 and
+    1, which is computed more exactly near 1 than the score.
     """
-    # Sums over the rows of each label: of the weight, and of the weight times the
-    # distance of the score from the nearer of 0 and 1, and times its square.
+    # Sums over the rows of each label: of the weight w, of w times the distance, and of
+    # w times the squared distance.
     events = (cells.weighted_label, cells.distance_label, cells.distance_squared_label)
     non_events = (
         cells.weight - cells.weighted_label,
         cells.distance - cells.distance_label,
         cells.distance_squared - cells.distance_squared_label,
     )
-    # The limits of the distance in each cell.
-    is_mirrored = cells.low > 0.5  # the distance is that from 1
-    low = np.where(is_mirrored, 1 - cells.high, cells.low)
-    high = np.where(is_mirrored, 1 - cells.low, cells.high)
-    # One array for each of two points and each label.
+    # The limits of the distance in each cell. Above 1/2 it is the distance from 1.
+    is_above_half = cells.low > 0.5
+    low = np.where(is_above_half, 1 - cells.high, cells.low)
+    high = np.where(is_above_half, 1 - cells.low, cells.high)
+    # One array (n_cells,) for the lower and one for the upper point of each label.
     labels = []
     scores = []
     weights = []
@@ -75,7 +79,7 @@ def _pairs(cells):
         mean = np.clip(distances / divisor, low, high)
         variance = squares / divisor - mean**2
         for weight, distance in two_points(total, mean, variance, low, high):
-            score = np.where(is_mirrored, 1 - distance, distance)
+            score = np.where(is_above_half, 1 - distance, distance)
             labels.append(np.full(len(score), label))
             scores.append(score.clip(cells.low, cells.high))
             weights.append(weight)
@@ -104,8 +108,9 @@ def mean_rows(cells):
 
 
 def rows_of_cells(score, weight, weighted_label):
-    """Return `WeightedScores` of sums by score, (n_scores,) each: a row for the events
-    of each score and one for the non-events, without rows of weight 0.
+    """Return `WeightedScores` with two rows for each of the scores (n_scores,): one
+    for the events, of weight `weighted_label`, and one for the non-events, which have
+    the rest of `weight`. Rows of weight 0 are left out.
     """
     labels = np.repeat([1, 0], len(score))
     scores = np.tile(score, 2)
@@ -115,11 +120,13 @@ def rows_of_cells(score, weight, weighted_label):
 
 
 def exact_cumulative_error(columns, metric, *, two_sided):
-    """Return the value, by segment, of a metric that depends only on the extremes of
-    the cumulative sum C of w (y - s) in the order of the scores.
+    """Return a dict from the key of a segment to the value of a metric that depends
+    only on the largest and the least value of a cumulative sum C.
 
-    `two_sided` says that it is max C - min C (Kuiper), otherwise it is max |C|
-    (Kolmogorov-Smirnov). Cells that cannot hold an extreme are not split.
+    C adds up w (y - s), weight times label minus score, in the order of the scores.
+    With `two_sided` the metric is max C - min C (Kuiper), otherwise max |C|
+    (Kolmogorov-Smirnov). ``metric(y_true, y_proba, sample_weight=, labels=)`` computes
+    it. Cells in which C cannot reach an extreme are not split.
     """
     histogram = ScoreHistogram(columns, ("weighted_score", "weighted_score_label"))
     histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided))
@@ -127,25 +134,27 @@ def exact_cumulative_error(columns, metric, *, two_sided):
 
 
 def _may_hold_extreme(cells, two_sided):
-    """Return the cells, as a mask, in which the cumulative sum C of w (y - s) may have
-    its maximum or minimum.
+    """Return a mask of the cells of one segment in which the cumulative sum C of
+    w (y - s), weight times label minus score, may have its maximum or minimum.
 
     Within a cell C rises at most by the sum of w (1 - s) over the events, which it does
     if they all come first, and falls at most by the sum of w s over the non-events.
     `cells` are in the order of the scores; `weighted_label`, `weighted_score` and
-    `weighted_score_label` are their sums of w y, w s and w s y.
+    `weighted_score_label` are their sums of w y, w s and w s y. For `two_sided` see
+    `exact_cumulative_error`.
     """
     # C after and before each cell.
     after = np.cumsum(cells.weighted_label - cells.weighted_score)
     before = np.append(0.0, after[:-1])
     highest = before + cells.weighted_label - cells.weighted_score_label
     lowest = before - (cells.weighted_score - cells.weighted_score_label)
-    # The extremes that C certainly reaches, at the ends of cells (C begins at 0): one
-    # within a cell counts only if it is at least as large.
+    # The extremes that C certainly reaches, at the ends of cells (C begins at 0): a
+    # value within a cell counts only if it is as far out.
     most = max(after.max(), 0.0)
     least = min(after.min(), 0.0)
     if not two_sided:
-        # Only the largest size counts, of either sign.
+        # max |C| is known to be at least this: C must exceed it, or fall below its
+        # negative.
         most = max(most, -least)
         least = -most
     slack = _SLACK * cells.weight.sum()
@@ -153,6 +162,6 @@ def _may_hold_extreme(cells, two_sided):
 
 
 def _error(cells, metric):
-    """Return the metric of cells as rows at their mean scores."""
+    """Return ``metric`` for the rows of cells, placed at the mean scores."""
     y_true, y_proba, weight = mean_rows(cells)
     return metric(y_true, y_proba, sample_weight=weight, labels=[0, 1])
