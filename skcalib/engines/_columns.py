@@ -47,27 +47,33 @@ class PredictionColumns:
         Columns whose values define the segments.
     on_invalid : {"raise", "drop"}
         What to do with rows that are not valid.
-    helper : str, default=None
-        A column of `frame` that was added to the user's.
-    event : tuple of (str, object), default=None
+    added_column : str, default=None
+        A column of `frame` that is not one of the user's.
+    named_event : tuple of (str, object), default=None
         Column of the labels and the label of the event, if the user named it.
     """
 
     def __init__(
-        self, frame, score, label, weight, by, on_invalid, helper=None, event=None
+        self,
+        frame,
+        score,
+        label,
+        weight,
+        by,
+        on_invalid,
+        added_column=None,
+        named_event=None,
     ):
         check_option(on_invalid, "on_invalid", ("raise", "drop"))
         self.frame = frame
         self.score = score
         self.label = label
-        self.by = by  # names of the columns that define segments
-        self.on_invalid = on_invalid
-        # A column that was added to those of the user, or None.
-        self.helper = helper
         self.weight = None if weight is None else nw.col(weight).cast(nw.Float64)
-        # The column of the labels and the label of the event, or None.
-        self.event = event
-        # By the reason that a row is invalid: the condition under which it is not.
+        self.by = by
+        self.on_invalid = on_invalid
+        self.added_column = added_column
+        self.named_event = named_event
+        # The conditions that a valid row meets, by the reason that a row is invalid.
         self.valid = {
             "score": (score >= 0) & (score <= 1),
             "label": (label == 0) | (label == 1),
@@ -93,23 +99,24 @@ class PredictionColumns:
         return valid_rows, list(keys), self.segments(keys)
 
     def segments(self, keys):
-        """Return the `Segments` of all rows for the key columns, a dict of expressions
-        by name. Reading the valid rows alone would take longer.
+        """Return the `Segments` of the table's rows, valid or not: the combinations of
+        values of the columns `keys`, a dict of expressions by name. To filter the rows
+        first would take longer.
         """
         if not keys:
             return Segments(keys=[], values=[], tables=[])
         try:
             return Segments.of(self.frame.lazy().select(**keys), list(keys))
         except (TypeError, NotImplementedError) as error:
-            # values that are lists, types that Arrow does not know
+            # The values are lists, or of a type that Arrow does not know.
             raise ValueError(
                 f"by={self.by!r}: its values cannot name segments, cast them to text."
                 f" {error}"
             ) from error
 
     def keys(self, prefix):
-        """Return the columns that define segments as expressions by the names by0, by1,
-        ... with a prefix.
+        """Return the columns that define segments as a dict of expressions, whose names
+        are by0, by1, ... after the prefix.
         """
         expressions = {}
         for position, name in enumerate(self.by):
@@ -117,7 +124,7 @@ class PredictionColumns:
         return expressions
 
     def pooled(self):
-        """Return the same columns without segments."""
+        """Return the columns of the same table without segments: all rows are one."""
         columns = copy(self)
         columns.by = []
         return columns
@@ -126,15 +133,17 @@ class PredictionColumns:
     def names(self):
         """Names of the user's columns."""
         names = self.frame.collect_schema().names()
-        return [name for name in names if name != self.helper]
+        return [name for name in names if name != self.added_column]
 
     def check_rows(self, sums):
-        """Raise for invalid rows unless they are to be dropped.
+        """Raise if the table has invalid rows, unless they are to be dropped; raise as
+        well for weights that are too large, and for an event that does not occur.
 
-        `sums` holds arrays of sums over groups of rows, by name. Only if they count
-        fewer rows than the table has are the invalid ones looked for.
+        The valid rows were summed in groups: `sums` holds arrays (n_groups,) by name,
+        such as the number of rows `count`. Only if they count fewer rows than the table
+        has are the invalid ones looked for.
         """
-        self._check_events(sums)
+        self._check_sums(sums)
         if self.on_invalid == "drop":
             return
         n_used = int(sums["count"].sum())
@@ -152,10 +161,10 @@ class PredictionColumns:
         if counts["used"] != n_used:
             raise table_changed()
 
-    def _check_events(self, sums):
-        """Refuse a `pos_label` that does not occur, and weights whose sums overflow.
+    def _check_sums(self, sums):
+        """Refuse weights whose sums overflow, and a `pos_label` that does not occur.
 
-        `sums` holds arrays of sums over groups of rows, by name.
+        `sums` holds sums over groups of valid rows, arrays (n_groups,) by name.
         """
         with np.errstate(over="ignore"):
             is_too_large = any(np.isinf(values.sum()) for values in sums.values())
@@ -164,14 +173,11 @@ class PredictionColumns:
                 "weight is too large: its sums are infinite. Divide the weights by a"
                 " constant."
             )
-        if self.event is None or len(sums["count"]) == 0:
+        if self.named_event is None or len(sums["count"]) == 0:
             return
-        # The number of events of each group, or the sum of their weights where that is
-        # what was summed.
-        events = sums["label"] if "label" in sums else sums["weighted_label"]
-        if np.any(events > 0):
+        if np.any(sums["weighted_label"] > 0):  # weights of events
             return
-        name, pos_label = self.event
+        name, pos_label = self.named_event
         labels, _ = numbered(self.frame.lazy().select(name), name)
         shown = _first_few([repr(label) for label in labels], 10)
         raise ValueError(
@@ -185,15 +191,16 @@ class PredictionColumns:
         return {name: counts[name] for name in _REASONS}
 
     def _rows_by_reason(self):
-        """Return the number of rows by outcome: "used", a reason why they are invalid
-        ("missing" before the others), or "no weight" for a weight of 0.
+        """Return a dict with the number of rows that are "used", that are invalid for
+        one of `_REASONS` (the first that applies), or that have "no weight", a weight
+        of 0.
         """
         outcomes = ("used", *_REASONS, "no weight")
         code_of = {name: code for code, name in enumerate(outcomes)}
         values = {"score": self.score, "label": self.label.cast(nw.Float64)}
 
-        # A row has the code of the first reason in order that holds: each `when` is put
-        # in front of those that come after it.
+        # A row has the code of the first reason that applies: "missing", "score", ...
+        # Each `when` overrides those before it, so that they are in reverse order.
         code = nw.lit(code_of["used"])
         if self.weight is not None:
             values["weight"] = self.weight
@@ -214,8 +221,8 @@ class PredictionColumns:
         return {name: counts.get(code_of[name], 0) for name in outcomes}
 
     def _key(self, name):
-        """Return a column that defines segments as an expression in which a missing
-        value is NULL, -0.0 is 0.0, and categories are text.
+        """Return the expression for a column that defines segments, in which values of
+        one segment are equal: NaN is NULL, -0.0 is 0.0, and categories are text.
         """
         column = nw.col(name)
         dtype = self.frame.collect_schema()[name]
@@ -256,8 +263,12 @@ def table_changed():
 
 @dataclass(frozen=True)
 class Segments:
-    """The distinct values of the columns that define segments, and a number for each
-    combination of one value per column: that is a segment.
+    """The segments of a table: the combinations of one value for each of the columns
+    that define segments. Each has a number.
+
+    The number is that of `np.ravel_multi_index`: the position of the first column's
+    value, times the number of values of the second column, plus the position of the
+    second column's value, and so on.
 
     A value that went through Python need not compare equal to what the engine has
     (decimals, nanoseconds, time zones): values are for showing, numbers for joining.
@@ -279,8 +290,8 @@ class Segments:
 
     @classmethod
     def of(cls, frame, keys):
-        """Return the segments of a lazy frame with these key columns, whose distinct
-        values are fetched.
+        """Return the `Segments` of a lazy frame whose columns `keys` define segments;
+        the distinct values of each column are fetched.
         """
         values = []
         tables = []
@@ -292,49 +303,38 @@ class Segments:
 
     def attached(self, frame, name="segment"):
         """Return a lazy frame with the number of each row's segment as the column
-        `name`, in place of the keys.
+        `name`, and without the key columns.
 
-        A frame with other rows than those that the segments were made of may have other
-        values: the number is then negative.
-
-        The numbers are those of `np.ravel_multi_index`: the place of the first key's
-        value times the number of values of the second, plus the place of the second
-        key's value, and so on.
+        The number is -1 if a value is none of the known ones, which can happen in
+        another frame than the one from which the segments were made.
         """
         if not self.keys:
             return frame
         segment = nw.lit(0)
         for key, values, table in zip(self.keys, self.values, self.tables, strict=True):
-            # The place of a row's value among those of the key, -1 for unknown values.
-            # Places are the digits of the segment's number, most significant first.
-            place = nw.lit(-1)
-            if len(values) > 1:  # there are values besides NULL
-                frame = frame.join(table, on=key, how="left")
-                place = nw.col(f"{key}_number").fill_null(-1)
-            place_of_null = nw.lit(len(values) - 1)  # None is the last of the values
-            place = nw.when(nw.col(key).is_null()).then(place_of_null).otherwise(place)
-            frame = frame.with_columns(place.alias(f"{key}_place"))
-            place = nw.col(f"{key}_place")
+            frame = _with_position(frame, key, len(values), table)
+            # Positions are the digits of the number, the most significant first.
+            position = nw.col(f"{key}_position")
             segment = (
-                nw.when((segment >= 0) & (place >= 0))
-                .then(segment * len(values) + place)
+                nw.when((segment >= 0) & (position >= 0))
+                .then(segment * len(values) + position)
                 .otherwise(nw.lit(-1))
             )
         # Groups by small integers are quicker.
-        n_places = np.prod([len(values) for values in self.values], dtype=float)
-        integer = nw.Int32 if n_places < 2**31 else nw.Int64
+        n_segments = np.prod([len(values) for values in self.values], dtype=float)
+        integer = nw.Int32 if n_segments < 2**31 else nw.Int64
         frame = frame.with_columns(segment.cast(integer).alias(name))
         schema = frame.collect_schema()
         for key in self.keys:
-            not_needed = [key, f"{key}_number", f"{key}_place"]
+            not_needed = [key, f"{key}_number", f"{key}_position"]
             frame = frame.drop([column for column in not_needed if column in schema])
         return frame
 
     def found(self, sums):
-        """Return the keys (tuples of values) of the segments that occur, in order, and
-        for each group of rows the index of its segment among them, (n_groups,).
+        """Return the segments that occur in groups of rows: a sorted list of their keys
+        (tuples of values), and for each group (n_groups,) a position in this list.
 
-        `sums` are arrays (n_groups,) by name, with `segment` for the segment's number.
+        `sums` are arrays (n_groups,) by name; `segment` holds the segment's number.
         """
         n_groups = len(sums["count"])
         if not self.values:  # all rows are one segment, if there are any
@@ -345,29 +345,47 @@ class Segments:
         numbers, segment_of_group = np.unique(
             sums["segment"].astype(np.int64), return_inverse=True
         )
-        shape = [len(values) for values in self.values]
+        # From the numbers back to the positions of the values in each column.
+        n_values = [len(values) for values in self.values]
+        positions_by_column = np.unravel_index(numbers, n_values)
         columns = []
-        places_by_column = np.unravel_index(numbers, shape)
-        for values, places in zip(self.values, places_by_column, strict=True):
-            columns.append([values[place] for place in places])
+        for values, positions in zip(self.values, positions_by_column, strict=True):
+            columns.append([values[position] for position in positions])
         return list(zip(*columns, strict=True)), segment_of_group
 
     def numbers(self, keys):
-        """Return the numbers of segments by their keys (tuples of values), for those of
-        the given keys that are segments.
+        """Return a dict from the key of a segment, a tuple of values, to its number.
+
+        It holds those of the given `keys` whose values all occur in their columns.
         """
-        shape = [len(values) for values in self.values]
-        place_of_value = []
+        n_values = [len(values) for values in self.values]
+        position_of_value = []  # one dict per column
         for values in self.values:
-            place_of_value.append({value: place for place, value in enumerate(values)})
+            position_of_value.append({value: i for i, value in enumerate(values)})
         numbers = {}
         for key in keys:
-            places = []
-            for place_of, value in zip(place_of_value, key, strict=True):
-                places.append(place_of.get(value))
-            if None not in places:
-                numbers[key] = int(np.ravel_multi_index(places, shape))
+            positions = []
+            for position_of, value in zip(position_of_value, key, strict=True):
+                positions.append(position_of.get(value))
+            if None not in positions:
+                numbers[key] = int(np.ravel_multi_index(positions, n_values))
         return numbers
+
+
+def _with_position(frame, key, n_values, table):
+    """Return a lazy frame with the position of each row's value among the `n_values`
+    values of a key column as the column KEY_position: the last one for NULL, -1 for
+    unknown values. `table` has the known values as `key` and their positions as
+    KEY_number.
+    """
+    position = nw.lit(-1)
+    if n_values > 1:  # there are values besides NULL
+        frame = frame.join(table, on=key, how="left")
+        position = nw.col(f"{key}_number").fill_null(-1)
+    position_of_null = nw.lit(n_values - 1)
+    is_null = nw.col(key).is_null()
+    position = nw.when(is_null).then(position_of_null).otherwise(position)
+    return frame.with_columns(position.alias(f"{key}_position"))
 
 
 def free_name(names):
@@ -381,8 +399,9 @@ def free_name(names):
 
 
 def check_value(what, value, name, dtype):
-    """Raise if a Python value cannot occur in the column `name` of type `dtype`, where
-    some engines would fail and others find no row. `what` is the user's argument.
+    """Raise if a Python value cannot occur in the column `name` of type `dtype`, such
+    as a text in a column of numbers: some engines would fail to compare them, others
+    find no row. The message calls the value by the text `what`, such as "pos_label".
     """
     kind_of_value = None
     for types, kind in _KINDS:
@@ -390,7 +409,7 @@ def check_value(what, value, name, dtype):
             kind_of_value = kind
             break
     if kind_of_value is None:
-        return
+        return  # such as a date, which is left to the engine
     if dtype == nw.Boolean:
         kind_of_column = "boolean"
     elif dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -399,7 +418,7 @@ def check_value(what, value, name, dtype):
         kind_of_column = "number"
     elif dtype.is_temporal() and kind_of_value != "text":
         # A date or time may be named by its text, since some have no Python object (see
-        # `numbered`). Values of the kinds above never occur in such a column.
+        # `numbered`), but not by a boolean or a number.
         kind_of_column = "moment"
     else:
         return
@@ -420,8 +439,9 @@ def check_no_hidden_nan(*sums):
 def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
     """Return the `PredictionColumns` of one event with one score column.
 
-    Here and below `data` is the user's table; `label`, `score`, `weight` and `by` are
-    names of its columns, `scores` one for each of the `classes`.
+    `data` is the user's table; `label`, `score`, `weight` (or None) and `by` (a name or
+    several) are names of its columns. The event is the label `pos_label`; None means
+    that labels are 0 and 1. `on_invalid` is "raise" or "drop".
     """
     frame, schema, by = _checked(data, label, {"score": [score]}, weight, by)
     named_event = None if pos_label is None else (label, pos_label)
@@ -433,13 +453,14 @@ def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
         weight,
         by,
         on_invalid,
-        event=named_event,
+        named_event=named_event,
     )
 
 
 def _checked(data, label, scores, weight, by):
-    """Return the frame, its schema and `by` as a list, or raise for columns that are
-    missing or of a wrong type. `scores` holds lists of names by the user's argument.
+    """Return the table as a frame of Narwhals, its schema, and `by` as a list; raise
+    for columns that are missing or not numeric. `scores` is a dict from the name of the
+    user's argument, "score" or "scores", to the list of columns that it names.
     """
     frame = wrapped(data)
     if by is None:
@@ -451,10 +472,12 @@ def _checked(data, label, scores, weight, by):
             f"by must be the name of a column or a list of names, found {by!r}."
         )
     schema = frame.collect_schema()
+    # Names of columns by argument: those that must be numeric, and all.
     numeric = dict(scores)
     if weight is not None:
         numeric["weight"] = [weight]
-    for what, names in {"label": [label], **numeric, "by": by}.items():
+    named = {"label": [label], **numeric, "by": by}
+    for what, names in named.items():
         for name in names:
             if name not in schema:
                 raise ValueError(
@@ -480,8 +503,9 @@ def _first_few(texts, most):
 
 
 def _event(dtype, name, pos_label):
-    """Return the label column as an expression: 1 for the event and 0 for the
-    non-event; other numbers of a column without `pos_label` stay and are invalid.
+    """Return the label column as an expression that is 1 for the event `pos_label`, 0
+    for other labels, and NULL for missing ones. If `pos_label` is None, labels should
+    be 0 and 1 already; other numbers are kept, and make their rows invalid.
     """
     label = nw.col(name)
     if pos_label is None:
@@ -513,46 +537,56 @@ def _present(column, dtype):
 def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     """Return the `PredictionColumns` of the event "the predicted class is right", whose
     score is the largest; of equal ones the first class is predicted.
+
+    `scores` are the columns of the probabilities, one for each of the labels in
+    `classes`; the other arguments are those of `binary_columns`.
     """
-    frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
+    frame, has_label, by = _checked_classes(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
-    are_known = [~column.is_null() & ~column.is_nan() for column in columns]
-    is_known = reduce(and_, are_known)
-    are_in_range = [(column >= 0) & (column <= 1) for column in columns]
-    is_in_range = reduce(and_, are_in_range)
     # The largest score is a column of the frame: as an expression engines would compute
     # it again for each class, and Dask cannot compare it with others.
-    helper = free_name(frame.collect_schema().names())
-    frame = frame.with_columns(nw.max_horizontal(*columns).alias(helper))
-    largest = nw.col(helper)
+    largest_column = free_name(frame.collect_schema().names())
+    frame = frame.with_columns(nw.max_horizontal(*columns).alias(largest_column))
+    largest = nw.col(largest_column)
+    # NULL, where a `when` has no `otherwise`, makes a row count as missing, and
+    # `_INVALID` as a score or label makes it invalid.
     schema = frame.collect_schema()
     is_single = any(schema[score] == nw.Float32 for score in scores)
-    rounding = _ROUNDING_SINGLE if is_single else _ROUNDING
-    total = reduce(add, columns)
-    is_valid = is_in_range & ((total - 1).abs() <= rounding)
-    # The number 2 as a score or label makes a row count as invalid; NULL, where a
-    # `when` has no `otherwise`, as missing.
+    is_valid = _are_probabilities(columns, _ROUNDING_SINGLE if is_single else _ROUNDING)
     largest_if_valid = nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
-    confidence = nw.when(is_known).then(largest_if_valid)
-    # Positions of the predicted class and of the label among the classes.
+    are_known = [~column.is_null() & ~column.is_nan() for column in columns]
+    confidence = nw.when(reduce(and_, are_known)).then(largest_if_valid)
+    # Positions of the predicted class and of the label among the classes, -1 for a
+    # label that is none of them.
     predicted = _first([column == largest for column in columns])
-    code = _first([nw.col(label) == nw.lit(value) for value in classes])
-    is_right = (code == predicted).cast(nw.Float64)
-    right_if_class = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise(is_right)
+    actual = _first([nw.col(label) == nw.lit(value) for value in classes])
+    is_right = (actual == predicted).cast(nw.Float64)
+    right_if_class = nw.when(actual < 0).then(nw.lit(_INVALID)).otherwise(is_right)
     return PredictionColumns(
         frame,
         confidence,
-        nw.when(present).then(right_if_class),
+        nw.when(has_label).then(right_if_class),
         weight,
         by,
         on_invalid,
-        helper=helper,
+        added_column=largest_column,
     )
 
 
+def _are_probabilities(columns, rounding):
+    """Return the condition that the values of several columns lie in [0, 1] and that
+    their sum differs from 1 by at most `rounding`.
+    """
+    are_in_range = [(column >= 0) & (column <= 1) for column in columns]
+    total = reduce(add, columns)
+    return reduce(and_, are_in_range) & ((total - 1).abs() <= rounding)
+
+
 def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
-    """Return the `PredictionColumns` of each class against the rest, by class."""
-    frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
+    """Return a dict from a class to the `PredictionColumns` of the event that the label
+    is this class; the arguments are those of `top_label_columns`.
+    """
+    frame, has_label, by = _checked_classes(data, label, scores, classes, weight, by)
     is_known = reduce(or_, (nw.col(label) == nw.lit(value) for value in classes))
     # The label is 1 for the class and 0 for the others. It is invalid if it is none of
     # the classes, and NULL, hence missing, if there is none.
@@ -560,7 +594,7 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
     for name, value in zip(scores, classes, strict=True):
         is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)
         class_or_not = nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID))
-        event = nw.when(present).then(class_or_not)
+        event = nw.when(has_label).then(class_or_not)
         score = nw.col(name).cast(nw.Float64)
         by_class[value] = PredictionColumns(frame, score, event, weight, by, on_invalid)
     return by_class

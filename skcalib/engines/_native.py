@@ -15,7 +15,9 @@ class _Narwhals:
     """The module ``narwhals.stable.v2``, imported on the first use of its names."""
 
     def __getattr__(self, name):
-        """Import the module and copy its names, so that this is called once only."""
+        """Return a name of the module. The first call imports it and copies all its
+        names here, so that Python does not call this method again.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -24,7 +26,7 @@ class _Narwhals:
             raise ImportError(
                 'skcalib.engines needs narwhals: pip install "skcalib[engine]".'
             ) from error
-        vars(self).update(vars(module))
+        self.__dict__.update(module.__dict__)
         return getattr(module, name)
 
 
@@ -110,25 +112,25 @@ def numbered(frame, name):
         # Times with nanoseconds have no Python object: texts are used for them.
         values = None
 
-    def texts():
-        """Return the values as the engine writes them."""
-        return distinct.select(nw.col(name).cast(nw.String))[name].to_list()
-
-    values, order = _ordered(values, texts)
+    if not _are_distinct(values):
+        # As the engine writes them.
+        values = distinct.select(nw.col(name).cast(nw.String))[name].to_list()
+    order = _sorting_order(values)
+    # The position in the sorted list of each value of `distinct`.
     positions = np.empty(len(order), dtype=np.int64)
     positions[order] = np.arange(len(order))
     numbers = nw.new_series(
         f"{name}_number", positions, nw.Int64, backend=distinct.implementation
     )
     table = _in_engine(frame, distinct.with_columns(numbers).to_native())
-    return values, nw.from_native(table).lazy()
+    return [values[i] for i in order], nw.from_native(table).lazy()
 
 
 def _numbered_duckdb(relation, name):
-    """Return `numbered` for a DuckDB relation of the distinct values.
+    """Return what `numbered` returns, for a DuckDB relation of the distinct values.
 
-    A relation does not give access to its connection, so that the table is written into
-    a query: as texts, which DuckDB casts there and back without loss.
+    A relation does not give access to its connection, so that the numbered values are
+    written into a query: as texts, which DuckDB casts there and back without loss.
     """
     quoted = name.replace('"', '""')
     column = f'"{quoted}"'
@@ -145,43 +147,50 @@ def _numbered_duckdb(relation, name):
             distinct = distinct.replace(tzinfo=UTC)
         texts.append(text)
         values.append(distinct)
-    values, order = _ordered(values, lambda: texts)
+    if not _are_distinct(values):
+        values = texts
+    order = _sorting_order(values)
     # In hexadecimal digits no text needs quotes.
-    codes = ",".join(texts[position].encode().hex() for position in order)
+    codes = ",".join(texts[i].encode().hex() for i in order)
     text = f"decode(unhex(unnest(string_split('{codes}', ','))))"
     query = (
         f"SELECT ({text})::{column_type} AS {column},"
         f" unnest(range({len(order)})) AS {number}"
     )
-    return values, nw.from_native(relation.query("skcalib_relation", query)).lazy()
+    table = nw.from_native(relation.query("skcalib_relation", query)).lazy()
+    return [values[i] for i in order], table
 
 
-def _ordered(values, texts):
-    """Return the sorted values and their previous positions, two lists.
-
-    If there are no Python values (None), or some are equal, the texts that `texts()`
-    returns take their place.
+def _are_distinct(values):
+    """Return whether the Python values of a column can name its distinct values: there
+    are any (not None), and no two are equal.
     """
-    if values is None or len(set(values)) < len(values):
-        values = texts()
+    return values is not None and len(set(values)) == len(values)
+
+
+def _sorting_order(values):
+    """Return the positions of values in the order that sorts them; values of several
+    types are sorted as texts.
+    """
     positions = range(len(values))
     try:
-        order = sorted(positions, key=lambda position: values[position])
-    except TypeError:  # of several types
-        order = sorted(positions, key=lambda position: str(values[position]))
-    return [values[position] for position in order], order
+        return sorted(positions, key=lambda i: values[i])
+    except TypeError:
+        return sorted(positions, key=lambda i: str(values[i]))
 
 
 def beside(frame, columns):
-    """Return a small table, a dict of arrays of numbers, as a lazy frame of the same
-    engine and connection.
-
-    Columns that both have get the type that they have in `frame`.
+    """Return a small table, a dict of arrays of numbers, as a lazy frame that can be
+    joined to `frame`: of its engine and connection, and with the same types in the
+    columns that both have.
     """
     schema = frame.collect_schema()
     table = nw.from_native(_native_table(frame, columns)).lazy()
-    shared = [name for name in columns if name in schema]
-    return table.with_columns(*(nw.col(name).cast(schema[name]) for name in shared))
+    shared = []
+    for name in columns:
+        if name in schema:
+            shared.append(nw.col(name).cast(schema[name]))
+    return table.with_columns(*shared)
 
 
 def _native_table(frame, columns):
@@ -228,8 +237,11 @@ def _session(frame):
 
 
 def with_sql(frame, expression, name, dialect):
-    """Return a lazy frame with a column that an expression of SQL computes, written in
-    the dialect of Spark for Spark, else of DuckDB.
+    """Return the lazy frame of a database or of Spark with a new column `name` that an
+    SQL expression computes.
+
+    The expression is in the dialect of Spark for Spark, else in that of DuckDB, which
+    Ibis has translated into that of its database. `dialect` is the `Dialect`.
     """
     native = frame.to_native()
     column = f"{expression} AS {dialect.identifier(name)}"
@@ -238,8 +250,8 @@ def with_sql(frame, expression, name, dialect):
     elif frame.implementation.is_duckdb():
         native = native.project(f"*, {column}")
     else:
-        # What `Table.sql` of Ibis does, without asking the database for the schema,
-        # which is known here.
+        # This is what `Table.sql` of Ibis does: it names the table, selects from it and
+        # wraps the query. It would also ask the database for the schema, known here.
         ibis = import_module("ibis")
         operations = import_module("ibis.expr.operations")
         view = f"skcalib_{uuid4().hex}"

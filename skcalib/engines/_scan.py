@@ -80,11 +80,12 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
         pattern = re.sub(r"[*?\[]", r"[\g<0>]", pattern)
     # Columns of several files are matched by name. Otherwise the types and the order of
     # the first file would hold for all, and fractions could become integers.
-    options = f"({_DUCKDB.text(pattern)}, union_by_name = true"
+    file_options = f"{_DUCKDB.text(pattern)}, union_by_name = true"
+    # A call without its closing bracket: options are appended below.
     if is_parquet:
-        reader = f"read_parquet{options}, can_have_nan = true"
+        reader = f"read_parquet({file_options}, can_have_nan = true"
     else:
-        reader = f"read_csv{options}, header = true"
+        reader = f"read_csv({file_options}, header = true"
     try:
         reader = _without_clash(duckdb, reader, pattern)
         if is_parquet:
@@ -99,34 +100,40 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
 
 
 def _without_clash(duckdb, reader, pattern):
-    """Return a call of a DuckDB reader, without its closing bracket, in which no folder
-    named ``name=value`` replaces a column of the files.
+    """Return a call of a DuckDB reader in which no folder named ``name=value`` replaces
+    a column of the files.
+
+    `reader` and the result are calls such as ``read_csv('log.csv', header = true``,
+    without the closing bracket, so that options can be appended.
     """
     found = duckdb.sql(f"SELECT file FROM glob({_DUCKDB.text(pattern)})").fetchall()
     files = [pattern, *(file for (file,) in found)]
-    # The names of such folders in the paths of the files.
-    keys = set()
+    # The names before the = of such folders, in the paths of the files.
+    folder_names = set()
     for file in files:
-        for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file):
-            keys.add(key.lower())
-    if not keys:
+        for name in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file):
+            folder_names.add(name.lower())
+    if not folder_names:
         return reader
-    plain = f"{reader}, hive_partitioning = false"
-    columns = duckdb.sql(f"SELECT * FROM {plain})").columns
-    if keys.isdisjoint(name.lower() for name in columns):
+    without_folders = f"{reader}, hive_partitioning = false"
+    columns = duckdb.sql(f"SELECT * FROM {without_folders})").columns
+    if folder_names.isdisjoint(name.lower() for name in columns):
         return reader
-    return plain
+    return without_folders
 
 
 def _check_distinct(duckdb, reader, names, path):
     """Raise if the header of a CSV file names a column twice: DuckDB would call the
     second column p by the name p_1.
 
-    `reader` is a call without its closing bracket, `names` the columns that it finds.
+    `reader` is a call such as ``read_csv('log.csv', header = true``, without the
+    closing bracket, and `names` are the columns that it finds.
     """
-    # The header is read again only if there is a name such as p_1 besides p.
-    renamed = {name.lower().rpartition("_")[0] for name in names}
-    if renamed.isdisjoint(name.lower() for name in names):
+    # The header is read again only if there is a name such as p_1 besides p: one that
+    # is the name of a column once the text from the last _ on is removed.
+    lower_names = {name.lower() for name in names}
+    without_suffix = {name.rpartition("_")[0] for name in lower_names}
+    if without_suffix.isdisjoint(lower_names):
         return
     row = duckdb.sql(
         f"SELECT * FROM {reader.replace('header = true', 'header = false')},"
@@ -145,22 +152,25 @@ def _csv(duckdb, reader, path):
     """Return a relation of CSV files in which a fraction in a column that begins with
     integers is an error; DuckDB would round it.
 
-    `reader` is a call without its closing bracket.
+    `reader` is a call such as ``read_csv('log.csv', header = true``, without the
+    closing bracket.
     """
+    # DuckDB guesses the types from the first rows.
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")
     _check_distinct(duckdb, reader, sniffed.columns, path)
     # Columns that begin with integers are read as texts, which are then checked.
-    types = []
-    checked = []
-    for name, kind in zip(sniffed.columns, sniffed.types, strict=True):
-        if str(kind) == "BIGINT":
-            types.append(f"{_DUCKDB.text(name)}: 'VARCHAR'")
-            checked.append(f"{_whole_number(name, path)} AS {_DUCKDB.identifier(name)}")
-    if not types:
+    as_texts = []
+    as_integers = []
+    for name, guessed_type in zip(sniffed.columns, sniffed.types, strict=True):
+        if str(guessed_type) == "BIGINT":
+            as_texts.append(f"{_DUCKDB.text(name)}: 'VARCHAR'")
+            integer = _whole_number(name, path)
+            as_integers.append(f"{integer} AS {_DUCKDB.identifier(name)}")
+    if not as_texts:
         return sniffed
     return duckdb.sql(
-        f"SELECT * REPLACE ({', '.join(checked)}) FROM {reader},"
-        f" types = {{{', '.join(types)}}})"
+        f"SELECT * REPLACE ({', '.join(as_integers)}) FROM {reader},"
+        f" types = {{{', '.join(as_texts)}}})"
     )
 
 

@@ -116,9 +116,9 @@ class PredictionTable:
     ):
         # Whether segments are the values of one column, which are then keys of results
         # themselves, in place of tuples.
-        self._by_is_one = isinstance(by, str)
+        self._by_is_one_name = isinstance(by, str)
         # The user's arguments by name, for the text of the table.
-        self._names = {
+        self._arguments = {
             "label": label,
             "score": score,
             "weight": weight,
@@ -268,18 +268,19 @@ class PredictionTable:
 
     @classmethod
     def _from_columns(cls, columns, by, arguments):
-        """Return a table of `PredictionColumns`. `arguments` are those of the user by
-        name, which its text shows.
+        """Return a `PredictionTable` of `PredictionColumns`. `by` is the argument that
+        the user gave (a name, a list or None), and `arguments` is a dict of those that
+        the text of the table shows.
         """
         table = object.__new__(cls)
         table._columns = columns
-        table._by_is_one = isinstance(by, str)
-        table._names = arguments
+        table._by_is_one_name = isinstance(by, str)
+        table._arguments = arguments
         return table
 
     def __repr__(self):
         arguments = [f"{self._columns.frame.implementation}"]
-        for name, value in self._names.items():
+        for name, value in self._arguments.items():
             if value is not None:
                 arguments.append(f"{name}={value!r}")
         return f"PredictionTable({', '.join(arguments)})"
@@ -479,19 +480,20 @@ class PredictionTable:
         ... ].tolist()
         [0.5, 0.5, 1.0, 1.0]
         """
-        if isinstance(recalibrator, dict) and self._by_is_one:
+        if isinstance(recalibrator, dict) and self._by_is_one_name:
             # Inside, the key of a segment is always a tuple.
             recalibrator = {(key,): model for key, model in recalibrator.items()}
         return with_forecasts(self._columns, recalibrator, output, default)
 
     def _by_key(self, results):
-        """Return results by segment, whose keys are tuples, as the user sees them: the
-        only result without segments, single values as keys if `by` is one column.
+        """Return what the user gets for results by segment, a dict whose keys are
+        tuples: the only result if there are no segments, and a dict whose keys are
+        values if `by` was given as one name.
         """
         if not self._columns.by:
             if not results:
                 raise ValueError("The table has no valid row: see invalid_rows().")
             return results[()]
-        if self._by_is_one:
+        if self._by_is_one_name:
             return {key: result for (key,), result in results.items()}
         return results

@@ -17,7 +17,7 @@ from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import check_provenance
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
-from skcalib.export._json_older import INFORMATION, upgraded, with_late_parameters
+from skcalib.export._json_older import INFORMATION, upgraded, with_later_parameters
 from skcalib.export._json_values import (
     Defect,
     NotWritable,
@@ -27,7 +27,12 @@ from skcalib.export._json_values import (
     from_json,
     tried,
 )
-from skcalib.export._json_whole import ADDED_LATER, CHECKS, restore, state
+from skcalib.export._json_whole import (
+    ADDED_LATER,
+    CHECKS,
+    parameters_and_attributes,
+    restore,
+)
 from skcalib.export._segments import segment_items
 from skcalib.maps import Scores, map_of
 from skcalib.maps.checks import count, flag, labels, names, positive, text
@@ -37,7 +42,8 @@ from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 SCHEMA = 2
 
-_PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
+# The attribute with the fitted binary problems of a recalibrator of K > 2 classes.
+_PROBLEMS = "estimators_"
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 # The checks of attributes that not every fit has. The temperature without a floor only
@@ -53,8 +59,8 @@ _OPTIONAL = {
     "_tuned": text,
 }
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
-# Objects that probes may ask for predictions, for each object in the document.
-_MOST_WORK = 20
+# Requests for predictions, to check what was read, for each object in the document.
+_MOST_REQUESTS = 20
 
 
 def _public(module):
@@ -223,7 +229,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
         return _segments(document["segments"], schema)
     try:
         if schema < SCHEMA:
-            document = upgraded(document, _shape_of)
+            document = upgraded(document, _defaults_and_attributes)
         return _Decoder(document).whole(document)
     except Defect as error:
         raise ValueError(f"The document is not valid. {error}.") from None
@@ -236,8 +242,10 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
 
 
 def _segments(written, schema):
-    """Return a dict of recalibrators by segment, from the list that `to_dict` wrote;
-    raise a ValueError if it is not valid.
+    """Return a dict from segment to recalibrator, from the value of the key "segments"
+    of a document of a schema; raise a ValueError if it is not valid.
+
+    `to_dict` writes it as a list of dicts with the keys "segment" and "map".
     """
     if not isinstance(written, list) or not written:
         raise ValueError("The document is not valid. segments must be a list.")
@@ -251,9 +259,9 @@ def _segments(written, schema):
             )
         segment = item["segment"]
         is_plain = segment is None or isinstance(segment, str | bool | int | float)
-        # A map that holds segments itself is refused here too: segments have no parts.
-        holds_segments = "segments" in item["map"]
-        if not is_plain or segment in maps or holds_segments:
+        # A map that is itself a dict of segments is refused as well.
+        is_dict_of_segments = "segments" in item["map"]
+        if not is_plain or segment in maps or is_dict_of_segments:
             raise ValueError(
                 f"The document is not valid. segments[{number}] must name a segment"
                 f" that no other entry has, found {segment!r:.60}."
@@ -263,8 +271,8 @@ def _segments(written, schema):
 
 
 class _Encoder:
-    """Writes recalibrators; one that occurs twice is written once and then referred to
-    by a number, its id.
+    """Writes objects of this package as JSON; an object that occurs twice is written
+    once, with a number as its id, and then referred to by this number.
 
     `written` holds the dict of each object that was written, by Python's `id`.
     """
@@ -273,9 +281,12 @@ class _Encoder:
         self.written = {}
 
     def object(self, estimator, where):
-        """Return an object of this package as JSON; `where` is how errors name it."""
+        """Return an object of this package as JSON; messages call it `where`.
+
+        It is a dict with its class, parameters and fitted attributes or, if it was
+        written before, ``{"same": id}`` with the id of the dict written then.
+        """
         if id(estimator) in self.written:
-            # An object that occurs twice is written once, with a number to refer to.
             first = self.written[id(estimator)]
             if "id" not in first:
                 n_numbered = sum("id" in written for written in self.written.values())
@@ -283,10 +294,8 @@ class _Encoder:
             return {"same": first["id"]}
         written = {"class": type(estimator).__name__}
         self.written[id(estimator)] = written
-        if type(estimator) in CHECKS:
-            # Of classes with a list of checks, such as monitors, `state` says what is
-            # written.
-            parameters, attributes = state(estimator)
+        if type(estimator) in CHECKS:  # monitors and others that are no recalibrators
+            parameters, attributes = parameters_and_attributes(estimator)
             written["parameters"] = self._values(parameters, where)
             if attributes:
                 written["fitted"] = self._values(attributes, where)
@@ -301,10 +310,12 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
-        """Return the fitted attributes of a recalibrator by name, as JSON, without
-        those that are derived from others.
+        """Return the fitted attributes of a recalibrator as a dict of JSON by name.
 
-        `attributes` are all of them; `where` is how errors name the recalibrator.
+        `attributes` are all that it has. Those that follow from others are left out,
+        since they are derived again when the document is read. A recalibrator of K > 2
+        classes may consist of binary problems, one per class: the attributes of each
+        are a dict in the list `estimators_`. Messages call the recalibrator `where`.
         """
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
@@ -312,11 +323,12 @@ class _Encoder:
                 f"{where} cannot be written as JSON: it has {estimator.n_rounds_}"
                 " rounds of corrections."
             )
-        part_names = estimator._part_attributes.keys()
-        parts = attributes.pop(_PARTS, None)
+        names_of_problem = estimator._part_attributes.keys()
+        problems = attributes.pop(_PROBLEMS, None)
         derived = estimator._derived.keys() | {"_fitted_with_"}
-        if parts is not None:
-            derived |= part_names  # lists of what the parts hold
+        if problems is not None:
+            # The recalibrator has them as lists with one entry per problem.
+            derived |= names_of_problem
         stored = {}
         for name, value in attributes.items():
             if name not in derived:
@@ -328,11 +340,11 @@ class _Encoder:
                 f" {min(unknown)}."
             )
         written = self._values(stored, where)
-        if parts is not None:
-            written[_PARTS] = []
-            for part in parts:
-                stored = {name: vars(part)[name] for name in part_names}
-                written[_PARTS].append(self._values(stored, where))
+        if problems is not None:
+            written[_PROBLEMS] = []
+            for problem in problems:
+                stored = {name: getattr(problem, name) for name in names_of_problem}
+                written[_PROBLEMS].append(self._values(stored, where))
         return written
 
     def _values(self, values, where):
@@ -340,10 +352,14 @@ class _Encoder:
         return {name: self._value(value, where, name) for name, value in values.items()}
 
     def _value(self, value, where, name):
-        """Return one parameter or attribute of this name as JSON."""
+        """Return the value of one parameter or attribute as JSON; messages call it
+        `name` and the object that has it `where`.
+        """
 
         def nested(inner):
-            """Return an object inside the value as JSON, if it is of this package."""
+            """Return an object that the value is or contains as JSON, if its class is
+            of this package.
+            """
             if type(inner) is FrozenEstimator:
                 return {"frozen": nested(inner.estimator)}
             if type(inner) is _CLASSES.get(type(inner).__name__):
@@ -360,40 +376,32 @@ class _Encoder:
 
 
 class _Decoder:
-    """Reads recalibrators of schema 2. An object with an id is made where it, or a
-    reference to it, is met first.
+    """Reads the objects of a document of schema 2. An object with an id is made where
+    it, or a reference to it, is met first.
 
-    Each object is probed once. A probe asks the objects inside for predictions, each as
-    often as it is referred to: references to objects with references would cost
-    exponentially much, so that the work is counted and limited.
-
-    Attributes
-    ----------
-    written : dict
-        From the id of an object to what the document holds of it.
-    made : dict
-        From the id of an object to the object itself; None while it is being made.
-    n_objects : int
-        Number of objects in the document.
-    cost : dict
-        From Python's `id` of an object to the number of objects that a probe asks.
-    inner_costs : list of int
-        For each object that is being made, the outermost first, the cost so far.
-    work : int
-        Sum of the costs of all probes so far.
+    Each fitted object is tried: it is asked for predictions, and it asks the objects
+    inside it, each as often as it refers to it. References to objects with references
+    could make a short document exponentially slow, so that requests are counted and
+    limited.
     """
 
     def __init__(self, document):
+        # By id: what the document holds of an object, and the object itself, which is
+        # None while it is being made.
         self.written = {}
         self.made = {}
-        self.n_objects = 0
-        self.cost = {}
-        self.inner_costs = [0]
-        self.work = 0
+        self.n_objects = 0  # in the document
+        # Number of requests for predictions that one request to an object causes, with
+        # itself, by Python's `id` of the object.
+        self.requests = {}
+        # The same, as far as known, for each object that is being made: the last one is
+        # inside the one before it, and so on. The first entry is for the document.
+        self.requests_so_far = [0]
+        self.n_requests = 0  # of all objects that were tried
         self._find_objects(document)
 
     def whole(self, document):
-        """Return the fitted object that a document stands for."""
+        """Return the fitted object that a document describes."""
         made = self.object(document, str(document.get("class", "document")))
         name = type(made).__name__
         # fitted recalibrators have `classes_`, and monitors `n_rows_`
@@ -404,8 +412,10 @@ class _Decoder:
         return made
 
     def object(self, data, where):
-        """Return the estimator that a dict stands for; `where` is its place in the
-        document, for messages.
+        """Return the object that a piece of JSON describes: a dict with a class, a
+        reference ``{"same": id}`` or ``{"frozen": object}`` for a `FrozenEstimator`.
+
+        `where` is its place in the document, for messages.
         """
         if isinstance(data, dict) and data.keys() == {"frozen"}:
             return FrozenEstimator(self.object(data["frozen"], where))
@@ -416,25 +426,26 @@ class _Decoder:
             if "id" in data:
                 estimator = self._same(data["id"], where)
             else:
-                estimator = self._object(data, where)
-        self.inner_costs[-1] += self.cost[id(estimator)]
+                estimator = self._new_object(data, where)
+        # The object around this one will ask it for predictions.
+        self.requests_so_far[-1] += self.requests[id(estimator)]
         return estimator
 
-    def _object(self, data, where):
-        """Return the estimator of a dict with a class, and set its cost: the number of
-        objects, itself included, that predict where it is probed.
+    def _new_object(self, data, where):
+        """Return a new object from a dict with its class, parameters and fitted
+        attributes, and record how many requests for predictions it causes.
         """
-        self.inner_costs.append(1)
-        kind = self._class(data["class"], where)
-        estimator = self._unfitted(kind, data["parameters"], where)
+        self.requests_so_far.append(1)  # one to the object itself
+        cls = self._class(data["class"], where)
+        estimator = self._unfitted(cls, data["parameters"], where)
         if "fitted" in data:
             self._restore(estimator, data["fitted"], where)
-        self.cost[id(estimator)] = self.inner_costs.pop()
+        self.requests[id(estimator)] = self.requests_so_far.pop()
         return estimator
 
     def _same(self, number, where):
-        """Return the object that the document has under a number: made once, at the
-        first reference.
+        """Return the object whose id in the document is `number`. It is made at the
+        first reference; one that refers to itself is refused.
         """
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
@@ -442,16 +453,19 @@ class _Decoder:
                 f"refers to the object {number!r:.60}, which is not in the document",
             )
         if number not in self.made:
-            self.made[number] = None  # while it is made
-            self.made[number] = self._object(self.written[number], where)
+            self.made[number] = None  # until it is made
+            self.made[number] = self._new_object(self.written[number], where)
         if self.made[number] is None:
             raise Defect(where, f"is inside the object {number}, and refers to it")
         return self.made[number]
 
     def _find_objects(self, data):
-        """Count the objects of a document, and collect those with a number."""
+        """Set `n_objects`, the number of objects in a piece of a document, and collect
+        those with an id in `written`.
+        """
         if isinstance(data, dict):
-            self.n_objects += "class" in data
+            if "class" in data:
+                self.n_objects += 1
             if "id" in data:
                 number = data["id"]
                 is_integer = isinstance(number, int) and not isinstance(number, bool)
@@ -476,12 +490,14 @@ class _Decoder:
         return _CLASSES[name]
 
     def _unfitted(self, cls, parameters, where):
-        """Return an unfitted object of a class with the parameters that are written."""
+        """Return an unfitted object of a class with the parameters that the document
+        holds, a dict by name; `where` is its place in the document.
+        """
         # A `RecalibratedClassifierCV` is written without parameters.
         wanted = set()
         if cls is not RecalibratedClassifierCV:
             wanted = set(inspect.signature(cls).parameters)
-        parameters = with_late_parameters(cls.__name__, parameters)
+        parameters = with_later_parameters(cls.__name__, parameters)
         check_keys(parameters, wanted, set(), f"{where}.parameters")
         values = {}
         for name, written in parameters.items():
@@ -492,88 +508,110 @@ class _Decoder:
         return made
 
     def _restore(self, estimator, written, where):
-        """Set the fitted attributes of an estimator from what is written of them.
-
-        Each is checked by itself, then all together, then by what they predict.
+        """Set the fitted attributes of an object from a dict with the JSON of each;
+        `where` is the place of the object in the document.
         """
         if type(estimator) in CHECKS:
-            checks = CHECKS[type(estimator)]
-            optional = checks.keys() & ADDED_LATER
-            check_keys(written, checks.keys() - optional, optional, where)
-            values = {}
-            for name, data in written.items():
-                values[name] = self._checked(data, checks[name], f"{where}.{name}")
-            tried(lambda: restore(estimator, values), where)
-            return
-        if type(estimator).__name__ not in _RECALIBRATORS:
+            self._restore_other(estimator, written, where)
+        elif type(estimator).__name__ in _RECALIBRATORS:
+            self._restore_recalibrator(estimator, written, where)
+        else:
             raise Defect(
                 where, f"a {type(estimator).__name__} has no fitted attributes"
             )
+
+    def _restore_other(self, estimator, written, where):
+        """Set the attributes of an object that is no recalibrator, such as a monitor:
+        each is checked alone, then all together.
+        """
+        checks = CHECKS[type(estimator)]
+        optional = checks.keys() & ADDED_LATER
+        check_keys(written, checks.keys() - optional, optional, where)
+        values = {}
+        for name, data in written.items():
+            values[name] = self._checked(data, checks[name], f"{where}.{name}")
+        tried(lambda: restore(estimator, values), where)
+
+    def _restore_recalibrator(self, estimator, written, where):
+        """Set the attributes of a recalibrator: each is checked alone, then all
+        together, and finally the recalibrator is asked for predictions.
+        """
         checks = _checks(estimator)
-        in_parts = isinstance(written, dict) and _PARTS in written
+        has_problems = isinstance(written, dict) and _PROBLEMS in written
         wanted = checks.keys() - _OPTIONAL.keys()
-        if in_parts:
-            wanted = (wanted - estimator._part_attributes.keys()) | {_PARTS}
+        if has_problems:  # their attributes are then not those of the recalibrator
+            wanted = (wanted - estimator._part_attributes.keys()) | {_PROBLEMS}
         optional = _OPTIONAL.keys() | (wanted & INFORMATION)
         check_keys(written, wanted - INFORMATION, optional, where)
         attributes = dict(written)
-        parts = attributes.pop(_PARTS, None)
+        problems = attributes.pop(_PROBLEMS, None)
         self._set(estimator, attributes, checks, where)
-        if "classes" in vars(estimator):
+        if hasattr(estimator, "classes"):
             tried(lambda: _check_same_labels(estimator), where)
-        if in_parts:
-            self._restore_parts(estimator, parts, len(estimator.classes_), where)
+        if has_problems:
+            self._restore_problems(estimator, problems, where)
         else:
             tried(estimator._check_attributes, where)
+        # Attributes that follow from those of the document.
         for name, derive in estimator._derived.items():
             setattr(estimator, name, derive(estimator))
         estimator._remember_parameters()
-        # A probe asks all objects inside the estimator for predictions. References let
-        # a short document ask for very many: their sum is limited.
-        self.work += self.inner_costs[-1]
-        if self.work > _MOST_WORK * self.n_objects:
+        self.n_requests += self.requests_so_far[-1]
+        if self.n_requests > _MOST_REQUESTS * self.n_objects:
             raise Defect(where, "refers to other objects too often")
-        _probe(estimator, where)
+        _check_predictions(estimator, where)
 
-    def _restore_parts(self, estimator, written, n_classes, where):
-        """Set the fitted binary problems: one for each class, or one for top-label."""
-        n_parts = n_classes
+    def _restore_problems(self, estimator, written, where):
+        """Set `estimators_`, the fitted binary problems of a recalibrator of K > 2
+        classes, from a list of dicts: one per class, or a single one for top-label
+        calibration.
+        """
+        n_classes = len(estimator.classes_)
+        n_problems = n_classes
         if estimator.multiclass == "top_label":
-            n_parts = 1
-        if n_classes < 3 or not isinstance(written, list) or len(written) != n_parts:
+            n_problems = 1
+        is_list = isinstance(written, list)
+        if n_classes < 3 or not is_list or len(written) != n_problems:
             raise Defect(
-                f"{where}.{_PARTS}",
-                f"must be a list of {n_parts} parts for {n_classes} classes",
+                f"{where}.{_PROBLEMS}",
+                f"must be a list of {n_problems} parts for {n_classes} classes",
             )
-        parts = [estimator._binary_copy() for _ in written]
-        for i, (part, attributes) in enumerate(zip(parts, written, strict=True)):
-            place = f"{where}.{_PARTS}[{i}]"
-            check_keys(attributes, estimator._part_attributes.keys(), set(), place)
-            self._set(part, attributes, estimator._part_attributes, place)
-            tried(part._check_attributes, place)
-        estimator.estimators_ = parts
+        checks = estimator._part_attributes
+        problems = []
+        for i, attributes in enumerate(written):
+            place = f"{where}.{_PROBLEMS}[{i}]"
+            problem = estimator._binary_copy()  # an unfitted one
+            check_keys(attributes, checks.keys(), set(), place)
+            self._set(problem, attributes, checks, place)
+            tried(problem._check_attributes, place)
+            problems.append(problem)
+        estimator.estimators_ = problems
         estimator._collect_attributes()
 
     def _set(self, estimator, written, checks, where):
-        """Set attributes from a dict of what is written of them, after their checks."""
+        """Set attributes of an object from a dict with the JSON of each, after a check
+        of each: `checks` are functions that return the value or raise.
+        """
         for name, data in written.items():
             value = self._checked(data, checks[name], f"{where}.{name}")
             setattr(estimator, name, value)
 
     def _checked(self, data, check, where):
-        """Return the value of a piece of JSON as its check returns it."""
+        """Return the value of a piece of JSON after a check, a function that returns
+        the value or raises; `where` is its place in the document.
+        """
         value = from_json(data, where, self.object)
         return tried(lambda: check(value), where)
 
 
-def _shape_of(name):
-    """Return a dict of the plain defaults of the parameters of the class with a name,
-    and the set of the names of the attributes that a fit of it has.
+def _defaults_and_attributes(name):
+    """Return, for a class of this package with a name, a dict of the defaults of its
+    parameters, as far as they are plain values, and the set of the names of the
+    attributes that a fit of it has. Both are empty for an unknown name.
     """
     kind = _CLASSES.get(name)
     if kind is None or kind in CHECKS:
         return {}, set()
-    # Only plain values are defaults: an object would have to be written as one.
     defaults = {}
     for parameter in inspect.signature(kind).parameters.values():
         default = parameter.default
@@ -581,6 +619,7 @@ def _shape_of(name):
             defaults[parameter.name] = default
     attributes = set()
     if issubclass(kind, ProbabilityTransformer):
+        # those of the recalibrator, and of the binary problems it may consist of
         attributes = {*kind._attributes, *kind._part_attributes}
     return defaults, attributes
 
@@ -605,9 +644,10 @@ def _check_same_labels(estimator):
         )
 
 
-def _probe(fitted, where):
-    """Raise a `Defect` unless a recalibrator has a calibration map and predicts
-    probabilities, for small scores and for the largest ones.
+def _check_predictions(fitted, where):
+    """Raise a `Defect` unless a recalibrator that was read has a calibration map and
+    predicts probabilities, for moderate scores and for the largest ones. `where` is its
+    place in the document.
     """
     n_classes = len(fitted.classes_)
     takes_columns = (
@@ -615,7 +655,7 @@ def _probe(fitted, where):
         recalibrators.MulticalibratedRecalibrator,
     )
     if isinstance(fitted, takes_columns):
-        return  # their members were probed, and take the scores as they are
+        return  # the recalibrators inside were checked, and get the same scores
     widths = (n_classes,)
     if n_classes == 2:
         widths = (1, 2)
@@ -630,7 +670,7 @@ def _probe(fitted, where):
             # The nodes of the map raise if their numbers are not finite. A
             # recalibrator that goes on learning has no map.
             tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
-        scores = _probe_scores(fitted)
+        scores = _scores_to_try(fitted)
         probabilities = tried(lambda: fitted.predict_proba(scores), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "does not predict one number for each class")
@@ -642,9 +682,9 @@ def _probe(fitted, where):
         raise Defect(where, "predicts probabilities that do not sum to 1")
 
 
-def _probe_scores(fitted):
-    """Return scores (n,) or (n, C) that a recalibrator is tried with: the middle, both
-    ends, and each class in turn.
+def _scores_to_try(fitted):
+    """Return the scores, (n,) or (n, C), for which a recalibrator that was read is to
+    predict probabilities: from the least to the largest, for each class in turn.
     """
     # At 40 a probability rounds to 1, and at 800 exp overflows.
     logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))

@@ -47,17 +47,17 @@ _DROPPED = {"_prediction_seed_", "spline_"}
 INFORMATION = frozenset({"gain_", "cv_log_loss_", "seconds_"})
 
 
-def upgraded(data, parameters_of):
+def upgraded(data, defaults_and_attributes):
     """Return a document of schema 1 with current names, and with values for parameters
     and attributes that were added later.
 
     Parameters
     ----------
     data : dict, list or plain value
-        A document, or a part of one.
-    parameters_of : callable
-        From the name of a class to the defaults of its parameters, and the names of the
-        attributes that a fit must have: both empty for an unknown name.
+        A document, or a piece of one.
+    defaults_and_attributes : callable
+        From the name of a class to a dict of the defaults of its parameters, and the
+        set of names of the attributes that a fit has: both empty for an unknown name.
 
     Returns
     -------
@@ -65,52 +65,52 @@ def upgraded(data, parameters_of):
         The upgraded data; unchanged if nothing is missing.
     """
     if isinstance(data, list):
-        return [upgraded(item, parameters_of) for item in data]
+        return [upgraded(item, defaults_and_attributes) for item in data]
     if not isinstance(data, dict):
         return data
-    data = {key: upgraded(value, parameters_of) for key, value in data.items()}
+    data = {
+        key: upgraded(value, defaults_and_attributes) for key, value in data.items()
+    }
     if not isinstance(data.get("class"), str):
         return data
     name = _RENAMED_CLASSES.get(data["class"], data["class"])
     data["class"] = name
-    defaults, attributes = parameters_of(name)
+    defaults, attributes = defaults_and_attributes(name)
     if isinstance(data.get("parameters"), dict):
-        data["parameters"] = _completed(
-            data["parameters"],
-            _RENAMED.get(name, {}),
-            defaults | _common(defaults) | _ADDED_TO_SCHEMA_2.get(name, {}),
-        )
+        # A parameter that the document lacks has its default or, where that differs,
+        # the value that stands for what the class did before it had the parameter.
+        before = {key: value for key, value in _BEFORE.items() if key in defaults}
+        missing = defaults | before | _ADDED_TO_SCHEMA_2.get(name, {})
+        renamed = _RENAMED.get(name, {})
+        data["parameters"] = _completed(data["parameters"], renamed, missing)
     if isinstance(data.get("fitted"), dict):
         data["fitted"] = _completed_fit(name, data, attributes)
     return data
 
 
-def with_late_parameters(name, parameters):
-    """Return the parameters of an object, including those added in later schemas."""
-    late = _ADDED_TO_SCHEMA_2.get(name)
-    if late is None or not isinstance(parameters, dict):
-        return parameters
-    return late | parameters
-
-
-def _common(defaults):
-    """Return the values, before they existed, of those parameters in `defaults` that
-    came later.
+def with_later_parameters(name, parameters):
+    """Return the parameters of an object of the class `name`, a dict, together with
+    those that early documents of schema 2 lack; anything but a dict is unchanged.
     """
-    return {name: value for name, value in _BEFORE.items() if name in defaults}
+    later = _ADDED_TO_SCHEMA_2.get(name)
+    if later is None or not isinstance(parameters, dict):
+        return parameters
+    return later | parameters
 
 
 def _completed(values, renamed, defaults):
-    """Return a dict with the values under their names of today, and the defaults of
+    """Return a dict with the values under their current names, and the defaults of
     those that it lacks. `renamed` is a dict from old names to new ones.
     """
-    values = {renamed.get(name, name): value for name, value in values.items()}
-    return defaults | values
+    completed = dict(defaults)
+    for name, value in values.items():
+        completed[renamed.get(name, name)] = value
+    return completed
 
 
-def _like(array):
-    """Return the JSON of an array of zeros as long as one in a document, None if there
-    is no array.
+def _zeros_like(array):
+    """Return the JSON of an array of zeros, as long as the array `array` of a document
+    and of the same type; None if that is no array.
     """
     if not isinstance(array, dict) or not isinstance(array.get("array"), list):
         return None
@@ -118,14 +118,16 @@ def _like(array):
 
 
 def _without_dropped(attributes):
-    """Return attributes without those that a fit needs no longer."""
+    """Return the fitted attributes of an object, a dict by name, without those that a
+    fit no longer has. The coefficients in `spline_` become an attribute themselves.
+    """
     if not isinstance(attributes, dict):
         return attributes
-    today = {name: data for name, data in attributes.items() if name not in _DROPPED}
+    kept = {name: data for name, data in attributes.items() if name not in _DROPPED}
     spline = attributes.get("spline_")
     if isinstance(spline, dict):
-        today.setdefault("spline_coefficients_", spline.get("coefficients"))
-    return today
+        kept.setdefault("spline_coefficients_", spline.get("coefficients"))
+    return kept
 
 
 def _number_or(value, default):
@@ -136,20 +138,25 @@ def _number_or(value, default):
 
 
 def _completed_fit(name, data, attributes):
-    """Return the fitted attributes of a document of the class `name`, with those that
-    came later; `attributes` are the names of those that a fit must have.
+    """Return the fitted attributes of an object of the class `name`, from its dict in a
+    document, with values for those that were added later.
+
+    `attributes` is the set of names of those that a fit has today.
     """
     fitted = _without_dropped(data["fitted"])
     parameters = data.get("parameters", {})
-    # the values, before they existed, of attributes that came later
+    # Values of attributes that were added later: those that stand for what a fit did
+    # before it had the attribute.
     before = {key: value for key, value in _FITTED_BEFORE.items() if key in attributes}
     if name == "VectorScaling" or "alpha_" in attributes:
         before["alpha_"] = _number_or(parameters.get("alpha"), 1.0)
     if "class_pooling_" in attributes:
         before["class_pooling_"] = _number_or(parameters.get("class_pooling"), 0.0)
     if "gain_errors_" in attributes:
-        before["gain_errors_"] = _like(fitted.get("gains_"))
-    # An attribute that the binary problems hold is not one of the recalibrator.
+        # Standard errors of the gains, which were not computed.
+        before["gain_errors_"] = _zeros_like(fitted.get("gains_"))
+    # With K > 2 classes, an attribute that the binary problems have is not one of the
+    # recalibrator.
     if isinstance(fitted.get("estimators_"), list):
         problems = [_without_dropped(problem) for problem in fitted["estimators_"]]
         fitted["estimators_"] = problems

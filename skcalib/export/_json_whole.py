@@ -54,16 +54,19 @@ CHECKS = {
 }
 
 
-def state(estimator):
-    """Return the parameters and the fitted attributes of an object as they are written,
-    as two dicts by name.
+def parameters_and_attributes(estimator):
+    """Return what is written of an object that is no recalibrator, such as a monitor:
+    two dicts by name, of its parameters and of its fitted attributes.
+
+    Values need not be plain yet, but for times, which become numbers or texts. Of a
+    `RecalibratedClassifierCV`, only the recalibrators are written.
     """
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}
     if isinstance(estimator, RecalibratedClassifierCV):
-        pairs = []
-        for pair in estimator.calibrated_classifiers_:
-            pairs.append((pair.response_method, pair.recalibrator))
+        pairs = []  # without the classifiers
+        for model in estimator.calibrated_classifiers_:
+            pairs.append((model.response_method, model.recalibrator))
         return {}, {
             "classes_": estimator.classes_,
             "calibrated_classifiers_": pairs,
@@ -71,56 +74,60 @@ def state(estimator):
         }
     attributes = {}
     for name in CHECKS[type(estimator)]:
-        if name in vars(estimator):
-            attributes[name] = vars(estimator)[name]
+        if hasattr(estimator, name):  # a monitor that has seen no rows has none
+            attributes[name] = getattr(estimator, name)
     if isinstance(estimator, GroupMonitors):
         times = {}
         for group, times_of_group in attributes["_times"].items():
-            times[group] = [(row, _time(label)) for row, label in times_of_group]
+            times[group] = [(row, _plain_time(time)) for row, time in times_of_group]
         attributes["_times"] = times
     return estimator.get_params(deep=False), attributes
 
 
-def _time(label):
-    """Return a time as a plain value: others, such as dates, become texts."""
-    if isinstance(label, str | int | float | bool):
-        return label
-    return str(label)
+def _plain_time(time):
+    """Return a time as a text, a number or a boolean: others, such as dates, become
+    texts.
+    """
+    if isinstance(time, str | int | float | bool):
+        return time
+    return str(time)
 
 
 def restore(estimator, written):
-    """Set attributes from a dict by name. Each was checked individually; raise a
-    ValueError if they are inconsistent.
+    """Set the fitted attributes of a monitor or of a `RecalibratedClassifierCV`, from
+    a dict by name. Each was checked alone; raise a ValueError if they are inconsistent.
     """
     if isinstance(estimator, RecalibratedClassifierCV):
         written.setdefault("pooling_exponent_", None)
         written["calibrated_classifiers_"] = list(
-            _pairs(written["calibrated_classifiers_"], written["classes_"])
+            _models(written["calibrated_classifiers_"], written["classes_"])
         )
     else:
-        estimator._reset()
+        estimator._reset()  # to a monitor that has seen no rows
         if isinstance(estimator, GroupMonitors):
             _check_groups(written)
         else:
             _check_monitor(estimator, written)
-    vars(estimator).update(written)
+    for name, value in written.items():
+        setattr(estimator, name, value)
 
 
 def _check_monitor(monitor, seen):
     """Raise a ValueError unless the attributes `seen`, a dict by name, can be those of
-    a monitor; turn its batches into arrays. `monitor` is one that has seen nothing.
+    a `CalibrationMonitor` after some rows; turn its batches into arrays.
+
+    `monitor` has the same parameters and has seen no rows.
     """
-    # These arrays have one number for each bet. -inf is the logarithm of 0; NaN fails
-    # the comparison.
+    # These arrays have one number for each of the monitor's bets. -inf, the logarithm
+    # of 0, is allowed; NaN and inf fail the comparison.
     for name in _BY_BET:
         array_seen = seen[name]
-        array_of_new = getattr(monitor, name)
-        has_same_form = (
-            array_seen.dtype == array_of_new.dtype
-            and array_seen.shape == array_of_new.shape
+        expected = getattr(monitor, name)
+        is_alike = (
+            array_seen.dtype == expected.dtype and array_seen.shape == expected.shape
         )
-        if not has_same_form or not (array_seen < np.inf).all():
-            raise ValueError(f"{name} must hold {len(array_of_new)} numbers")
+        if not is_alike or not (array_seen < np.inf).all():
+            raise ValueError(f"{name} must hold {len(expected)} numbers")
     n_rows = seen["n_rows_"]
     rows = (seen["alarm_row_"], seen["change_row_"])
     # Both rows are known after an alarm, and only then.
@@ -136,11 +143,13 @@ def _check_monitor(monitor, seen):
         check_classes(classes, max(classes.size, 2), "classes")
     if seen["alarm_"] and max(rows) > n_rows:
         raise ValueError(f"alarm_row_ must be a row from 0 to {n_rows}")
-    # The batches are columns, of which the second holds their numbers of rows.
+    # One column per quantity with an entry for each batch; the second column holds the
+    # numbers of rows. Python's arrays have the type of those of the empty monitor.
     columns = []
-    for empty, column in zip(monitor._batches, seen["_batches"], strict=True):
-        columns.append(array(empty.typecode, column))
-    if len(set(map(len, columns))) > 1 or sum(columns[1]) != n_rows:
+    for empty, entries in zip(monitor._batches, seen["_batches"], strict=True):
+        columns.append(array(empty.typecode, entries))
+    rows_of_batches = columns[1]
+    if len(set(map(len, columns))) > 1 or sum(rows_of_batches) != n_rows:
         raise ValueError(
             f"_batches must be columns of one length, of {n_rows} rows together"
         )
@@ -148,8 +157,9 @@ def _check_monitor(monitor, seen):
 
 
 def _check_groups(seen):
-    """Raise a ValueError unless the attributes `seen` hold monitors that have seen
-    rows, and the times of each.
+    """Raise a ValueError unless the attributes `seen` of `GroupMonitors`, a dict by
+    name, hold a monitor that has seen rows for each group, and for each group a list of
+    pairs (row, time).
     """
     monitors = seen["monitors_"]
     times = seen["_times"]
@@ -160,19 +170,21 @@ def _check_groups(seen):
                 f" for {group!r:.60}"
             )
     check_list = _a(list)
-    pairs = []
+    pairs = []  # of all groups
     for times_of_group in times.values():
         pairs += check_list(times_of_group)
     are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs)
     if times.keys() != monitors.keys() or not are_pairs:
         raise ValueError("_times must contain pairs of a row and a time for each group")
-    for row, _label in pairs:
-        count(row)
+    for row, _ in pairs:
+        count(row)  # raises unless it is a number of rows
 
 
-def _pairs(written, classes):
-    """Yield a `RecalibratedModel` for each pair of a method and a recalibrator that is
-    written, with `GivenScores` in place of its classifier.
+def _models(written, classes):
+    """Yield a `RecalibratedModel` for each pair (method, recalibrator) that is written.
+
+    The method is the one by which its classifier gave scores. In place of the
+    classifier, which is not written, the model has `GivenScores`.
     """
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
