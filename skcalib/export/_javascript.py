@@ -168,8 +168,9 @@ def to_javascript(
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
+    # The text of the values of the map. From it `result` is what the function returns
+    # for valid scores, and `invalid` what it returns for others.
     output = writer.write(as_map.output)
-    # What is returned for a row, and for one that is no score.
     if as_map.scores.width == 1:
         result = f"{output}[0]"
         probabilities = f"[1 - {result}, {result}]"
@@ -181,7 +182,7 @@ def to_javascript(
     if decision is not None:
         result = _decided(decision, probabilities, writer)
         invalid = "null"
-    body = [*writer.front(as_map), *writer.steps, f"return {result};"]
+    body = [*writer.input_statements(as_map), *writer.statements, f"return {result};"]
     body = [line.replace("INVALID", invalid) for line in body]
     arguments = "score"
     if as_map.group_key is not None:
@@ -226,15 +227,17 @@ def _check_name(name):
 
 
 def _decided(decision, probabilities, writer):
-    """Return the text of the label that a `Decision` gives; `probabilities` is the text
-    of an array of those of all classes.
+    """Return the text of the label that a `Decision` gives to a row; `probabilities` is
+    the text of an array of the probabilities of all classes.
     """
     labels = writer.constant(_safe_json(decision.labels))
+    # What is compared with the threshold, and the index of the label if it is reached.
     score = "max(p)"
     accepted = "largest(p)"
     if decision.is_event:
         score = "p[1]"
         accepted = "1"
+    # a function of the probabilities p, called at once
     return (
         f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} :"
         f" {decision.otherwise})({probabilities})]"
@@ -273,7 +276,7 @@ class _Writer(FunctionWriter):
     """Writes nodes as arrays of their values."""
 
     format = "JavaScript"
-    texts = _TEXTS
+    templates = _TEXTS
     statement = "const {name} = {value};"
     later = "() => {value}"
     function_of_values = "v => {value}"
@@ -282,9 +285,12 @@ class _Writer(FunctionWriter):
         """Return the text of a plain value, or of an array as an array."""
         return _json(value)
 
-    def front(self, as_map):
-        """Yield the statements that return INVALID for an invalid score, and define
-        `x`, the scores of a row as an array.
+    def input_statements(self, as_map):
+        """Yield the JavaScript statements for the argument `score` of the function of a
+        `CalibrationMap`: they define `x`, the scores of a row as an array, and return
+        INVALID, which the caller replaces, if a score or the group is invalid.
+
+        If classes can be impossible, `closed` says for each class whether it is.
         """
         low = -MAX_MAGNITUDE
         high = MAX_MAGNITUDE
@@ -302,7 +308,7 @@ class _Writer(FunctionWriter):
         # null and text would count as numbers
         is_score = f"typeof v === 'number' && v >= {low} && v <= {high}"
         has_impossible = as_map._leaves_impossible_out
-        if has_impossible:  # a logit of -inf says that its class is
+        if has_impossible:  # a logit of -inf says that its class is impossible
             is_score = f"v === -Infinity || {is_score}"
         yield f"if (x.length !== {n} || !x.every(v => {is_score})) return INVALID;"
         if has_impossible:
@@ -312,6 +318,7 @@ class _Writer(FunctionWriter):
         if as_map.group_key is not None:
             yield "if (group === null || group === undefined) return INVALID;"
         if as_map.input == "probability" and n > 1:
+            # The sum may differ from 1 by 1e-6; beyond rounding it is divided by.
             yield "const total = sum(x), off = Math.abs(total - 1);"
             yield "if (!(off <= 1e-6)) return INVALID;"
             yield "if (off > 1e-12) x = x.map(v => v / total);"
@@ -327,7 +334,8 @@ class _Writer(FunctionWriter):
         return f"[{cases}][{self._key(node.key)}]()"
 
     def _write_Mixture(self, node):
-        """Write the weighted sum of several nodes, plus a constant."""
+        """Write the weighted sum of several nodes of equal width, plus a constant."""
+        # Value i of the sum, as a function of i: `map` calls it for each i.
         terms = []
         for weight, part in zip(node.weights, node.parts, strict=True):
             terms.append(f"{float(weight)!r} * {self.write(part)}[i]")
@@ -335,7 +343,9 @@ class _Writer(FunctionWriter):
         return f"{self.write(node.parts[0])}.map((_, i) => {' + '.join(terms)})"
 
     def _group_key(self, key):
-        """Return an expression for the number of a row's group."""
+        """Return the text of an expression for the index of the case of a row's group,
+        from a `GroupOf`: other groups have the index `key.otherwise`.
+        """
         for group in key.cases:
             if isinstance(group, int) and abs(group) > _LARGEST_INTEGER:
                 raise ValueError(

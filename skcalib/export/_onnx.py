@@ -4,7 +4,7 @@ probabilities out.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -194,17 +194,19 @@ def _graph_of_map(
     *,
     otherwise_nan=False,
 ):
-    """Return the `Graph` of a `CalibrationMap`; see `graph_of`.
+    """Return the `Graph` of a `CalibrationMap`; see `graph_of` for the arguments.
 
     Groups that the map does not name have the pooled fit or, with `otherwise_nan`, give
     NaN.
     """
     graph = Graph(opset, scores, calibrated, as_map, group)
-    refused, untouched = _ROUNDING[dtype]
-    valid, graph.scores, graph.is_impossible = _front(graph, as_map, refused, untouched)
+    checked = _checked_input(graph, as_map, *_ROUNDING[dtype])
+    graph.scores = checked.scores
+    graph.is_impossible = checked.is_impossible
+    valid = checked.valid
     output = graph.write(as_map.output)
     if otherwise_nan:
-        # The number of all other groups is the largest.
+        # The index of all other groups is the largest.
         key = as_map.group_key
         is_known = graph.add("Less", graph._key(key), key.otherwise)
         valid = graph.add("And", valid, is_known)
@@ -275,16 +277,20 @@ class Graph(NodeWriter):
     format = "ONNX"
 
     def __init__(self, opset, name_in, name_out, as_map, group):
-        self.opset = opset
-        self.name_in = name_in
-        self.name_out = name_out
-        self.as_map = as_map
-        self.group = group
         super().__init__()
+        self.opset = opset  # version of the ONNX operator set
+        self.name_in = name_in  # of the input of scores
+        self.name_out = name_out  # of the output of probabilities
+        self.as_map = as_map
+        self.group = group  # name of the input of groups, or None
+        # (operator, inputs, output, attributes), in the order in which they run.
         self.nodes = []
-        self.constants = {}
-        self.names = {}
+        self.constants = {}  # arrays by name
+        self.names = {}  # names of constants by their content
+        # Names of values that are added later: the scores as float64, the booleans
+        # (n, K) of impossible classes, and the labels of a decision.
         self.scores = name_in
+        self.is_impossible = None
         self.decision = None
 
     def add(self, operator, *inputs, output=None, **attributes):
@@ -323,16 +329,18 @@ class Graph(NodeWriter):
         return self.add("ReduceSum", x, [1], keepdims=1)
 
     def row_extreme(self, operator, x):
-        """Return the largest or smallest value of each row, (n, 1), by the operator
-        ReduceMax or ReduceMin.
+        """Return the largest value of each row, (n, 1), for the operator "ReduceMax",
+        or the smallest one for "ReduceMin".
         """
-        # Since version 18, axes are an input and no longer an attribute.
+        # Axes are an attribute of the operator up to version 17, then an input.
         if self.opset < 18:
             return self.add(operator, x, keepdims=1, axes=[1])
         return self.add(operator, x, [1], keepdims=1)
 
     def all_of(self, condition):
-        """Return whether a condition (n, C) holds in all columns of a row, (n, 1)."""
+        """Return booleans (n, 1) that say whether a condition (n, C) holds in all
+        columns of a row.
+        """
         if self.as_map.scores.width == 1:
             return condition
         zeros_and_ones = self.add("Cast", condition, to=_TYPES["float64"])
@@ -340,7 +348,7 @@ class Graph(NodeWriter):
         return self.add("Greater", smallest, 0.5)
 
     def shares(self, x, total, otherwise):
-        """Return x / total, or `otherwise` where the total (n, 1) is 0."""
+        """Return x / total (n, K), or `otherwise` in rows whose total (n, 1) is 0."""
         positive = self.add("Greater", total, 0.0)
         divisor = self.add("Where", positive, total, 1.0)
         return self.add("Where", positive, self.add("Div", x, divisor), otherwise)
@@ -411,7 +419,9 @@ class Graph(NodeWriter):
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     def _write_LogSides(self, node):
-        """Write ``min(z, 0) - softplus`` and ``max(z, 0) + softplus``, with softplus =
+        """Write ``log(p)`` and ``-log(1 - p)``, (n, 2), from log-odds z (n, 1).
+
+        They are ``min(z, 0) - softplus`` and ``max(z, 0) + softplus``, with softplus =
         log(1 + exp(-|z|)), which does not overflow.
         """
         z = self.write(node.of)
@@ -453,9 +463,11 @@ class Graph(NodeWriter):
         return self.add("Where", self.is_impossible, 0.0, values)
 
     def _impossible_far_below(self, values):
-        """Return logits (n, K) with those of impossible classes 1,400 below the largest
-        of the possible ones in their row: they have no share in a softmax.
+        """Return logits (n, K) in which those of impossible classes are 1,400 below the
+        largest of the possible ones in their row: exp makes that 0, so that they have
+        no part in a softmax.
         """
+        # `_LOWEST` is below every logit.
         possible_values = self.add("Where", self.is_impossible, _LOWEST, values)
         largest = self.row_extreme("ReduceMax", possible_values)
         lowest = self.add("Sub", largest, 2 * LARGEST_GAP)
@@ -474,14 +486,18 @@ class Graph(NodeWriter):
         return probability
 
     def _write_LogNormalized(self, node):
-        """Write the values less the row's ``log(sum(exp(values)))``."""
+        """Write the values less the row's ``log(sum(exp(values)))``: the logarithm of a
+        softmax. With `node.possible` impossible classes are not in the sum and get 0.
+        """
         if not node.possible:
             return self.add("LogSoftmax", self.write(node.of), axis=1)
         values = self._impossible_far_below(self.write(node.of))
         return self._zero_if_impossible(self.add("LogSoftmax", values, axis=1))
 
     def _write_Centred(self, node):
-        """Write the values less their mean over the possible classes."""
+        """Write the values less their mean over the row; with `node.possible` over the
+        possible classes, and 0 for the others.
+        """
         x = self.write(node.of)
         n_values = float(node.width)
         if node.possible:
@@ -531,7 +547,9 @@ class Graph(NodeWriter):
         return piece
 
     def _write_Normalized(self, node):
-        """Write the values divided by their sum over the row."""
+        """Write the values divided by their sum over the row, equal shares if that is
+        0. With `node.possible` impossible classes get 0, and the rest sums to 1.
+        """
         x = self.write(node.of)
         shares = self.shares(x, self.row_sum(x), 1 / node.width)
         if node.possible:
@@ -545,6 +563,10 @@ class Graph(NodeWriter):
     def _write_Spread(self, node):
         """Write the confidence of the predicted class, and the rest shared among the
         others in proportion to their scores.
+
+        `node.of` are the scores (n, K), of which the largest is predicted, and
+        `node.confidence` has the shape (n, 1). With `node.possible` impossible classes
+        get 0, and the rest sums to 1.
         """
         x = self.write(node.of)
         confidence = self.write(node.confidence)
@@ -569,41 +591,49 @@ class Graph(NodeWriter):
         return self.add("Sum", *terms, node.constant)
 
     def _write_Choice(self, node):
-        """Write the case of each row's key.
+        """Write for each row the values of that one of `node.cases` whose index its key
+        gives.
 
         Cases that are softmaxes of the same logits, each with a factor of its own (as
         of class-wise temperature scaling), become one softmax with the row's factor.
         """
-        key = self._key(node.key)
-        slopes = _slopes_of_cases(node)
-        if slopes is not None:
-            softmax = node.cases[0]
-            logits = self.write(softmax.of.of)
-            scaled = self.add("Mul", logits, self.add("Gather", slopes, key))
-            if softmax.possible:
-                scaled = self._impossible_far_below(scaled)
-            probabilities = self.add("Softmax", scaled, axis=1)
-            chosen = self._clipped(probabilities, softmax.clip)
-            if softmax.possible:
-                return self._rescaled(chosen)
-            return chosen
+        index = self._key(node.key)
+        factors = _factors_of_softmaxes(node.cases)
+        if factors is not None:
+            return self._softmax_with_factor(node.cases[0], factors, index)
         chosen = self.write(node.cases[0])
         for number, case in enumerate(node.cases[1:], start=1):
-            is_case = self.add("Equal", key, number)
+            is_case = self.add("Equal", index, number)
             chosen = self.add("Where", is_case, self.write(case), chosen)
         return chosen
 
+    def _softmax_with_factor(self, softmax, factors, index):
+        """Write the softmax of the logits of a `Softmax` of a `Scaled`, times the one
+        of the `factors` (n_cases,) whose index (n, 1) a row has.
+        """
+        logits = self.write(softmax.of.of)
+        scaled = self.add("Mul", logits, self.add("Gather", factors, index))
+        if softmax.possible:
+            scaled = self._impossible_far_below(scaled)
+        probabilities = self.add("Softmax", scaled, axis=1)
+        probabilities = self._clipped(probabilities, softmax.clip)
+        if softmax.possible:
+            return self._rescaled(probabilities)
+        return probabilities
+
     def _key(self, key):
-        """Write the number of each row's case (n, 1), from the key of a `Choice`."""
+        """Write the index (n, 1) of the case that each row takes among those of a
+        `Choice` with this key.
+        """
         if isinstance(key, nodes.Largest):
             return self._largest(self.write(key.of))
         if isinstance(key, nodes.GroupOf):
-            return self._group_number(key)
+            return self._index_of_group(key)
         return self._piece(self.write(key.of), key.cuts)
 
-    def _group_number(self, key):
-        """Write the number of each row's group (n, 1), which is given as a text, from a
-        `GroupOf`.
+    def _index_of_group(self, key):
+        """Write the index (n, 1) of the case of each row's group from a `GroupOf`; in a
+        graph groups are given as texts.
         """
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
@@ -611,87 +641,103 @@ class Graph(NodeWriter):
                 "The groups of a graph are strings, but two groups give the same"
                 f" string: {texts}."
             )
-        numbers = {
+        indices = {
             "keys_strings": texts,
             "values_int64s": list(key.cases.values()),
-            "default_int64": key.otherwise,
+            "default_int64": key.otherwise,  # for other groups
         }
-        return self.add("LabelEncoder", self.group, domain=_ML, **numbers)
+        return self.add("LabelEncoder", self.group, domain=_ML, **indices)
 
 
-def _slopes_of_cases(choice):
-    """Return the slopes (n_cases,) of a `Choice` whose cases are the softmax of one
-    node, scaled by different numbers; None for other choices.
+def _factors_of_softmaxes(cases):
+    """Return the factors (n_cases,) if all cases of a `Choice` are softmaxes of the
+    same logits times a factor each, with the same clipping; otherwise None.
     """
-    first = choice.cases[0]
-    slopes = []
-    for case in choice.cases:
+    logits = None
+    factors = []
+    for case in cases:
         if not isinstance(case, nodes.Softmax) or not isinstance(case.of, nodes.Scaled):
             return None
-        if case.of.of is not first.of.of or case.clip != first.clip:
+        scaled = case.of
+        if logits is None:
+            logits = scaled.of
+        if scaled.of is not logits or case.clip != cases[0].clip:
             return None
-        if np.ndim(case.of.slope) != 0 or np.any(case.of.intercept):
+        if np.ndim(scaled.slope) != 0 or np.any(scaled.intercept):
             return None
-        slopes.append(case.of.slope)
-    return np.array(slopes)
+        factors.append(scaled.slope)
+    return np.array(factors)
 
 
-def _front(graph, as_map, refused, untouched):
-    """Check the input of a graph, and make of it what the map takes.
+class _CheckedInput(NamedTuple):
+    """Names of what a graph makes of its input.
 
-    Parameters
+    Attributes
     ----------
-    graph : Graph
-        The graph.
-    as_map : CalibrationMap
-        The map.
-    refused : float
-        How far a probability or a row's sum may be off.
-    untouched : float
-        A row whose sum is off by at most this is not divided by its sum.
-
-    Returns
-    -------
     valid : str
-        Name of the booleans (n, 1) that say which rows are valid.
+        Booleans (n, 1) that say which rows are valid.
     scores : str
-        Name of the scores (n, C): probabilities in [0, 1] in rows that sum to 1, or
-        logits.
+        Scores (n, C): probabilities in [0, 1] in rows that sum to 1, or logits.
     is_impossible : str or None
-        Name of the booleans (n, K) that say which classes are impossible; None for
-        probabilities, and for one column.
+        Booleans (n, K) that say which classes are impossible; None for probabilities,
+        and for one column.
+    """
+
+    valid: str
+    scores: str
+    is_impossible: str | None = None
+
+
+def _checked_input(graph, as_map, refused, untouched):
+    """Add nodes that check the input of a graph and make of it what a `CalibrationMap`
+    takes; return a `_CheckedInput`.
+
+    A probability, or the sum of a row, that is off by more than `refused` is invalid. A
+    row whose sum is off by at most `untouched` is not divided by its sum.
     """
     raw = graph.add("Cast", graph.name_in, to=_TYPES["float64"])
     if as_map.input == "logit":
-        if not as_map._leaves_impossible_out:
-            is_finite = graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE)
-            return graph.all_of(is_finite), raw, None
-        # A logit of -inf is valid beside others: its class is impossible.
-        top = graph.row_extreme("ReduceMax", raw)
-        is_infinite = graph.add("Equal", raw, -np.inf)
-        size = graph.add("Abs", graph.add("Where", is_infinite, top, raw))
-        valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
-        lowest = graph.add("Sub", top, LARGEST_GAP)
-        is_impossible = graph.add("Less", raw, lowest)
-        # Impossible classes stay impossible at this logit; lower ones could overflow.
-        below = graph.add("Sub", top, 2 * LARGEST_GAP)
-        return valid, graph.add("Where", is_impossible, below, raw), is_impossible
+        return _checked_logits(graph, as_map, raw)
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
     valid = graph.all_of(graph.add("LessOrEqual", distance, 0.5 + refused))
     scores = graph.add("Clip", raw, 0.0, 1.0)
     if as_map.scores.width == 1:
-        return valid, scores, None
+        return _CheckedInput(valid, scores)
     total = graph.row_sum(scores)
     off = graph.add("Abs", graph.add("Sub", total, 1.0))
     valid = graph.add("And", valid, graph.add("LessOrEqual", off, refused))
     divisor = graph.add("Where", graph.add("LessOrEqual", off, untouched), 1.0, total)
-    return valid, graph.add("Div", scores, divisor), None
+    return _CheckedInput(valid, graph.add("Div", scores, divisor))
+
+
+def _checked_logits(graph, as_map, raw):
+    """Return the `_CheckedInput` of logits, whose name is `raw`.
+
+    If classes can be impossible, a class is so if its logit is -inf or more than 700
+    below the largest of its row, which must be finite.
+    """
+    if not as_map._leaves_impossible_out:
+        is_finite = graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE)
+        return _CheckedInput(graph.all_of(is_finite), raw)
+    largest = graph.row_extreme("ReduceMax", raw)
+    # A logit of -inf is valid if the largest one is, which is checked in its place.
+    is_infinite = graph.add("Equal", raw, -np.inf)
+    size = graph.add("Abs", graph.add("Where", is_infinite, largest, raw))
+    valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
+    lowest_possible = graph.add("Sub", largest, LARGEST_GAP)
+    is_impossible = graph.add("Less", raw, lowest_possible)
+    # Impossible classes get a logit at which they stay so; lower ones could overflow.
+    replacement = graph.add("Sub", largest, 2 * LARGEST_GAP)
+    scores = graph.add("Where", is_impossible, replacement, raw)
+    return _CheckedInput(valid, scores, is_impossible)
 
 
 def _without_impossible(graph, output, is_impossible):
-    """Return probabilities with 0 for impossible classes, the rest in proportion, as
-    `predict_proba` makes them; `output` and `is_impossible` are names (n, K).
+    """Return probabilities (n, K) with 0 for impossible classes, the rest of each row
+    in proportion (equal shares if the rest is 0), as `predict_proba` does.
+
+    `output` and `is_impossible` are names of the probabilities and of booleans (n, K).
     """
     remaining = graph.add("Where", is_impossible, 0.0, output)
     is_possible = graph.add("Where", is_impossible, 0.0, 1.0)

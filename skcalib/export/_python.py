@@ -227,14 +227,15 @@ def to_python(
 
 
 def _of_one(recalibrator):
-    """Return the text of the body of a function that defines the function of a fitted
-    recalibrator and returns it.
+    """Return the text of a function body that defines ``calibrate(score)``, or
+    ``calibrate(score, group)``, for a fitted recalibrator and returns this function.
     """
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
+    # The text of the values of the map. From it `result` is what the function returns
+    # for valid scores, and `invalid` what it returns for others.
     output = writer.write(as_map.output)
-    # What is returned for a row, and for one that is no score.
     if as_map.scores.width == 1:
         result = f"{output}[0]"
         probabilities = f"[1 - {result}, {result}]"
@@ -246,7 +247,7 @@ def _of_one(recalibrator):
     if decision is not None:
         result = _decided(decision, probabilities, writer)
         invalid = "None"
-    body = [*writer.front(as_map), *writer.steps, f"return {result}"]
+    body = [*writer.input_statements(as_map), *writer.statements, f"return {result}"]
     body = "\n".join(body).replace("INVALID", invalid)
     arguments = "score"
     if as_map.group_key is not None:
@@ -288,16 +289,18 @@ def _by_segment(maps):
 
 
 def _decided(decision, probabilities, writer):
-    """Return the text of the label that a `Decision` gives; `probabilities` is the text
-    of a list of those of all classes.
+    """Return the text of the label that a `Decision` gives to a row; `probabilities` is
+    the text of a list of the probabilities of all classes, to which a statement that is
+    added to the writer gives the name `p`.
     """
     labels = writer.constant(_literal(decision.labels))
+    # What is compared with the threshold, and the index of the label if it is reached.
     score = "max(p)"
     accepted = "largest(p)"
     if decision.is_event:
         score = "p[1]"
         accepted = "1"
-    writer.steps.append(f"p = {probabilities}")
+    writer.statements.append(f"p = {probabilities}")
     is_accepted = f"{score} >= {decision.threshold!r}"
     return f"{labels}[{accepted} if {is_accepted} else {decision.otherwise}]"
 
@@ -327,10 +330,10 @@ class _Writer(FunctionWriter):
     """Writes nodes as lists of their values."""
 
     format = "Python"
-    texts = _TEXTS
+    templates = _TEXTS
     later = "lambda: {value}"
     function_of_values = "lambda v: {value}"
-    opened = "open_"
+    rescaling_helper = "open_"
 
     def literal(self, value):
         """Return the text of a plain value, or of an array as a list."""
@@ -338,9 +341,12 @@ class _Writer(FunctionWriter):
             value = np.asarray(value).tolist()
         return repr(value)
 
-    def front(self, as_map):
-        """Yield the statements that return INVALID for an invalid score, and define
-        `x`, the scores of a row as a list.
+    def input_statements(self, as_map):
+        """Yield the Python statements for the argument `score` of the function of a
+        `CalibrationMap`: they define `x`, the scores of a row as a list, and return
+        INVALID, which the caller replaces, if a score or the group is invalid.
+
+        If classes can be impossible, `closed` says for each class whether it is.
         """
         low = 0.0
         high = 1.0
@@ -355,7 +361,7 @@ class _Writer(FunctionWriter):
         # True and text would count as numbers.
         is_score = f"not isinstance(v, bool) and {low} <= v <= {high}"
         has_impossible = as_map._leaves_impossible_out
-        if has_impossible:  # a logit of -inf says that its class is
+        if has_impossible:  # a logit of -inf says that its class is impossible
             is_score = f"{is_score} or v == -math.inf"
         yield "try:"
         yield f"    is_valid = len(x) == {n} and all({is_score} for v in x)"
@@ -373,6 +379,7 @@ class _Writer(FunctionWriter):
             yield "if group is None:"
             yield "    return INVALID"
         if as_map.input == "probability" and n > 1:
+            # The sum may differ from 1 by 1e-6; beyond rounding it is divided by.
             yield "total = sum(x)"
             yield "off = abs(total - 1)"
             yield "if off > 1e-6:"
@@ -391,13 +398,17 @@ class _Writer(FunctionWriter):
         return f"[{cases}][{self._key(node.key)}]()"
 
     def _write_Mixture(self, node):
-        """Write the weighted sum of several nodes, plus a constant."""
+        """Write the weighted sum of several nodes of equal width, plus a constant."""
+        # In the code that is written, p is one value of each node, and the helper `dot`
+        # returns the sum of the products of two sequences.
         weights = self.constant(np.asarray(node.weights, dtype=np.float64))
         parts = ", ".join(self.write(part) for part in node.parts)
         constant = float(node.constant)
         return f"[dot({weights}, p) + {constant!r} for p in zip({parts})]"
 
     def _group_key(self, key):
-        """Return the text of the number of a row's group, from a `GroupOf`."""
+        """Return the text of an expression for the index of the case of a row's group,
+        from a `GroupOf`: other groups have the index `key.otherwise`.
+        """
         numbers = self.constant(repr(dict(key.cases)))
         return f"{numbers}.get(group, {key.otherwise})"

@@ -43,11 +43,11 @@ def one_number_of_classes(pairs):
 
 
 def map_of_segments(maps):
-    """Return a `CalibrationMap` that chooses between the maps of a dict by the row's
-    segment.
+    """Return a `CalibrationMap` that applies to each row the map of its segment, from a
+    dict of recalibrators by segment.
 
-    All must take the same scores of the same classes. A segment that is not in the dict
-    has an additional case, whose index is the number of segments.
+    All must take the same scores of the same classes. Rows of a segment that is not in
+    the dict have a case of their own, whose index is the number of segments.
     """
     pairs = segment_items(maps)
     one_number_of_classes(pairs)
@@ -76,10 +76,12 @@ def map_of_segments(maps):
                 "The maps of a dict must have the same scores and classes to form one"
                 " graph."
             )
-    numbers = {segment: k for k, (segment, _) in enumerate(pairs)}
-    key = GroupOf(None, numbers, len(segment_maps))
+    index_of_segment = {segment: k for k, (segment, _) in enumerate(pairs)}
+    key = GroupOf(None, index_of_segment, len(segment_maps))
     # The case of unknown segments needs some map; writers put NaN in its place.
     cases = [*segment_maps, first]
+    # The output of a map gives 0 to classes that are impossible in a row; `unmasked` is
+    # the same map without this.
     unmasked = Choice(key, tuple(case.unmasked for case in cases))
     output = unmasked
     if first._leaves_impossible_out:

@@ -110,39 +110,45 @@ def _convert_recalibrator(scope, operator, container):
         recalibrator,
         _float_type(scores),
         opset,
-        scores.full_name,
-        probabilities.full_name,
+        scores=scores.full_name,
+        calibrated=probabilities.full_name,
     )
-    column = _column(graph, recalibrator, probabilities.full_name)
-    numbers = {"float64": TensorProto.DOUBLE, "int64": TensorProto.INT64}
+    column = _predicted_column(graph, recalibrator, probabilities.full_name)
+    types = {"float64": TensorProto.DOUBLE, "int64": TensorProto.INT64}
     for name, array in graph.constants.items():
         container.add_initializer(
-            name, numbers[array.dtype.name], array.shape, array.ravel().tolist()
+            name, types[array.dtype.name], array.shape, array.ravel().tolist()
         )
-    for name, inputs, output, attributes in graph.nodes:
-        node = scope.get_unique_operator_name(name)
+    for operator_name, inputs, output, attributes in graph.nodes:
         container.add_node(
-            name, inputs, [output], op_version=opset, name=node, **attributes
+            operator_name,
+            inputs,
+            [output],
+            op_version=opset,
+            name=scope.get_unique_operator_name(operator_name),
+            **attributes,
         )
     _add_labels(scope, container, recalibrator.classes_, column, label.full_name)
 
 
-def _column(graph, recalibrator, probabilities):
-    """Add nodes for the column (n,) of the class that `predict` returns; return their
-    name.
+def _predicted_column(graph, recalibrator, probabilities):
+    """Add nodes that compute the index (n,) of the class that `predict` returns; return
+    the name of their output.
 
-    For methods that keep decisions it is the column of the largest score, otherwise of
-    the largest probability, whose output has the name `probabilities`.
+    Methods that keep the decisions of the scores predict the class of the largest
+    score. Others predict that of the largest probability; `probabilities` is the name
+    of the graph's output with them.
     """
+    # A groupwise recalibrator does as its pooled one does.
     inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
     if not inner._keeps_decisions:
         return graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     if graph.as_map.scores.width > 1:
         return graph.add("ArgMax", graph.scores, axis=1, keepdims=0)
-    tie = 0.5
+    tie = 0.5  # the score at which both classes are equally probable
     if graph.as_map.input == "logit":
         tie = 0.0
-    # 1 where the second class wins, else 0; 7 is int64 in ONNX
+    # 1 if the score is above it, else 0; 7 is int64 in ONNX
     column = graph.add("Cast", graph.add("Greater", graph.scores, tie), to=7)
     return graph.add("Reshape", column, [-1])
 

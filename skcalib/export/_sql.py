@@ -227,14 +227,16 @@ def _by_segment(maps, group, *, score, dialect, ids):
 
 
 def _decided(decision, texts, dialect):
-    """Return the expression of the label that a `Decision` gives; it is NULL where the
-    probabilities are.
+    """Return the expression of the label that a `Decision` gives to a row; it is NULL
+    where the probabilities are.
 
-    `texts` are the probabilities of all classes, or that of the positive class alone.
+    `texts` are the expressions of the probabilities of all classes, or that of the
+    positive class alone.
     """
     labels = [dialect.label(label) for label in decision.labels]
     reaches_threshold = f">={number(decision.threshold)}"
     positive = texts[-1]
+    # The label of rows below the threshold, the last branch of the CASE.
     otherwise = (f"{positive} IS NOT NULL", labels[decision.otherwise])
     if decision.is_event:
         return case([(positive + reaches_threshold, labels[1]), otherwise])
@@ -244,9 +246,10 @@ def _decided(decision, texts, dialect):
         first = f"{positive}<=0.5e0 AND 1e0-{positive}{reaches_threshold}"
         return case([(second, labels[1]), (first, labels[0]), otherwise])
     is_accepted = f"GREATEST({','.join(texts)}){reaches_threshold}"
-    # The conditions are asked one after the other; the last class is what is left.
+    # A CASE tests the conditions in order. There is none for the last class, which is
+    # the largest where no other is: 1=1 is always true.
     is_largest = [*largest_conditions(texts), "1=1"]
-    *class_labels, _ = labels
+    *class_labels, _ = labels  # without the label for abstaining
     branches = []
     for condition, label in zip(is_largest, class_labels, strict=True):
         branches.append((f"{is_accepted} AND {condition}", label))
@@ -274,8 +277,9 @@ def check_score_names(score):
 
 
 def guarded_texts(as_map, columns, dialect, ids=None):
-    """Return the expressions of a map, a list of one per class (for two classes and one
-    column, only the positive one's), each NULL where the row is not valid.
+    """Return the expressions of the probabilities of a map, each NULL where the row is
+    not valid: a list with one per class, or for one column with that of the positive
+    class.
 
     Parameters
     ----------
@@ -291,11 +295,12 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     scores = [dialect.as_double(dialect.identifier(name)) for name in columns]
     if ids is not None:
         ids = dialect.identifier(ids)
-    conditions = _valid(as_map, scores, dialect)
+    conditions = _validity_conditions(as_map, scores, dialect)
     texts = SqlWriter(scores, dialect, ids).write(as_map.output)
     is_long = max(map(len, texts)) > _LONGEST_WITH_IMPOSSIBLE
     if is_long and as_map._leaves_impossible_out:
-        # The map that knows no impossible classes is shorter: rows with one are NULL.
+        # `as_map.unmasked` is the same map without a treatment of impossible classes,
+        # and shorter. Rows with such a class, whose logits spread far, give NULL.
         texts = SqlWriter(scores, dialect, ids).write(as_map.unmasked)
         listed = ",".join(scores)
         spread = f"GREATEST({listed})-LEAST({listed})"
@@ -309,10 +314,13 @@ def guarded_texts(as_map, columns, dialect, ids=None):
 
 
 def guarded(guard, text, dialect):
-    """Return an expression that is NULL if a condition is not met."""
-    # No score makes a term fail, so that none needs to stand inside the CASE, where the
-    # database would not compute common terms once.
+    """Return an expression with the value of `text` where the condition `guard` holds,
+    and NULL elsewhere.
+    """
     if dialect.shares_terms:
+        # The database computes a term that occurs several times once, but not inside a
+        # CASE. Therefore the CASE is 0 or NULL, and is added to the text. No score
+        # makes the text fail, so that it need not be guarded itself.
         return f"({case([(guard, '0e0')])}+{text})"
     return case([(guard, text)])
 
@@ -335,8 +343,8 @@ def _n_columns(recalibrator, columns, score):
 
 
 def valid_score(given, input):
-    """Return the two conditions under which the score with the text `given` is valid:
-    NULL and NaN do not meet both.
+    """Return the two conditions, at least the lowest and at most the highest score,
+    that the score with the text `given` meets if it is valid; NULL and NaN do not.
     """
     low = 0.0
     high = 1.0
@@ -346,8 +354,8 @@ def valid_score(given, input):
     return [f"{given}>={number(low)}", f"{given}<={number(high)}"]
 
 
-def _valid(as_map, given, dialect):
-    """Return the conditions under which a row is valid, as a list; `given` are the
+def _validity_conditions(as_map, given, dialect):
+    """Return a list of conditions that all hold if a row is valid; `given` are the
     texts of its scores.
     """
     conditions = []

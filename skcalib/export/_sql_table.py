@@ -112,20 +112,23 @@ def to_sql_table(
             " classes: use to_sql."
         )
     score_text = dialect.as_double(dialect.identifier(columns[0]))
-    low, high, scale = _cells(pieces.cuts, as_map.input)
+    cells = _cells(pieces.cuts, as_map.input)
 
     def cell_of(scores):
-        """Return the number of the cell of each score, as a float."""
-        return np.floor(np.clip(scores, low, high) * scale)
+        """Return the number of the cell of each score (n,), as a float."""
+        return np.floor(np.clip(scores, cells.low, cells.high) * cells.per_unit)
 
     # The outer pieces end where no score is.
-    beyond = 2 * max(abs(low), abs(high), 1e100)
+    beyond = 2 * max(abs(cells.low), abs(cells.high), 1e100)
     rows = pieces_by_cell(pieces, cell_of, beyond)
-    names = _names(dialect, pieces.coefficients.shape[1])
-    named = dialect.identifier(table)
-    # The columns of the table: a piece lies in a cell, above `lower` and up to `upper`.
-    cell, lower, upper, origin, *coefficients = [f"{named}.{name}" for name in names]
-    cell_text = f"FLOOR({clamped(score_text, low, high)}*{number(scale)})"
+    names = _column_names(dialect, pieces.coefficients.shape[1])
+    quoted_table = dialect.identifier(table)
+    # A row is joined to the piece in its cell that reaches from `lower`, exclusive, to
+    # `upper`, inclusive.
+    qualified = [f"{quoted_table}.{name}" for name in names]
+    cell, lower, upper, origin, *coefficients = qualified
+    clipped = clamped(score_text, cells.low, cells.high)
+    cell_text = f"FLOOR({clipped}*{number(cells.per_unit)})"
     condition = f"{cell}={cell_text} AND {lower}<{score_text} AND {upper}>={score_text}"
     # Horner's rule, from the last coefficient down
     *others, value = coefficients
@@ -135,23 +138,34 @@ def to_sql_table(
     expression = case([(is_valid, value)])
     values = _values(dialect, rows)
     if warehouse is None:
-        create = _create(dialect, named, names, values)
+        create = _create(dialect, quoted_table, names, values)
     else:
-        create = transpiled(table_text(warehouse, named, names, values), warehouse)
-        named = transpiled(named, warehouse)
+        create = table_text(warehouse, quoted_table, names, values)
+        create = transpiled(create, warehouse)
+        quoted_table = transpiled(quoted_table, warehouse)
         condition = transpiled(condition, warehouse)
         expression = transpiled(expression, warehouse)
     return SqlTable(
         create + provenance_comment(recalibrator),
-        f"LEFT JOIN {named} ON {condition}",
+        f"LEFT JOIN {quoted_table} ON {condition}",
         expression,
     )
 
 
+class _Cells(NamedTuple):
+    """A division of the scores from `low` to `high` into cells, of which one unit of
+    the score holds `per_unit`. That is a power of two, so that the product of a score
+    and it is exact; its floor is the number of the cell.
+    """
+
+    low: float
+    high: float
+    per_unit: float
+
+
 def _cells(cuts, input):
-    """Return the lowest and the highest score of the range that is divided into cells,
-    and how many cells one unit of the score holds: a power of two, so that the cell of
-    a score is exact.
+    """Return the `_Cells` for pieces with these cuts (n_pieces - 1,), at least two for
+    each piece; `input` is "probability" or "logit".
     """
     low = 0.0
     high = 1.0
@@ -161,52 +175,54 @@ def _cells(cuts, input):
     width = 1.0
     if high > low:
         width = high - low
-    wanted = max(_CELLS_PER_PIECE * len(cuts), 1) / width
-    return float(low), float(high), 2.0 ** np.ceil(np.log2(wanted))
+    wanted_per_unit = max(_CELLS_PER_PIECE * len(cuts), 1) / width
+    per_unit = 2.0 ** np.ceil(np.log2(wanted_per_unit))
+    return _Cells(float(low), float(high), per_unit)
 
 
 def pieces_by_cell(pieces, cell, beyond):
-    """Return the rows of the table, one for each piece in each cell that it reaches:
-    columns cell, above, up to, origin and coefficients.
+    """Return the rows of a table of pieces, one for each piece in each cell that it
+    reaches, with the columns cell, lower end, upper end, origin, and coefficients from
+    the constant up.
 
     Parameters
     ----------
     pieces : Pieces
-        The map.
+        The map, a polynomial in (score - origin) between each two cuts.
     cell : callable
         From scores to the numbers of their cells; it never decreases.
     beyond : float
-        Position at which the outer pieces end: above all scores or, with a minus sign,
-        below them.
+        Upper end of the last piece, above all scores; the lower end of the first one
+        has the opposite sign.
 
     Returns
     -------
     rows : ndarray of shape (n_rows, 4 + n_coefficients)
     """
-    # Piece i holds for scores above above[i], up to up_to[i], in the cells from
-    # first[i] to last[i].
-    above = np.append(-beyond, pieces.cuts)
-    up_to = np.append(pieces.cuts, beyond)
-    first = cell(np.nextafter(above, np.inf))
-    last = cell(up_to)
-    n_cells = (last - first).astype(int) + 1
-    # Of each row of the table: the piece, and its number among the cells of that piece.
-    piece = np.repeat(np.arange(len(above)), n_cells)
+    # Piece i is for scores above lower[i], up to upper[i], and reaches the cells from
+    # first_cell[i] to last_cell[i].
+    lower = np.append(-beyond, pieces.cuts)
+    upper = np.append(pieces.cuts, beyond)
+    first_cell = cell(np.nextafter(lower, np.inf))
+    last_cell = cell(upper)
+    n_cells = (last_cell - first_cell).astype(int) + 1
+    # The piece of each row: i is repeated n_cells[i] times.
+    piece = np.repeat(np.arange(len(lower)), n_cells)
+    # The rows of a piece are numbered from 0, and each has the next cell.
     n_rows_before = np.cumsum(n_cells) - n_cells
     number_in_piece = np.arange(n_cells.sum()) - n_rows_before[piece]
-    cell_of_row = first[piece] + number_in_piece
     return np.column_stack(
         (
-            cell_of_row,
-            above[piece],
-            up_to[piece],
+            first_cell[piece] + number_in_piece,
+            lower[piece],
+            upper[piece],
             pieces.origins[piece],
             pieces.coefficients[piece],
         )
     )
 
 
-def _names(dialect, n_coefficients):
+def _column_names(dialect, n_coefficients):
     """Return the quoted names of the table's columns, a list of str."""
     names = ["cell", "above", "up_to", "origin"]
     for j in range(n_coefficients):

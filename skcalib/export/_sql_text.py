@@ -118,7 +118,7 @@ def linear(weights, texts, constant=0.0):
     """Return the text of ``sum(weight * text) + constant``; weights of 0 are left out,
     and so is a constant of 0 unless nothing else is left.
     """
-    # pairs of a number, whose sign is written, and a text without a sign
+    # pairs of a number, of which only the sign is used below, and a text without sign
     terms = []
     for weight, text in zip(weights, texts, strict=True):
         if weight != 0:
@@ -135,7 +135,7 @@ def linear(weights, texts, constant=0.0):
 
 
 def _times(weight, text):
-    """Return the product of a number and a text."""
+    """Return the text of the product of a positive number and a text."""
     if weight == 1:
         return text
     return f"{number(weight)}*{text}"
@@ -164,8 +164,9 @@ def case(branches, otherwise=None):
 
 
 def piece_tree(score, cuts, values):
-    """Return the text of a CASE that finds the piece of a score: text i of `values`
-    holds up to cut i, which belongs to it. There is one more value than cuts.
+    """Return the text of a CASE, nested as a binary search, that chooses among the
+    texts `values` by the text of a score: text i is for scores above cut i - 1, up to
+    and including cut i. There is one more value than cuts.
     """
     if len(values) == 1:
         return values[0]

@@ -137,15 +137,16 @@ def _depth_of_case(tree):
 
 
 def _rewrite(tree, warehouse):
-    """Change, in place, the nodes of a tree that sqlglot would write longer, or less
-    exactly, than is meant.
+    """Change, in place, nodes of a tree of sqlglot for PostgreSQL that it would
+    translate into SQL that is longer, or less exact, than the dialect allows.
     """
     from sqlglot import expressions
 
-    # PostgreSQL's skip NULL; a guard has excluded NULL before they are reached.
+    # LEAST and GREATEST of PostgreSQL skip NULL, for which sqlglot would add code. Rows
+    # with NULL are excluded by a condition anyway.
     for node in tree.find_all(expressions.Least, expressions.Greatest):
         node.set("ignore_nulls", False)
-    if warehouse.double is None:
+    if warehouse.double is None:  # no name of its own for double precision
         return
     for cast in tree.find_all(expressions.Cast):
         if cast.to.is_type(expressions.DataType.Type.DOUBLE):
@@ -155,7 +156,7 @@ def _rewrite(tree, warehouse):
             cast.set("to", kind)
     for literal in tree.find_all(expressions.Literal):
         if not literal.is_string and "e" in literal.this:
-            literal.set("this", literal.this + "d")
+            literal.set("this", literal.this + "d")  # a double, not a decimal
 
 
 def table_text(name, table, names, rows):

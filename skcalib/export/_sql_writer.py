@@ -49,9 +49,9 @@ class SqlWriter(NodeWriter):
 
     def __init__(self, given, dialect, ids=None):
         super().__init__()
-        self.given = given
+        self.given = given  # texts of the columns of scores
         self.dialect = dialect
-        self.ids = ids
+        self.ids = ids  # text of the column of ids, or None
 
     def _write_Scores(self, node):
         """Return the texts of the columns of scores."""
@@ -73,10 +73,12 @@ class SqlWriter(NodeWriter):
         return [clamped(text, node.low, node.high) for text in self.write(node.of)]
 
     def _write_Scaled(self, node):
-        """Write a linear form of the values of another node."""
+        """Write values that are linear in those of another node, each as a weighted sum
+        plus a constant.
+        """
         form = _LinearForm(node)
         texts = []
-        for weights, constant in form.rows:
+        for weights, constant in form.rows:  # one for each value
             texts.append(f"({self._combination(form, weights, constant)})")
         return texts
 
@@ -97,13 +99,14 @@ class SqlWriter(NodeWriter):
     def _write_LogOddsAgainstRest(self, node):
         """Write ``log(p / sum of the others)`` of each class."""
         if isinstance(node.of, nodes.Softmax) and not node.of.clip:
-            # The odds against a class are a sum of exponentials of differences of
-            # logits; the log-odds are minus their logarithm.
+            # p = exp(x_k) / sum of exp(x_j) with logits x. The odds against class k are
+            # the sum of exp(x_j - x_k) over the others, and the log-odds are minus the
+            # logarithm of it, which is clipped as that of p would be.
             limit = -np.log(PROBABILITY_CLIP)
             sums = self._odds_against(node.of.of, _SURE_DIFFERENCE, node.of.possible)
             return [f"(-{_log_of(total, limit)})" for total in sums]
         texts = self._inside(node.of)
-        # for each class the sum of the others
+        # for each class the sum of the others, or 1 - p if that text is too long
         rests = []
         for k in range(len(texts)):
             rests.append("+".join(texts[:k] + texts[k + 1 :]))
@@ -112,7 +115,8 @@ class SqlWriter(NodeWriter):
         return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
 
     def _write_LogSides(self, node):
-        """Write ``log(p)`` and ``-log(1 - p)`` of log-odds z.
+        """Write two values, ``log(p)`` and ``-log(1 - p)``, of the probability p with
+        log-odds z.
 
         With softplus = log(1 + exp(-|z|)) they are ``min(z, 0) - softplus`` and
         ``max(z, 0) + softplus``.
@@ -139,29 +143,34 @@ class SqlWriter(NodeWriter):
         return texts
 
     def _write_Pieces(self, node):
-        """Write a piecewise polynomial as a search tree of its pieces."""
+        """Write a piecewise polynomial of a value x as a CASE that finds the piece."""
         (x,) = self.write(node.of)
-        score = x
+        # The value that is compared with the cuts. Where x are the log-odds of a
+        # probability, the text of the probability is shorter. Its cuts are rounded,
+        # which does not matter if the polynomials agree at the cuts.
+        compared = x
         cuts = node.cuts
         if node.continuous:
             probability = self._probability(node.of)
             if probability is not None:
-                # Cuts of the probability give a shorter text, and are as good, since
-                # the pieces are continuous.
-                score = probability
+                compared = probability
                 cuts = expit(cuts)
         polynomials = []
         for origin, coefficients in zip(node.origins, node.coefficients, strict=True):
             polynomials.append(_polynomial(x, origin, coefficients))
-        text = piece_tree(score, cuts, polynomials)
-        is_step = not node.coefficients[:, 1:].any()
-        if is_step and self.dialect.exact_numbers:
+        text = piece_tree(compared, cuts, polynomials)
+        are_constants = not node.coefficients[:, 1:].any()
+        if are_constants and self.dialect.exact_numbers:
+            # A CASE of literals would be a decimal number.
             return [self.dialect.as_double(text)]
         return [f"({text})"]
 
     def _write_LogNormalized(self, node):
         """Write ``log(exp(x_k) / sum of exp(x_j))`` of each class k, as minus the
-        logarithm of the sum of exp(x_j - x_k).
+        logarithm of the sum over j of exp(x_j - x_k).
+
+        If the x are logarithms of probabilities, these are summed themselves. With
+        `node.possible`, impossible classes are not in the sums and get 0.
         """
         if isinstance(node.of, nodes.Log) and not node.possible:
             texts = self._inside(node.of.of)
@@ -173,15 +182,15 @@ class SqlWriter(NodeWriter):
         return texts
 
     def _write_Softmax(self, node):
-        """Write the softmax: by its definition where EXP cannot overflow, else as 1 /
-        sum of exp(x_j - x_k).
+        """Write the softmax exp(x_k) / sum of exp(x_j) of each class k: so where EXP
+        cannot overflow, otherwise as 1 / sum of exp(x_j - x_k).
 
         With `node.clip` probabilities are kept in [2^-52, 1 - 2^-52]; with
         `node.possible` classes that are impossible in a row have no part in its sum,
         and get 0.
         """
         form = _LinearForm(node.of)
-        texts = self._shares_of_exponentials(form, node.possible)
+        texts = self._softmax_of_logarithms(form, node.possible)
         if texts is None:
             # Differences x_j - x_k are kept in [-limit, limit] before EXP. Where
             # probabilities are clipped a smaller limit does the same: beyond it they
@@ -229,7 +238,9 @@ class SqlWriter(NodeWriter):
         return [f"({case([(condition, '0e0')], text)})" for condition, text in pairs]
 
     def _write_Centred(self, node):
-        """Write the values less their mean over the possible classes."""
+        """Write the values less their mean over the classes; with `node.possible` over
+        the possible classes, and 0 for the others.
+        """
         if not node.possible:
             return self._write_Scaled(node)
         texts = self.write(node.of)
@@ -239,8 +250,8 @@ class SqlWriter(NodeWriter):
         return self._zero_if_impossible([f"{text}-{mean}" for text in texts])
 
     def _probability(self, node):
-        """Return the text of the probability whose log-odds a node is, None for other
-        nodes.
+        """Return the text of a probability if a node is the log-odds of it: of one
+        class, or of one among several against the rest. None for other nodes.
         """
         if isinstance(node, nodes.LogOdds):
             (text,) = self.write(node.of)
@@ -258,16 +269,16 @@ class SqlWriter(NodeWriter):
         factors = self._factors
         return [f"{factor}*{text}" for factor, text in zip(factors, texts, strict=True)]
 
-    def _shares_of_exponentials(self, form, possible):
-        """Return the softmax of a linear form of logarithms by its definition, None
-        where EXP could overflow.
+    def _softmax_of_logarithms(self, form, possible):
+        """Return the texts of exp(x_k) / sum of exp(x_j) for each class k, where the x
+        are weighted sums of logarithms of probabilities, plus a constant; None where
+        they are anything else, or EXP could overflow.
 
         Parameters
         ----------
         form : _LinearForm
-            The logits: one of `form.rows` for each class, its weights and its constant,
-            over the values of the node `form.base`. Other nodes than `Log` have no
-            known range.
+            The x: for each class, `form.rows` holds the weights of the values of the
+            node `form.base`, and a constant.
         possible : bool
             Whether impossible classes have no part in the sum.
 
@@ -295,7 +306,9 @@ class SqlWriter(NodeWriter):
         return [f"({text}/({total}))" for text in texts]
 
     def _write_Normalized(self, node):
-        """Write each value's share of their sum."""
+        """Write each value divided by the sum of all; with `node.possible` impossible
+        classes count as 0.
+        """
         texts = self.write(node.of)
         if node.possible:
             texts = self._zero_if_impossible(texts)
@@ -315,11 +328,14 @@ class SqlWriter(NodeWriter):
         return shares
 
     def _write_RowKey(self, node):
-        """Write the number in [0, 1) that is made of a row's id."""
+        """Write a pseudo-random number in [0, 1): the first hexadecimal digits of a
+        hash of the row's id and the node's salt.
+        """
         if self.dialect.hex_number is None or self.ids is None:
             raise no_row_keys(
                 "needs the column of ids, and ANSI SQL has no function for"
             )
+        # an integer below 16^HEX_DIGITS
         key = self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)
         n_keys = number(16.0**HEX_DIGITS)
         return [f"({key}/{n_keys})"]
@@ -397,17 +413,22 @@ class SqlWriter(NodeWriter):
         return [f"({self._chosen(node.key, texts)})" for texts in texts_of_values]
 
     def _chosen(self, key, texts):
-        """Return the CASE of a key: text k in rows that take case k."""
+        """Return the text of a CASE that has the value of text k in rows for which the
+        key of a `Choice` is k.
+
+        The key is the piece in which a value lies (`Place`), the class with the largest
+        score (`Largest`), or the row's group (`GroupOf`).
+        """
         if isinstance(key, nodes.Place):
-            (score,) = self.write(key.of)
-            return piece_tree(score, key.cuts, texts)
+            (value,) = self.write(key.of)
+            return piece_tree(value, key.cuts, texts)
         if isinstance(key, nodes.Largest):
             scores = self.write(_same_order(key.of))
             conditions = largest_conditions(scores)
             return case(zip(conditions, texts[:-1], strict=True), texts[-1])
         column = group_column(key, self.dialect)
-        # Groups with the same text are listed together; those with the text of all
-        # other groups are not listed.
+        # Groups with the same text are listed together. Unknown groups have the text of
+        # the index `key.otherwise`: known groups with it need no branch.
         labels_of_text = {}
         for group, index in key.cases.items():
             if texts[index] != texts[key.otherwise]:
@@ -429,23 +450,28 @@ class SqlWriter(NodeWriter):
         return [clamped(text, low, 1 - low) for text in texts]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of ``weights @ values of form.base + constant``.
+        """Return the text of a weighted sum of the values of the node `form.base`, plus
+        a constant; `weights` has one entry for each value.
 
-        A combination that does not change if one number is added to all values (its
-        weights sum to 0) is written by the differences from the value of the largest
-        weight. `ignores_shift` says that this combination, a difference of two rows of
-        the form, is one.
+        If the weights sum to 0, the sum does not change if one number is added to all
+        values. It is then written by the differences from one of the values, which
+        cannot be large numbers that cancel. This is so if the weights are those of one
+        value of the form and its `shift` is "values", or if the caller says so by
+        `ignores_shift`.
         """
-        is_invariant = ignores_shift or form.shift == "values"
-        if not is_invariant or len(weights) == 1:
+        weights_sum_to_zero = ignores_shift or form.shift == "values"
+        if not weights_sum_to_zero or len(weights) == 1:
             return linear(weights, self.write(form.base), constant)
+        # the value from which differences are taken has the largest weight
         reference = int(np.argmax(np.abs(weights)))
         others = np.delete(np.arange(len(weights)), reference)
         differences = [self._difference(form.base, i, reference) for i in others]
         return linear(weights[others], differences, constant)
 
     def _difference(self, node, i, j):
-        """Return the text of value i minus value j of a node."""
+        """Return the text of value i minus value j of a node; that of two logarithms is
+        the logarithm of a quotient.
+        """
         if isinstance(node, nodes.Log):
             texts = self._inside(node.of)
             return f"LN({texts[i]}/{texts[j]})"
@@ -463,15 +489,15 @@ class SqlWriter(NodeWriter):
 
     def _odds_against(self, node, limit, possible):
         """Yield for each class k the text of the sum of exp(x_j - x_k) over the other
-        classes j, with x the values of `node`.
+        classes j, where x_j is value j of a node.
 
-        Differences are kept in [-limit, limit]; with `possible`, impossible classes
+        Differences are clipped to [-limit, limit]; with `possible`, impossible classes
         have no part in the sums.
         """
         form = _LinearForm(node)
-        # whether differences of two values ignore a number that is added to all values
-        # of the base
-        is_shifted = form.shift is not None
+        # The weights of a difference of two x are those of x_j minus those of x_k:
+        # whether they sum to 0.
+        ignores_shift = form.shift is not None
         for k, (weights, constant) in enumerate(form.rows):
             # exp(x_j - x_k) of each other class j
             terms = []
@@ -479,7 +505,10 @@ class SqlWriter(NodeWriter):
                 if j == k:
                     continue
                 difference = self._combination(
-                    form, other_weights - weights, other_constant - constant, is_shifted
+                    form,
+                    other_weights - weights,
+                    other_constant - constant,
+                    ignores_shift,
                 )
                 term = exponential(difference, limit)
                 if possible:
@@ -489,25 +518,28 @@ class SqlWriter(NodeWriter):
 
 
 class _LinearForm:
-    """``matrix @ values of base + constants``, for a base that is no linear form
-    itself.
+    """The values of a node as linear functions of those of another node, the base:
+    ``matrix @ values of base + constants``. The base is not linear itself.
 
     Attributes
     ----------
     base : Node
         The node whose values are combined.
     rows : list of (ndarray, float)
-        For each value of the form its weights, one for each value of the base, and its
+        For each value of the node its weights, one for each value of the base, and its
         constant.
     shift : {"values", "differences"} or None
         What stays the same where one number is added to all values of the base: the
-        form's values, the differences between them, or neither.
+        values, only the differences between them, or neither.
     """
 
     def __init__(self, node):
+        # matrix (n_values, n_values of the base) and constants (n_values,)
         self.base, matrix, constants = linear_form(node)
         self.rows = list(zip(matrix, constants, strict=True))
-        # A shift c of the base changes value k by c times the sum of its weights.
+        # If c is added to the values of the base, value k changes by c times the sum of
+        # its weights: by 0 if that is 0, and by the same as all others if the sums are
+        # equal, so that differences stay the same.
         sums = matrix.sum(axis=1)
         rounding = 1e-14 * np.abs(matrix).sum()
         are_equal = np.ptp(sums) <= rounding
@@ -557,10 +589,11 @@ def largest_conditions(texts):
 
 
 def _same_order(node):
-    """Return the node nearest to the scores whose values are in the same order as those
-    of a node.
+    """Return a node whose values are in the same order in each row as those of a node,
+    with as few steps from the scores as possible: increasing functions are left out.
 
-    Equal scores are equal there, and may differ in the last digit after a softmax.
+    Scores that are equal stay equal there; after a softmax they may differ in the last
+    digit.
     """
     while True:
         keeps_order = isinstance(node, nodes.Softmax | nodes.Log)
@@ -595,8 +628,8 @@ def _is_positive(node):
 
 
 def group_column(key, dialect):
-    """Return the quoted name of the column of groups; raise a ValueError if none is
-    given.
+    """Return the quoted name of the column of groups of a `GroupOf`; raise a ValueError
+    if the recalibrator does not know it.
     """
     if key.column is None:
         raise ValueError(

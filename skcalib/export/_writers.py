@@ -20,8 +20,10 @@ _NEVER = 2.0  # in place of an infinite threshold
 
 
 class NodeWriter:
-    """Base class of the writers of maps: `write` calls the method ``_write_Clip`` for a
-    node of the class `Clip`, and so on, once for each node.
+    """Base class of the writers of calibration maps in another format.
+
+    A map is a node that is computed from other nodes. `write` calls the method
+    ``_write_Clip`` for a node of the class `Clip`, and so on, once for each node.
     """
 
     format = None  # as errors name it
@@ -31,9 +33,12 @@ class NodeWriter:
         self.written = {}
 
     def write(self, node):
-        """Return a node in this format: a text, a list of texts or a name."""
+        """Return what stands for the values of a node in this format, such as a text or
+        a name; a node that is used several times is written once.
+        """
         if id(node) not in self.written:
-            write = getattr(self, f"_write_{type(node).__name__}", self._write_other)
+            method = f"_write_{type(node).__name__}"
+            write = getattr(self, method, self._write_other)
             # the node is held, so that its id stays its own
             self.written[id(node)] = (self._reference(write(node)), node)
         reference, _ = self.written[id(node)]
@@ -71,41 +76,42 @@ class FunctionWriter(NodeWriter):
 
     Attributes
     ----------
-    texts : dict
-        From the class of a node to its text; names in braces are the texts of its
-        fields.
+    templates : dict
+        From the class of a node to the template of its text; names in braces are the
+        texts of its fields.
     statement : str
         Template of a statement that defines a constant or a value.
     later : str
         Template of a function without arguments that returns a value.
     function_of_values : str
         Template of a function of the list `v`.
-    opened : str
-        Name of the helper that excludes impossible classes from shares.
+    rescaling_helper : str
+        Name of the helper function that sets impossible classes to 0 and divides the
+        others by their sum.
     constants : dict
         From the name of each constant to the statement that defines it.
-    steps : list of str
-        Statements of the function, in order.
+    statements : list of str
+        Statements of the function that compute the values of nodes, in order.
     """
 
-    texts = {}
+    templates = {}
     statement = "{name} = {value}"
     later = "{value}"
     function_of_values = "{value}"
-    opened = "open"
+    rescaling_helper = "open"
 
     def __init__(self):
         super().__init__()
         self.constants = {}
-        self.steps = []
+        self.statements = []
 
     def literal(self, value):
         """Return the text of a plain value, or of an array as a list."""
         raise NotImplementedError
 
     def constant(self, value):
-        """Define a constant outside the function, from a value or its text; return its
-        name.
+        """Add the definition of a constant, which stands before the function; return
+        the name of the constant. `value` is its text, or a value that has none yet.
         """
         name = f"c{len(self.constants)}"
         text = value
@@ -115,46 +121,56 @@ class FunctionWriter(NodeWriter):
         return name
 
     def _reference(self, written):
-        """Add a step that computes what was written when it is first needed; return the
-        text of a call of it.
+        """Return a call such as ``n3()`` of a function for the text `written` of a
+        node's values. A statement that defines this function is added: its first call
+        computes the values, and later calls return the same.
         """
-        # the argument of a function needs no step
+        # the argument of a function is a name itself
         if written == "v":
             return written
-        name = f"n{len(self.steps)}"
+        name = f"n{len(self.statements)}"
         value = f"lazy({self.later.format(value=written)})"
-        self.steps.append(self.statement.format(name=name, value=value))
+        self.statements.append(self.statement.format(name=name, value=value))
         return f"{name}()"
 
     def _write_other(self, node):
-        """Write a node by the template of its class."""
+        """Return the text of a node from the template of its class, with the text of
+        each field. Probabilities of a node with the option `clip` are clipped by the
+        helper `inside`.
+        """
         texts_of_fields = {}
         for field in fields(node):
             value = getattr(node, field.name)
             texts_of_fields[field.name] = self._field(value, node)
-        text = self.texts[type(node)].format(**texts_of_fields)
+        text = self.templates[type(node)].format(**texts_of_fields)
         if getattr(node, "clip", False):
             text = f"inside({text})"
         return text
 
     def _write_among(self, node):
-        """Return the text of a node of the possible classes alone.
+        """Return the text of a node that is computed from the possible classes alone: a
+        call of the helper ``among(f, x, closed)``.
 
-        In the code that is written `closed` is a list that tells for each class whether
-        it is impossible; `among` calls a function of the values of the others.
+        `x` are the values of the node inside and `closed` says for each class whether
+        it is impossible. The helper applies the function `f` to the values of the
+        possible classes, and gives 0 to the others.
         """
-        of_argument = replace(node, possible=False, of=_Argument(node.of))
-        function = self.function_of_values.format(value=self._write_other(of_argument))
+        # `f` is what the node does to its argument, which has the name v.
+        node_of_argument = replace(node, possible=False, of=_Argument(node.of))
+        value = self._write_other(node_of_argument)
+        function = self.function_of_values.format(value=value)
         return f"among({function}, {self.write(node.of)}, closed)"
 
     def _write_rescaled(self, node):
-        """Return the text of a node of shares, with 0 for the impossible classes and
-        the rest in proportion.
+        """Return the text of the values of a node with 0 for the impossible classes,
+        which `closed` marks, and the other values divided by their sum.
         """
-        return f"{self.opened}({self._write_other(node)}, closed)"
+        return f"{self.rescaling_helper}({self._write_other(node)}, closed)"
 
     def _write_Softmax(self, node):
-        """Write a node whose arithmetic runs over the possible classes alone."""
+        """Return the text of a softmax, over the possible classes alone if the node has
+        the option `possible`. Other nodes that are computed from them are alike.
+        """
         if node.possible:
             return self._write_among(node)
         return self._write_other(node)
@@ -163,7 +179,9 @@ class FunctionWriter(NodeWriter):
     _write_LogNormalized = _write_Softmax
 
     def _write_Normalized(self, node):
-        """Write a node of shares, of which impossible classes get none."""
+        """Return the text of shares that sum to 1; with the node's option `possible`,
+        impossible classes get 0, and the others are divided by their sum.
+        """
         if node.possible:
             return self._write_rescaled(node)
         return self._write_other(node)
@@ -175,8 +193,10 @@ class FunctionWriter(NodeWriter):
         return "v"
 
     def _field(self, value, node):
-        """Return the text of the value of a node's field: another node is written, an
-        array becomes a constant, of which templates of `Scaled` take entry `i`.
+        """Return the text of the value of a node's field, for the template of the node.
+
+        Another node is written, and an array becomes a constant. The template of
+        `Scaled` has a loop over the classes i, and takes entry i of it.
         """
         if isinstance(value, nodes.Node):
             return self.write(value)
@@ -190,8 +210,8 @@ class FunctionWriter(NodeWriter):
         return value
 
     def _key(self, key):
-        """Return the text of the number of the case that a row takes, from the key of a
-        `Choice`.
+        """Return the text of an expression for the index of the case that a row takes
+        among those of a `Choice` with this key.
         """
         if isinstance(key, nodes.Largest):
             return f"largest({self.write(key.of)})"
@@ -200,7 +220,9 @@ class FunctionWriter(NodeWriter):
         return self._group_key(key)
 
     def _group_key(self, key):
-        """Return the text of the number of a row's group, from a `GroupOf`."""
+        """Return the text of an expression for the index of the case of a row's group,
+        from a `GroupOf`.
+        """
         raise NotImplementedError
 
 
@@ -225,7 +247,9 @@ class Decision(NamedTuple):
 
     @property
     def otherwise(self):
-        """Index in `labels` for rows below the threshold."""
+        """Index in `labels` of the decision for rows below the threshold: the negative
+        class, or the label for abstaining, which is the last one.
+        """
         if self.is_event:
             return 0
         return len(self.labels) - 1
@@ -242,6 +266,8 @@ def split_decision(estimator):
     while isinstance(inner, FrozenEstimator):
         inner = inner.estimator
     labels = estimator.classes_.tolist()
+    # Promises in ANSWERS are about rows that are answered: the others are abstained
+    # from. All others are about the event, which is decided for or against.
     is_event = estimator.promise not in ANSWERS
     if not is_event:
         labels.append(estimator._abstain_label())
@@ -250,7 +276,8 @@ def split_decision(estimator):
             "abstain_label must have the same type as the classes outside Python,"
             f" found the labels {labels}."
         )
-    # no probability reaches `_NEVER`, which stands for an infinite threshold
+    # Probabilities of different engines differ by rounding: the threshold is lowered
+    # by it. An infinite one becomes a number that no probability reaches.
     threshold = float(min(estimator.threshold_ - _ROUNDING, _NEVER))
     return inner, Decision(threshold, labels, is_event)
 

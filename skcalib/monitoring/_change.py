@@ -63,13 +63,15 @@ class CalibrationChange(ResultTable):
         columns : dict
             `quantity`, `estimate`, `low` and `high`.
         """
-        intervals = {}
-        for name, field in vars(self).items():
-            if isinstance(field, IntervalEstimate):
-                intervals[name] = field
-        estimate, low, high = np.array(list(intervals.values())).T
+        names = []
+        intervals = []  # triples (estimate, low, high)
+        for name, value in vars(self).items():
+            if isinstance(value, IntervalEstimate):
+                names.append(name)
+                intervals.append(value)
+        estimate, low, high = np.array(intervals).T
         return {
-            "quantity": np.array(list(intervals), dtype=object),
+            "quantity": np.array(names, dtype=object),
             "estimate": estimate,
             "low": low,
             "high": high,
@@ -231,7 +233,7 @@ def calibration_change(
     norm = check_norm(norm, method=method)
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    # Two `Sample` objects, before and after.
+    # `Sample` objects, with the labels and scores of each data set, or its bins.
     samples = two_samples(
         y_before,
         y_proba_before,

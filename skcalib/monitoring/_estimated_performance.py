@@ -22,8 +22,8 @@ from skcalib._verdicts import (
 )
 from skcalib.binning import BaseBinning
 from skcalib.monitoring._change import CalibrationChange, calibration_change
+from skcalib.monitoring._linear_metrics import SHARES, LinearMetric, linear_metrics
 from skcalib.monitoring._new_samples import KnownLabels, LabelledSamples, ResidualCurve
-from skcalib.monitoring._performance_terms import SHARES, Terms, terms_by_name
 
 # Above this share of new scores beyond the labelled ones there is no interval.
 _MOST_OUTSIDE = 0.05
@@ -273,14 +273,14 @@ def estimated_performance(
     if not labelled.is_binary:
         # The event is "the predicted class is right", which is always predicted.
         threshold = 0.0
-    terms = terms_by_name(metrics, scores, threshold, labelled.is_binary)
+    by_name = linear_metrics(metrics, scores, threshold, labelled.is_binary)
     curve = ResidualCurve(labelled, scores, binning, threshold)
     outside = float(np.mean((scores < labelled.lowest) | (scores > labelled.highest)))
     known = KnownLabels(
         y_new, scores, predicted, labelled, sampling_probability, missing
     )
     rows = []
-    for name, metric in terms.items():
+    for name, metric in by_name.items():
         rows.extend(_rows_of_metric(name, metric, curve, known, outside, level))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     name, estimate, low, high, reason = columns
@@ -304,9 +304,10 @@ def _rows_of_metric(name, metric, curve, known, outside, level):
     """Return the rows (name, estimate, low, high, reason) of one metric: a second one
     for the known labels alone where these are few.
 
-    Here and below `metric` is its `Terms`, `curve` the `ResidualCurve`, `known` the
-    `KnownLabels`, `outside` the share of new scores beyond the labelled ones and
-    `level` the confidence level. `reason` says why there are no limits, or is empty.
+    `metric` is a `LinearMetric`, `curve` the `ResidualCurve` (the estimated event
+    frequency at new scores), `known` the `KnownLabels`, `outside` the share of new
+    scores beyond the range of the labelled ones, and `level` the confidence level.
+    `reason` says why there are no limits, or is empty.
     """
     if known.are_enough:
         estimate_and_limits = _from_scores_and_labels(name, metric, curve, known, level)
@@ -320,9 +321,9 @@ def _rows_of_metric(name, metric, curve, known, outside, level):
 def _from_scores(name, metric, curve, outside, level):
     """Return (estimate, low, high, reason) without labels of the new samples.
 
-    `metric` is a `Terms`, a mean of constant + slope * label or a ratio of two; `curve`
-    is the `ResidualCurve` and `outside` the share of new scores beyond the labelled
-    ones.
+    `metric` is a `LinearMetric`, a mean of constant + slope * label or a ratio of two;
+    `curve` is the `ResidualCurve` and `outside` the share of new scores beyond the
+    range of the labelled ones.
     """
     # The metric with each unknown label replaced by its estimated probability.
     estimate = metric.value(curve.frequency)
@@ -356,8 +357,8 @@ def _from_scores_and_labels(name, metric, curve, known, level):
     """Return (estimate, low, high, reason) by augmented inverse-probability weighting:
     the known labels, weighted by 1 / probability, and the curve for the rest.
 
-    `metric` is a `Terms`, a mean of constant + slope * label or a ratio of two; `curve`
-    is the `ResidualCurve` and `known` the `KnownLabels`.
+    `metric` is a `LinearMetric`, a mean of constant + slope * label or a ratio of two;
+    `curve` is the `ResidualCurve` and `known` the `KnownLabels`.
     """
     # A ratio is linearised around the best guess of each label; a second step around
     # the estimate itself would change it by less than a standard error's square.
@@ -379,15 +380,15 @@ def _from_scores_and_labels(name, metric, curve, known, level):
 
 def _from_labels(metric, known):
     """Return (estimate, nan, nan, reason) of the known labels alone, each weighted by
-    1 / probability. `metric` is a `Terms`, `known` the `KnownLabels`.
+    1 / probability. `metric` is a `LinearMetric`, `known` the `KnownLabels`.
     """
     weight = known.is_known / known.probability
     # With a mean of 1 the weights turn each mean over samples, of constant + slope *
     # label, into a weighted mean: constant and slope are multiplied by them.
     weight = weight / weight.mean()
-    weighted = Terms(metric.constant * weight, metric.slope * weight)
+    weighted = LinearMetric(metric.constant * weight, metric.slope * weight)
     if metric.is_ratio:
-        weighted = Terms(
+        weighted = LinearMetric(
             weighted.constant,
             weighted.slope,
             metric.denominator_constant * weight,
@@ -423,8 +424,8 @@ def _reason_for_ratio(metric, label):
 
 
 def _best_factor(by_label, control):
-    """Return the factor in [0, 1] of a control variate that gives the difference to it
-    the least variance: the regression coefficient. Both arrays are (n_new,).
+    """Return the factor f in [0, 1] for which ``by_label - f * control`` has the least
+    variance: the regression coefficient, cut at 0 and 1. Both arrays are (n_new,).
     """
     centred = control - control.mean()
     variance = np.mean(centred**2)

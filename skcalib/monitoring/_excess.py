@@ -58,8 +58,18 @@ class Excess(NamedTuple):
 
 
 def excess_test(sample, confidence_level):
-    """Return Kuiper's statistic of an `Excess`, its p-value, and the mean difference of
-    the residuals at equal scores as an `IntervalEstimate`.
+    """Return a test of an unchanged calibration curve from the `Excess` of the second
+    sample in cells of neighbouring scores.
+
+    Returns
+    -------
+    statistic : float
+        Kuiper's statistic: the range of the cumulative excess in the order of the
+        scores, over the standard deviation of the sum.
+    pvalue : float
+        Share of the draws whose range is as large, the observed one included.
+    shift : IntervalEstimate
+        Mean difference of the residuals at equal scores, second sample minus first.
     """
     total_weight = sample.weight.sum()
     if total_weight <= 0:
@@ -69,32 +79,31 @@ def excess_test(sample, confidence_level):
         )
     # The standard deviation of the sum of all excesses.
     if sample.variance is None:
-        scale = np.sqrt(np.mean(sample.drawn.sum(axis=1) ** 2))
+        deviation = np.sqrt(np.mean(sample.drawn.sum(axis=1) ** 2))
     else:
-        scale = np.sqrt(sample.variance.sum())
+        deviation = np.sqrt(sample.variance.sum())
     estimate = float(sample.excess.sum() / total_weight)
     reason = ""
-    if scale < _NO_SPREAD:
+    if deviation < _NO_SPREAD:
         margin = np.nan
         reason = _NO_DIFFERENCES
-    elif sample.influence is None:
+    elif sample.influence is None:  # independent rows
         quantile = ndtri((1 + confidence_level) / 2)
-        margin = float(quantile * scale / total_weight)
+        margin = float(quantile * deviation / total_weight)
     else:
         margin, reason = sample.influence.half_width(confidence_level)
     shift = IntervalEstimate(
         estimate, estimate - margin, estimate + margin, reason=reason
     )
-    if scale < _NO_SPREAD:
+    if deviation < _NO_SPREAD:
         return 0.0, 1.0, shift
-    # Kuiper's range of the cumulative excess, observed first and then drawn.
-    sums = np.cumsum(np.vstack((sample.excess, sample.drawn)), axis=1)
-    statistics = range_of(sums)
-    observed = statistics[0]
+    # The cumulative excess: in the first row as observed, in the others as drawn.
+    cumulative = np.cumsum(np.vstack((sample.excess, sample.drawn)), axis=1)
+    observed, *drawn = range_of(cumulative)
     # Draws that reach the observed range, but for rounding.
-    n_reached = np.count_nonzero(statistics[1:] >= observed - 1e-9 * scale)
-    pvalue = (1 + n_reached) / len(statistics)
-    return float(observed / scale), float(pvalue), shift
+    n_reached = np.count_nonzero(np.array(drawn) >= observed - 1e-9 * deviation)
+    pvalue = (1 + n_reached) / (1 + len(drawn))
+    return float(observed / deviation), float(pvalue), shift
 
 
 class ResidualLines(NamedTuple):
@@ -116,8 +125,9 @@ class ResidualLines(NamedTuple):
     excess : ndarray of shape (n_cells,)
         Sum of the second sample's residuals about the line: `weight` times the mean
         difference of the samples at equal scores.
-    tilt : ndarray of shape (n_cells,)
-        Slope of the regression of "belongs to the second sample" on the score: 0 where
+    share_slope : ndarray of shape (n_cells,)
+        How the share of rows that belong to the second sample changes with the score:
+        the slope of a regression of 0 (first sample) or 1 (second) on s. It is 0 where
         the scores of both samples have the same mean.
     """
 
@@ -126,12 +136,15 @@ class ResidualLines(NamedTuple):
     centre: np.ndarray
     weight: np.ndarray
     excess: np.ndarray
-    tilt: np.ndarray
+    share_slope: np.ndarray
 
     @classmethod
     def of_sums(cls, n, score, score_squared, residual, residual_score):
-        """Fit the lines to sums by sample and cell, each of shape (2, n_cells): of the
-        weights w, of w s, w s^2, w r and w r s.
+        """Fit the lines to the residuals r at scores s with weights w, from sums by
+        sample and cell, of shape (2, n_cells) each.
+
+        They are the sums of w (`n`), of w s (`score`), of w s^2 (`score_squared`), of
+        w r (`residual`) and of w r s (`residual_score`).
         """
         size = np.maximum(n.sum(axis=0), _NO_SPREAD)
         centre = score.sum(axis=0) / size
@@ -143,19 +156,20 @@ class ResidualLines(NamedTuple):
         squares = np.where(has_line, squares, 1.0)
         products = residual_score.sum(axis=0) - size * centre * mean
         slope = np.where(has_line, products / squares, 0.0)
-        # The scores of the second sample less the common mean, summed; and the slope of
-        # the regression of "belongs to the second sample" (0 or 1) on the score.
-        moved = score[1] - n[1] * centre
-        tilt = np.where(has_line, moved / squares, 0.0)
+        # The same regression of 0 (first sample) or 1 (second sample) on the score: its
+        # sum of products is that of the second sample's scores about the centre.
+        centred_score = score[1] - n[1] * centre
+        share_slope = np.where(has_line, centred_score / squares, 0.0)
+        # The sum of squares of that 0 or 1 about its mean, and about the regression.
         weight_without_line = n[0] * n[1] / size
-        weight = weight_without_line - tilt * moved
+        weight = weight_without_line - share_slope * centred_score
         # what is left of a weight that the scores explain in full is rounding
         rounding = _NO_SPREAD * np.maximum(weight_without_line, 1.0)
         weight = np.where(weight > rounding, weight, 0.0)
-        # what the residuals of the second sample sum to beyond the common line
-        excess = residual[1] - n[1] * mean - slope * moved
+        # the sum of the second sample's residuals about the line
+        excess = residual[1] - n[1] * mean - slope * centred_score
         excess = np.where(weight > 0, excess, 0)
-        return cls(mean, slope, centre, weight, excess, tilt)
+        return cls(mean, slope, centre, weight, excess, share_slope)
 
 
 class _PooledRows(NamedTuple):
@@ -182,19 +196,21 @@ class _PooledRows(NamedTuple):
 
     @classmethod
     def of_samples(cls, before, after):
-        """Pool two `Sample` objects that hold rows."""
-        tasks = (before.task, after.task)
-        scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
-        labels = np.concatenate([task.labels for task in tasks])
-        weight = np.concatenate(
-            [weights_or_ones(task.weight, len(task.scores)) for task in tasks]
-        )
-        # At least 20 rows a cell, and about as many cells as rows a cell.
+        """Pool the rows of two `Sample` objects and divide them into cells."""
+        samples = (before.task, after.task)  # scores, labels and weights
+        n_rows = [len(sample.scores) for sample in samples]
+        scores = np.concatenate([rows.scores.astype(np.float64) for rows in samples])
+        labels = np.concatenate([rows.labels for rows in samples])
+        weights = []
+        for rows in samples:
+            weights.append(weights_or_ones(rows.sample_weight, len(rows.scores)))
+        weight = np.concatenate(weights)
+        # At least 20 rows per cell, and about as many rows per cell as cells.
         total = weight.sum()
         rows_per_cell = max(_LEAST_ROWS_A_CELL, total**0.5)
         n_wanted = max(1, int(total / rows_per_cell))
         cell, n_cells = mid_rank_cells(scores, n_wanted, weight)
-        sample = np.repeat([0, 1], [len(task.scores) for task in tasks])
+        sample = np.repeat([0, 1], n_rows)
         return cls(scores, labels, weight, sample, cell, n_cells)
 
     @property
@@ -228,60 +244,109 @@ def excess_of_rows(before, after, weight_type, n_resamples, rng):
     rows = _PooledRows.of_samples(before, after)
     weight = rows.weight
     residual = rows.labels - rows.scores
-    n = rows.total(weight)
     lines = ResidualLines.of_sums(
-        n,
+        rows.total(weight),
         score=rows.total(weight * rows.scores),
         score_squared=rows.total(weight * rows.scores**2),
         residual=rows.total(weight * residual),
         residual_score=rows.total(weight * residual * rows.scores),
     )
-    # Each row's score from the mean of its cell, and its residual about the line.
-    offset = rows.scores - lines.centre[rows.cell]
-    residual = residual - lines.mean[rows.cell] - lines.slope[rows.cell] * offset
-    # The excess of a cell is the sum of w times this coefficient times the residual.
-    # The coefficient is what mean and score do not explain of "is of the second
-    # sample" (0 or 1). The sum of w times its square is `lines.weight`.
-    share_of_second = n[1] / n.sum(axis=0)
-    tilt = lines.tilt[rows.cell]
-    coefficient = rows.sample - share_of_second[rows.cell] - tilt * offset
-    coefficient[lines.weight[rows.cell] == 0] = 0
+    terms = _ExcessTerms.of_rows(rows, lines, residual)
     is_importance = weight_type == "importance"
-    if before.cluster is not None:
-        clusters = np.concatenate((before.cluster, after.cluster))
-        _, cluster = np.unique(clusters, return_inverse=True)
-        fitted = np.clip(rows.scores + lines.slope[rows.cell] * offset, 0, 1)
-        drawn = _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng)
-        # The mean difference is the sum of all excesses over that of `lines.weight`. As
-        # a weighted mean over the rows, which is what an influence is of, each row has
-        # this factor in it.
-        rows_per_weight = weight.sum() / max(lines.weight.sum(), _NO_SPREAD)
-        influence = Influence(
-            coefficient * residual * rows_per_weight, weight, is_importance, cluster
-        )
-        return Excess(lines.excess, lines.weight, None, drawn, influence)
-
-    variance, squared_residuals = _excess_variance(
-        rows, lines, coefficient, residual, is_importance
+    if before.cluster is None:
+        return _independent_excess(rows, lines, terms, is_importance, n_resamples, rng)
+    clusters = np.concatenate((before.cluster, after.cluster))
+    _, cluster = np.unique(clusters, return_inverse=True)
+    return _clustered_excess(
+        rows, lines, terms, is_importance, cluster, n_resamples, rng
     )
+
+
+class _ExcessTerms(NamedTuple):
+    """The excess of a cell as a sum over its rows, of weight times coefficient times
+    residual.
+
+    Attributes
+    ----------
+    coefficient : ndarray of shape (n_rows,)
+        1 for a row of the second sample and 0 for one of the first, less what the
+        regression of this on the score predicts. The sum of weight times its square is
+        `ResidualLines.weight`.
+    residual : ndarray of shape (n_rows,)
+        Residual about the line of the row's cell.
+    offset : ndarray of shape (n_rows,)
+        Score minus the mean score of the row's cell.
+    """
+
+    coefficient: np.ndarray
+    residual: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def of_rows(cls, rows, lines, residual):
+        """Return the terms of `_PooledRows` with residuals y - s (n_rows,), from the
+        `ResidualLines` of the cells.
+        """
+        cell = rows.cell
+        offset = rows.scores - lines.centre[cell]
+        about_line = residual - lines.mean[cell] - lines.slope[cell] * offset
+        n = rows.total(rows.weight)
+        share_of_second = n[1] / n.sum(axis=0)
+        slope = lines.share_slope[cell]
+        coefficient = rows.sample - share_of_second[cell] - slope * offset
+        coefficient[lines.weight[cell] == 0] = 0  # no scores in common
+        return cls(coefficient, about_line, offset)
+
+
+def _independent_excess(rows, lines, terms, is_importance, n_resamples, rng):
+    """Return the `Excess` of independent rows, with draws in which the second sample is
+    a random part of the rows of both.
+
+    Draws are normal for importance weights, for weights that are not integers, and for
+    cells with very many rows.
+    """
+    n = rows.total(rows.weight)
     size = n.sum(axis=0)
-    if is_importance or (weight % 1).any() or size.max() > _MOST_ROWS_DRAWN:
+    variance, squared_residuals = _excess_variance(rows, lines, terms, is_importance)
+    has_fractions = (rows.weight % 1).any()
+    if is_importance or has_fractions or size.max() > _MOST_ROWS_DRAWN:
         drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, rows.n_cells))
-    else:
-        events = rows.total(weight * rows.labels).sum(axis=0)
-        covariance = rows.total(weight * rows.labels * residual).sum(axis=0)
-        drawn = _hypergeometric_draws(
-            n, events, covariance, squared_residuals, n_resamples, rng
-        )
-        # Rows drawn without replacement from a cell, whatever their scores, give the
-        # excess this variance. It becomes that about a line.
-        one_less = np.maximum(size - 1, _NO_SPREAD)
-        variance_drawn = n.prod(axis=0) / size / one_less * squared_residuals
-        drawn *= np.sqrt(_quotient_or_zero(variance, variance_drawn))
+        return Excess(lines.excess, lines.weight, variance, drawn)
+    weighted_label = rows.weight * rows.labels
+    events = rows.total(weighted_label).sum(axis=0)
+    covariance = rows.total(weighted_label * terms.residual).sum(axis=0)
+    drawn = _hypergeometric_draws(
+        n, events, covariance, squared_residuals, n_resamples, rng
+    )
+    # The draws take rows from a cell whatever their scores. Their variance is that of
+    # n1 rows drawn without replacement from N = n0 + n1 rows, n0 n1 / (N (N - 1)) times
+    # the squared residuals; they are scaled to the variance about a line.
+    one_less = np.maximum(size - 1, _NO_SPREAD)
+    variance_drawn = n.prod(axis=0) / size / one_less * squared_residuals
+    drawn *= np.sqrt(_quotient_or_zero(variance, variance_drawn))
     return Excess(lines.excess, lines.weight, variance, drawn)
 
 
-def _excess_variance(rows, lines, coefficient, residual, is_importance):
+def _clustered_excess(rows, lines, terms, is_importance, cluster, n_resamples, rng):
+    """Return the `Excess` of rows in clusters, whose codes are `cluster` (n_rows,),
+    with draws in which the rows of a cluster are dependent.
+    """
+    drawn = _clustered_draws(rows, lines, terms.offset, cluster, n_resamples, rng)
+    # The mean difference is the sum of all excesses over that of `lines.weight`. As a
+    # weighted mean over the rows, as `Influence` has it, it is the mean of coefficient
+    # times residual times this factor.
+    rows_per_weight = rows.weight.sum() / max(lines.weight.sum(), _NO_SPREAD)
+    influence = Influence(
+        terms.coefficient * terms.residual * rows_per_weight,
+        rows.weight,
+        is_importance,
+        cluster,
+    )
+    # The variance is estimated from the draws.
+    return Excess(lines.excess, lines.weight, None, drawn, influence)
+
+
+def _excess_variance(rows, lines, terms, is_importance):
     """Return the variance of each cell's excess for independent rows, and the sum of
     squared residuals about the line; both (n_cells,).
 
@@ -291,27 +356,25 @@ def _excess_variance(rows, lines, coefficient, residual, is_importance):
         The rows.
     lines : ResidualLines
         The lines of the cells.
-    coefficient, residual : ndarray of shape (n_rows,)
-        The excess of a cell is the sum of weight, coefficient and residual multiplied.
+    terms : _ExcessTerms
+        Coefficient and residual of each row.
     is_importance : bool
         Whether each row was observed once, regardless of its weight.
     """
     size = rows.total(rows.weight).sum(axis=0)
-    squared_residuals = rows.total(rows.weight * residual**2).sum(axis=0)
+    squared_residuals = rows.total(rows.weight * terms.residual**2).sum(axis=0)
     # A frequency weight w stands for w rows, each with one residual; an importance
-    # weight for one row, whose residual counts w times.
-    row_squares = rows.weight
-    squares = size
-    if is_importance:
-        row_squares = rows.weight**2
-        squares = rows.total(row_squares).sum(axis=0)
-    # The residuals were made smaller by the fit of a mean, and of a slope where there
-    # is one: `squares / size` is the weight that each fitted number takes up.
+    # weight for one row, whose residual counts w times: w and w^2 in a sum of squares.
+    squared_weight = rows.weight**2 if is_importance else rows.weight
+    sum_of_squares = rows.total(squared_weight).sum(axis=0)
+    # Degrees of freedom: the rows less one for the mean, and one for the slope if there
+    # is one. A row's average share of the squared weights stands for one row.
     n_fitted = 1 + (lines.slope != 0)
-    degrees = np.maximum(size - n_fitted * squares / size, _NO_SPREAD)
+    degrees = np.maximum(size - n_fitted * sum_of_squares / size, _NO_SPREAD)
     variance_of_residual = squared_residuals / degrees
-    squared_coefficients = rows.total(row_squares * coefficient**2).sum(axis=0)
-    return variance_of_residual * squared_coefficients, squared_residuals
+    squared_coefficients = rows.total(squared_weight * terms.coefficient**2)
+    variance = variance_of_residual * squared_coefficients.sum(axis=0)
+    return variance, squared_residuals
 
 
 def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples, rng):
@@ -358,21 +421,19 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
     return drawn
 
 
-def _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng):
-    """Return excesses (n_resamples, n_cells) of labels of both samples that are drawn
-    from the event frequencies of both, dependent within clusters.
+def _clustered_draws(rows, lines, offset, cluster, n_resamples, rng):
+    """Return drawn excesses (n_resamples, n_cells) under an unchanged curve: labels of
+    both samples are drawn with the event frequencies on the common lines, dependent
+    within clusters.
 
     Parameters
     ----------
     rows : _PooledRows
         The rows.
-    n : ndarray of shape (2, n_cells)
-        Total weights of both samples.
-    fitted : ndarray of shape (n_rows,)
-        Each row's score plus what the line's slope adds, in [0, 1]: with the mean
-        residual of its cell it is the event frequency on the line.
     lines : ResidualLines
         The lines of the cells.
+    offset : ndarray of shape (n_rows,)
+        Score minus the mean score of the row's cell.
     cluster : ndarray of int, shape (n_rows,)
         Code of each row's cluster.
     n_resamples : int
@@ -380,38 +441,45 @@ def _clustered_draws(rows, n, fitted, lines, cluster, n_resamples, rng):
     rng : numpy Generator
         Seeds the draws.
     """
+    n = rows.total(rows.weight)  # (2, n_cells), as all arrays by sample and cell
+    # `ClusterDraws` takes scores and one deviation of the event frequency per cell and
+    # sample. On the line s + mean + slope (s - centre), the deviation is `mean` and the
+    # rest stands in for the score.
+    in_place_of_score = rows.scores + lines.slope[rows.cell] * offset
+    in_place_of_score = np.clip(in_place_of_score, 0, 1)
+    deviation = np.tile(lines.mean, 2)  # the same in both samples
     sample_cell = rows.sample_cell
     in_cells = RowsInCells(
-        sample_cell[:, None], fitted[:, None], rows.labels[:, None], rows.weight
+        sample_cell[:, None],
+        in_place_of_score[:, None],
+        rows.labels[:, None],
+        rows.weight,
     )
-    # The draws of clusters take a RandomState.
-    legacy_rng = np.random.RandomState(rng.integers(2**32))
-    # Both samples have the mean residual of both: no change of the curve.
-    deviation = np.tile(lines.mean, 2)
     count = n.ravel()
-    total = np.bincount(sample_cell, rows.weight * fitted, n.size)
+    total = np.bincount(sample_cell, rows.weight * in_place_of_score, n.size)
     mean_score = total / np.maximum(count, _NO_SPREAD)
     # The sums of labels are not needed: labels are drawn.
     no_labels = np.zeros(n.size)
     cells = Cells.of_scores(mean_score, count, no_labels)
-    # Draws of the cells' event frequencies, for given expected ones.
+    # The draws of clusters take a RandomState.
+    legacy_rng = np.random.RandomState(rng.integers(2**32))
     draws = ClusterDraws(cells, in_cells, deviation, cluster, n_resamples, legacy_rng)
-    frequency = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)
-    # frequencies less their expectation, by draw, sample and cell
-    drawn = np.concatenate(list(draws(frequency))) - frequency
+    # Event frequencies of the cells: expected, and drawn less expected.
+    expected = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)
+    drawn = np.concatenate(list(draws(expected))) - expected
     drawn = drawn.reshape(n_resamples, *n.shape)
-    difference = drawn[:, 1] - drawn[:, 0]
+    difference = drawn[:, 1] - drawn[:, 0]  # second sample minus first
     weight_without_line = n.prod(axis=0) / n.sum(axis=0)
     excess = weight_without_line * difference
-    # These draws know no line: their variance is in proportion to the weight without
-    # one, and becomes that of the excess about the line.
+    # No line is fitted to the draws: their variance is in proportion to the weight
+    # without a line, and is scaled to that of the excess about a line.
     excess *= np.sqrt(_quotient_or_zero(lines.weight, weight_without_line))
     return excess
 
 
 def excess_of_bins(before, after, weight_type, n_resamples, rng):
-    """Return the `Excess` of two samples of which only bins are known. The draws are
-    normal with the residual variance of the bin.
+    """Return the `Excess` of two samples of which only sums by bin are known, with the
+    bins as cells. The draws are normal with the residual variance of the bin.
 
     Parameters
     ----------
@@ -424,38 +492,35 @@ def excess_of_bins(before, after, weight_type, n_resamples, rng):
     rng : numpy Generator
         Source of the random draws.
     """
-
-    def stacked(name):
-        """Return a sum of both samples (2, n_bins)."""
-        return np.stack(
-            (getattr(before.statistics, name), getattr(after.statistics, name))
-        )
-
-    n = stacked("weight")
+    # Sums by sample and bin, (2, n_bins), with the residual r = y - s.
+    sums = (before.statistics, after.statistics)
+    n = np.stack([s.weight for s in sums])
     squared_weight = n
     if weight_type == "importance":
-        squared_weight = stacked("weight_squared")
-    score = stacked("weighted_score")
-    score_squared = stacked("weighted_score_squared")
-    residual = stacked("weighted_label") - score
-    residual_score = stacked("weighted_score_label") - score_squared
+        squared_weight = np.stack([s.weight_squared for s in sums])
+    score = np.stack([s.weighted_score for s in sums])
+    score_squared = np.stack([s.weighted_score_squared for s in sums])
+    residual = np.stack([s.weighted_label for s in sums]) - score
+    label_score = np.stack([s.weighted_score_label for s in sums])
+    residual_score = label_score - score_squared
+    residual_squared = np.stack([s.residual_square for s in sums])
     lines = ResidualLines.of_sums(n, score, score_squared, residual, residual_score)
-    rows = np.maximum(n, _NO_SPREAD)
-    # sums of squared residuals about the mean of their bin and sample, (2, n_bins)
-    squares = np.maximum(stacked("residual_square") - residual**2 / rows, 0)
+    rows = np.maximum(n, _NO_SPREAD)  # as a divisor
+    # sums of squared residuals about the mean of their bin and sample
+    squares = np.maximum(residual_squared - residual**2 / rows, 0)
     # The samples share the squared residuals of a bin in proportion to the variance
     # s (1 - s) that their scores predict: from a few events each sample's own squares
     # would be too uncertain.
     predicted = np.maximum(score - score_squared, 0)
     predicted = np.where(predicted.sum(axis=0) > 0, predicted, rows)
     squares = squares.sum(axis=0) * predicted / predicted.sum(axis=0)
-    # Without a line the excess is this weight times the difference of both means. The
-    # variance of a mean is that of a residual, squares / rows, times squared_weight /
-    # rows^2.
+    # Without a line the excess is n0 n1 / (n0 + n1) times the difference of the mean
+    # residuals. The variance of a mean is that of a residual, squares / rows, times
+    # squared_weight / rows^2.
     weight_without_line = n[0] * (n[1] / rows.sum(axis=0))
     variance_of_means = np.sum(squares * squared_weight / rows**3, axis=0)
     variance = weight_without_line**2 * variance_of_means
-    # About the line it is smaller, as the weight is.
+    # About the line the variance is smaller in the same proportion as the weight.
     variance *= _quotient_or_zero(lines.weight, weight_without_line)
     drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, len(variance)))
     return Excess(lines.excess, lines.weight, variance, drawn)

@@ -201,13 +201,14 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
                 monitor = self._new_monitor()
                 self.monitors_[group] = monitor
                 self._times[group] = []
-            # Pairs (row of the group, time), one for each run of equal times.
+            # `times` and `known_times` are pairs (first row with a time, time): counted
+            # from the start of the batch, and of all rows of the group.
             n_seen = getattr(monitor, "n_rows_", 0)
-            runs = self._times[group]
-            for start, label in times:
-                # A time that goes on from the last batch begins no new run.
-                if not runs or runs[-1][1] != label:
-                    runs.append((n_seen + start, label))
+            known_times = self._times[group]
+            for row, label in times:
+                # A time may go on from the last batch.
+                if not known_times or known_times[-1][1] != label:
+                    known_times.append((n_seen + row, label))
             monitor.partial_fit(group_scores, events)
         return self
 
@@ -305,12 +306,16 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         return self.monitors_
 
     def _batches_of_rows(self, scores, y, groups, time):
-        """Return (group, scores, events, times) for each group of a batch of rows, in
-        the order of their first rows; `times` are pairs (position in the group's rows,
-        time), one for each run of equal times.
+        """Return a list with (group, scores, events, times) for each group of a batch,
+        in the order of their first rows.
+
+        Scores and events (whether the event happened) are those of the group's rows;
+        `times` are pairs (row, time), one for the first of the group's rows with a
+        time. The arguments are those of `partial_fit`.
         """
         checker = clone(self._template).set_params(classes=self._classes)
         scores, events = checker._checked_batch(scores, y)
+        # Each row belongs to the group names[codes[row]].
         names, codes = check_groups(groups, len(scores), scores_name="scores")
         if names.dtype.kind == "f":
             seen = [name for name in self.monitors_ if isinstance(name, float)]
@@ -330,12 +335,15 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         batches = []
         for rows in by_first_row:
             name = names[codes[rows[0]]]
-            batches.append((name, scores[rows], events[rows], _runs(time, rows)))
+            batches.append(
+                (name, scores[rows], events[rows], _starts_of_times(time, rows))
+            )
         return batches
 
     def _batches_of_statistics(self, statistics, y, groups, time):
-        """Return (group, `BinStatistics`, None, times) for each entry of a dict of bins
-        by group that holds rows; `times` is empty or holds the pair (0, time).
+        """Return a list with (group, `BinStatistics`, None, times) for each group whose
+        bins hold rows, from a dict of bins by group. None stands for the events, which
+        bins contain. `times` is [(0, time)], or empty without a time.
         """
         if y is not None or groups is not None:
             raise ValueError(
@@ -363,12 +371,15 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         return batches
 
 
-def _runs(times, rows):
-    """Return (position in `rows`, time) for the first row of each run of equal times;
-    `times` are those of the whole batch, or None.
+def _starts_of_times(times, rows):
+    """Return pairs (position in `rows`, time), one for the first row of each run of
+    equal times among some rows of a batch.
+
+    `times` are those of the whole batch, or None if there are none; `rows` are indices
+    of rows.
     """
     if times is None:
         return []
     times = times[rows]
     is_first = np.append(True, times[1:] != times[:-1])
-    return [(int(start), times[start]) for start in np.flatnonzero(is_first)]
+    return [(int(row), times[row]) for row in np.flatnonzero(is_first)]

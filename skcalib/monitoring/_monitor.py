@@ -271,8 +271,9 @@ class CalibrationMonitor(BaseEstimator):
         if batch is None:
             batch = self._checked_batch(scores, y)
         scores, events = batch
-        times = runs_of_times(time, len(scores))
-        self._times += [(self.n_rows_ + start, label) for start, label in times]
+        # pairs of the first row with a time, and the time
+        for row, label in starts_of_times(time, len(scores)):
+            self._times.append((self.n_rows_ + row, label))
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             self._advance(log_likelihood_ratios(scores[rows], events[rows]))
@@ -302,6 +303,7 @@ class CalibrationMonitor(BaseEstimator):
                 "This CalibrationMonitor has not processed any rows yet: call"
                 " partial_fit."
             )
+        # `_batches` has a column per quantity, with an entry for each batch.
         columns = map(np.array, self._batches)
         n_rows, n, sum_of_scores, n_events, e_value, alarm = columns
         return MonitorHistory(
@@ -329,11 +331,13 @@ class CalibrationMonitor(BaseEstimator):
             self.threshold_ = check_number(
                 self.average_run_length, "average_run_length", above=1
             )
-        # Log wealth of each bet since the first row, (_N_BETS,).
+        # A bet is an alternative forecast; its wealth is the product of its likelihood
+        # ratios against the scores. Here (_N_BETS,) the log wealth since the first row:
         self._log_wealth = np.zeros(_N_BETS)
-        # Log of the wealth of each bet, summed over all rows at which it may start.
-        at_stake = log(1 - _KEPT_BACK) if self.restarts else -np.inf
-        self._log_detector = np.full(_N_BETS, at_stake)
+        # and the log of the wealth of each bet summed over all rows at which it was
+        # started so far. With restarts a part of the capital is at stake at first.
+        at_first = log(1 - _KEPT_BACK) if self.restarts else -np.inf
+        self._log_detector = np.full(_N_BETS, at_first)
         # For the change point: the lowest log wealth of each bet so far, and the first
         # row after it.
         self._lowest = np.zeros(_N_BETS)
@@ -350,7 +354,9 @@ class CalibrationMonitor(BaseEstimator):
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_statistics(self, statistics, y):
-        """Update with the sums of bins as if all their rows came at one time."""
+        """Update with a `BinStatistics` as if all its rows came at one time, each with
+        the mean score of its bin. `y` must be None: bins contain the labels.
+        """
         if y is not None:
             raise ValueError(
                 "y does not apply to a BinStatistics, which contains the labels: omit"
@@ -378,24 +384,28 @@ class CalibrationMonitor(BaseEstimator):
         )
 
     def _advance(self, log_ratios, rows_per_step=1):
-        """Update e-value and alarm with the next steps.
+        """Update the evidence, the e-value and the alarm with the next steps.
 
         `log_ratios` (n_steps, _N_BETS) holds the log likelihood ratio of each bet in
-        each step: of one row, or of all `rows_per_step` rows of a step together.
+        each step: of one row, or of all `rows_per_step` rows of a step together. The
+        evidence is the wealth of bets on alternative forecasts; there are three kinds.
         """
         n_steps = len(log_ratios)
         # A sum of log ratios is the log of the product by which a bet's wealth grows.
         sums = np.cumsum(log_ratios, axis=0) if n_steps > 1 else log_ratios
         log_wealth = self._log_wealth + sums
         if self.restarts:
-            log_stakes, log_kept_back = _log_released(
+            # Bets start at all steps, with stakes that share a capital of 1.
+            log_stakes, log_kept_back = _log_stakes(
                 self.n_rows_, n_steps, rows_per_step
             )
-            log_evidence = np.logaddexp(self._detected(sums, log_stakes), log_kept_back)
+            log_of_bets = self._log_sum_of_bets(sums, log_stakes)
+            log_evidence = np.logaddexp(log_of_bets, log_kept_back)
         elif self.average_run_length is not None:
             # Each row starts a bet of its own, with a stake of 1 (Shiryaev-Roberts).
-            log_evidence = self._detected(sums, log(rows_per_step))
+            log_evidence = self._log_sum_of_bets(sums, log(rows_per_step))
         else:
+            # All bets start at the first row.
             log_evidence = log_wealth
         if not self.alarm_:
             self._look_for_alarm(log_evidence, log_wealth, rows_per_step)
@@ -404,29 +414,32 @@ class CalibrationMonitor(BaseEstimator):
         # The mean over the bets, at most the largest float.
         self.e_value_ = exp(min(_log_mean_exp(log_evidence[-1]), _LARGEST_LOG))
 
-    def _detected(self, sums, log_stakes):
-        """Return the log of the recursion R <- (R + stake) LR after each step, of shape
-        (n_steps, _N_BETS), and keep its last row for the next steps.
+    def _log_sum_of_bets(self, sums, log_stakes):
+        """Return the log of the wealth of each bet, summed over the steps at which it
+        was started, after each step: (n_steps, _N_BETS). The last row is kept for the
+        next steps.
 
-        `sums` (n_steps, _N_BETS) are the cumulative log likelihood ratios of the steps,
-        `log_stakes` a number or (n_steps, 1). With S_t for the sums, R_t is the sum
-        over the starts i of stake_i exp(S_t - S_(i-1)).
+        `sums` (n_steps, _N_BETS) are the cumulative log likelihood ratios S of the
+        steps, `log_stakes` a number or (n_steps, 1). A bet that starts before step i
+        has the wealth stake_i exp(S_t - S_(i-1)) after step t. The sum R over i obeys
+        R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
         """
-        # S_(i-1), and log(stake_i) - S_(i-1) for the start before step i. The detector
-        # of the rows so far is a further stake on the first step.
+        # log(stake_i) - S_(i-1) for each start i.
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
         starts = log_stakes - before
+        # The wealth of bets from earlier steps is a further stake on the first step.
         starts[0] = np.logaddexp(starts[0], self._log_detector)
-        log_detector = sums + np.logaddexp.accumulate(starts, axis=0)
-        self._log_detector = log_detector[-1]
-        return log_detector
+        log_sum = sums + np.logaddexp.accumulate(starts, axis=0)
+        self._log_detector = log_sum[-1]
+        return log_sum
 
     def _look_for_alarm(self, log_evidence, log_wealth, rows_per_step):
-        """Set the alarm at the first step whose mean evidence over the bets reaches the
-        threshold, and the likely first row after the change.
+        """Set the alarm if the mean evidence over the bets reaches the threshold in one
+        of the next steps, and estimate the first row after the change.
 
-        `log_evidence` and `log_wealth` have shape (n_steps, _N_BETS): the evidence is
-        what is compared with the threshold, the wealth that of bets since row 0.
+        `log_evidence` and `log_wealth` have the shape (n_steps, _N_BETS). The evidence
+        is compared with the threshold, as its mean over the bets. The wealth is that of
+        bets since the first row: a bet gains from the change on.
         """
         log_threshold = log(self.threshold_)
         alarm_step = None
@@ -440,11 +453,11 @@ class CalibrationMonitor(BaseEstimator):
         if alarm_step is not None:
             log_wealth = log_wealth[: alarm_step + 1]
         # As in CUSUM, the likely change under a bet is the row after its log wealth
-        # was lowest. `last` is the last step with the lowest one: argmin finds the
-        # first, so it looks from the end.
-        last = len(log_wealth) - 1 - np.argmin(log_wealth[::-1], axis=0)
-        lowest = log_wealth[last, np.arange(_N_BETS)]
-        row_after = self.n_rows_ + (last + 1) * rows_per_step
+        # was lowest. That is the last of equally low steps: argmin, which finds the
+        # first, searches the reversed steps.
+        lowest_step = len(log_wealth) - 1 - np.argmin(log_wealth[::-1], axis=0)
+        lowest = log_wealth[lowest_step, np.arange(_N_BETS)]
+        row_after = self.n_rows_ + (lowest_step + 1) * rows_per_step
         self._lowest_end = np.where(lowest <= self._lowest, row_after, self._lowest_end)
         self._lowest = np.minimum(lowest, self._lowest)
         if alarm_step is not None:
@@ -499,7 +512,7 @@ class CalibrationMonitor(BaseEstimator):
         return scores[:, -1].astype(np.float64), events
 
 
-def runs_of_times(time, n_rows):
+def starts_of_times(time, n_rows):
     """Return pairs (row, time), one for the first row of each run of equal times in a
     batch of `n_rows` rows. `time` is (n_rows,), one time for all rows, or None.
     """
@@ -514,7 +527,7 @@ def runs_of_times(time, n_rows):
 
 def time_of_row(times, row):
     """Return the time of a row, or None if the row is None or there are no times.
-    `times` are the pairs (first row, time) of `runs_of_times`, in the order of rows.
+    `times` are the pairs (first row, time) of `starts_of_times`, in the order of rows.
     """
     if row is None or not times:
         return None
@@ -524,8 +537,8 @@ def time_of_row(times, row):
 
 
 def log_likelihood_ratios(scores, events):
-    """Return the log-likelihood ratio of each alternative against the score, per
-    sample.
+    """Return the log-likelihood ratio of each bet against the score, per sample. A bet
+    is an alternative forecast of the event that is computed from the score.
 
     Parameters
     ----------
@@ -536,35 +549,34 @@ def log_likelihood_ratios(scores, events):
 
     Returns
     -------
-    ratios : ndarray of shape (n, `N_BETS`)
+    ratios : ndarray of shape (n, _N_BETS)
         Log-likelihood ratios. Their exponentials have expectation 1 if the scores are
         calibrated.
     """
     clipped = clip_probability(scores)
+    log_odds = np.log(clipped) - np.log1p(-clipped)
+    # A log-odds z gives the event the probability 1 / (1 + exp(-z)), and a non-event
+    # 1 / (1 + exp(z)): what happened has 1 / (1 + exp(sign z)).
     sign = 1.0 - 2.0 * events  # -1 for an event, 1 for a non-event
-    # Log-odds, by the score, against what happened: its probability p is
-    # 1 / (1 + exp(log_odds_against)).
-    log_odds_against = sign * (np.log(clipped) - np.log1p(-clipped))
-    # The same by each bet, (n, _N_BETS): it forecasts the log-odds slope z + shift in
-    # place of z. The sign turns both log-odds against what happened.
-    against_of_bets = (
-        log_odds_against[:, None] * _BET_SLOPES + sign[:, None] * _BET_SHIFTS
-    )
-    # The likelihood ratio is q / p: q is the probability of what happened by the bet,
-    # p that by the score.
-    minus_log_p = np.log1p(np.exp(log_odds_against))
-    minus_log_q = np.log1p(np.exp(against_of_bets))
+    signed = sign * log_odds
+    # A bet forecasts the log-odds slope * z + shift in place of z: (n, _N_BETS).
+    signed_of_bets = signed[:, None] * _BET_SLOPES + sign[:, None] * _BET_SHIFTS
+    # The likelihood ratio is q / p, with the probabilities q by the bet and p by the
+    # score of what happened.
+    minus_log_p = np.log1p(np.exp(signed))
+    minus_log_q = np.log1p(np.exp(signed_of_bets))
     return minus_log_p[:, None] - minus_log_q
 
 
-def _log_released(n_rows, n_steps, rows_per_step):
-    """Return the logarithms of the stakes of the bets that start at each step, and of
-    the capital kept back after it: both (n_steps, 1), or numbers for a single step.
+def _log_stakes(n_rows, n_steps, rows_per_step):
+    """Return the logarithms of the stakes with which bets start at each of the next
+    steps, and of the capital that is kept back for bets after it: both (n_steps, 1), or
+    numbers for a single step.
 
-    With a = 10 the share log(a) / log(a + n) of the capital kept back at first is still
-    kept back after n rows. The stake of a step is the part that the step releases: all
-    stakes add up to the capital. `n_rows` rows come before the first of the `n_steps`
-    steps of `rows_per_step` rows each.
+    A monitor with restarts spreads its capital over bets that start at different rows.
+    After n rows, `_KEPT_BACK` log(a) / log(a + n) of the capital, a = 10, is kept back;
+    the stake of a step is the decrease during the step, so that all stakes add up to
+    the capital. `n_rows` rows come before the next steps, of `rows_per_step` rows each.
     """
     # Rows between the first step and each step, (n_steps, 1).
     later = 0.0
@@ -574,8 +586,8 @@ def _log_released(n_rows, n_steps, rows_per_step):
     before = _FIRST_ROWS + n_rows + later
     after = before + rows_per_step
     kept_back = _KEPT_BACK * log(_FIRST_ROWS) / np.log(after)
-    # In proportion to 1 / log(before) - 1 / log(after), which is log(after / before)
-    # over both logarithms; a log1p keeps its digits.
+    # The decrease is in proportion to 1 / log(before) - 1 / log(after), which equals
+    # log(after / before) / (log(before) log(after)); a log1p keeps its digits.
     stakes = kept_back * np.log1p(rows_per_step / before) / np.log(before)
     return np.log(stakes), np.log(kept_back)
 

@@ -63,13 +63,12 @@ class LabelledSamples:
         self.weight_type = weight_type
         self.cluster = None
         if clusters is not None:
-            # Positions of the samples among those that the user gave.
-            rows = data.kept
+            # Which of the user's samples are left: those of weight zero are not.
+            is_left = data.kept
             if sample_weight is not None:
-                # Samples of weight zero are gone already.
-                rows = np.flatnonzero(np.asarray(sample_weight, dtype=np.float64) > 0)
+                is_left = np.asarray(sample_weight, dtype=np.float64) > 0
             _, codes = check_groups(clusters, len(np.asarray(y_true)), name="clusters")
-            _, self.cluster = np.unique(codes[rows], return_inverse=True)
+            _, self.cluster = np.unique(codes[is_left], return_inverse=True)
             if self.cluster.max() == 0:
                 raise ValueError(
                     "clusters contains only one cluster, so the variance between"
@@ -136,6 +135,7 @@ class ResidualCurve:
     def __init__(self, labelled, new_scores, binning, threshold):
         cuts = _cuts(labelled, binning, threshold)
         n_bins = len(cuts) + 1
+        # Bin of each labelled sample, and sums over the labelled samples of each bin.
         bins = np.searchsorted(cuts, labelled.scores)
         weight = weights_or_ones(labelled.weight, len(bins))
         total = np.bincount(bins, weight, n_bins)
@@ -143,7 +143,8 @@ class ResidualCurve:
         residual = np.bincount(
             bins, weight * (labelled.events - labelled.scores), n_bins
         )
-        # A bin without labelled samples, beside the threshold, corrects nothing.
+        # The mean residual is added to scores of the bin. It is 0 in a bin without
+        # labelled samples, which the threshold as an edge can make.
         mean_residual = np.divide(
             residual, total, out=np.zeros(n_bins), where=total > 0
         )
@@ -151,33 +152,35 @@ class ResidualCurve:
         self.new_bins = np.searchsorted(cuts, new_scores)
         self.frequency = np.clip(new_scores + mean_residual[self.new_bins], 0, 1)
         self.n_bins = n_bins
-        # A frequency weight w stands for w samples with a squared weight of 1 each.
-        squares = weight
+        # Kish's effective sample size of each bin: (sum w)^2 / sum w^2. A frequency
+        # weight w stands for w samples of weight 1, with w as the sum of their squares.
+        squared_weight = weight
         if labelled.weight_type == "importance":
-            squares = weight**2
-        square_sum = np.bincount(bins, squares, n_bins)
-        # Kish's effective sample size of each bin: (sum w)^2 / sum w^2.
+            squared_weight = weight**2
+        sum_of_squares = np.bincount(bins, squared_weight, n_bins)
         n_effective = np.divide(
-            total**2, square_sum, out=np.zeros(n_bins), where=total > 0
+            total**2, sum_of_squares, out=np.zeros(n_bins), where=total > 0
         )
         share = np.divide(events, total, out=np.full(n_bins, 0.5), where=total > 0)
         # Half an event and half a non-event are added (one pseudo-observation).
         smoothed = (share * n_effective + 0.5) / (n_effective + 1)
-        # Of the mean residual of each bin, for independent samples, (n_bins,). One
-        # degree of freedom less, since the mean itself is estimated.
+        # Variance of the mean residual of each bin, for independent samples. There is
+        # one degree of freedom less, since the mean itself is estimated.
         degrees = np.maximum(n_effective - 1, 1)
         self.variance_of_bin = smoothed * (1 - smoothed) / degrees
         self.smoothed = smoothed
         # The labelled samples, and the bin of each, (n,).
         self._labelled = labelled
         self._bins = bins
-        # What each labelled sample adds to the mean residual of its bin, times n.
+        # Influence (n,) of each labelled sample on the mean residual of its bin: its
+        # deviation from the mean times the total weight over that of the bin.
         centred = labelled.events - labelled.scores - mean_residual[bins]
         self._influence = centred * weight.sum() / total[bins]
 
     def spread_of_curve(self, slope):
-        """Return the `Spread` (standard error and degrees of freedom) that the labelled
-        samples contribute to the mean of ``slope * frequency``; `slope` is (n_new,).
+        """Return the `Spread` (standard error and degrees of freedom) of the mean over
+        new samples of ``slope * frequency``, where the frequency is estimated from the
+        labelled samples; `slope` is (n_new,).
         """
         # How much the mean changes with the mean residual of each bin, (n_bins,).
         coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
@@ -190,7 +193,8 @@ class ResidualCurve:
             self._labelled.weight_type == "importance",
             self._labelled.cluster,
         ).spread()
-        # Dependent samples tell at most what independent ones tell.
+        # Clusters are not taken to make the estimate more exact than independent
+        # samples would.
         error = np.maximum(binomial, clustered.standard_error)
         return clustered._replace(standard_error=float(error))
 
@@ -379,16 +383,20 @@ def _checked_probability(sampling_probability, is_known):
 
 
 def _share_known(scores, is_known):
-    """Return the share of known labels among samples of similar score, (n_new,): in
-    strata of the scores with about equally many known labels.
+    """Return the share of known labels among new samples of similar score, for each
+    new sample (n_new,).
+
+    The samples are divided by their scores into strata with about equally many known
+    labels each.
     """
     n_strata = max(1, int(is_known.sum() // _KNOWN_PER_STRATUM))
     cuts = np.empty(0)
     if n_strata > 1:
         known_scores = np.sort(scores[is_known])
-        # number of known labels up to the end of each stratum but the last
-        n_below = np.arange(1, n_strata) * len(known_scores) // n_strata
-        cuts = np.unique(known_scores[n_below - 1])
+        # Number of known labels up to the end of each stratum but the last: the score
+        # of the last of them is a cut.
+        n_up_to_end = np.arange(1, n_strata) * len(known_scores) // n_strata
+        cuts = np.unique(known_scores[n_up_to_end - 1])
     stratum = np.searchsorted(cuts, scores)
     n_known = np.bincount(stratum, is_known, len(cuts) + 1)
     n_all = np.bincount(stratum, minlength=len(cuts) + 1)

@@ -146,25 +146,25 @@ def calibration_trend(
     check_one_event(data, "a trend")
     moment, unit = _moments(time, len(data.scores))
     weight = data.sample_weight
-    code = None
+    cluster = None
     if clusters is not None:
-        _, code = check_groups(clusters, len(data.scores), name="clusters")
+        _, cluster = check_groups(clusters, len(data.scores), name="clusters")
     residual = data.scores.astype(np.float64) - data.labels
     if weight is not None and weight.min() == 0:
-        is_seen = weight > 0
-        residual = residual[is_seen]
-        moment = moment[is_seen]
-        weight = weight[is_seen]
-        code = taken(code, is_seen)
-    if code is not None:
-        code = cluster_codes(code)
+        has_weight = weight > 0
+        residual = residual[has_weight]
+        moment = moment[has_weight]
+        weight = weight[has_weight]
+        cluster = taken(cluster, has_weight)  # None stays None
+    if cluster is not None:
+        cluster = cluster_codes(cluster)  # 0 to the number of clusters - 1
     if len(np.unique(moment)) < _FEWEST_TIMES:
         raise ValueError("time has only one value: a trend needs at least two times.")
     estimate, influence, null_influence = _slope(residual, moment, weight)
     sampling = {
         "weight": weight,
         "importance": weight_type == "importance",
-        "cluster": code,
+        "cluster": cluster,
     }
     low, high, _ = Influence(influence, **sampling).interval(estimate, level)
     # The test has the standard error of no trend: residuals about a constant bias.
@@ -176,13 +176,13 @@ def calibration_trend(
 
 
 def _slope(residual, moment, weight):
-    """Return the least-squares slope of the residuals over time, and the influence of
-    each sample on it, (n,): computed from residuals about the line, and about a
-    constant.
+    """Return the least-squares slope of the residuals over time, and two arrays (n,) of
+    the influence of each sample on it: from residuals about the line, for the interval,
+    and from residuals about their mean, for the test of no trend.
 
     `residual`, `moment` (the time as a number) and `weight` (or None) are (n,). Both
-    influences are scaled up by one over 1 minus the leverage, as in HC3, since the fit
-    makes residuals smaller.
+    influences are divided by 1 minus the leverage of the sample, as in HC3, since the
+    fit makes residuals smaller.
     """
     if weight is None:
         weight = np.ones(len(residual))
@@ -191,14 +191,14 @@ def _slope(residual, moment, weight):
     time_variance = share @ centred**2
     mean = share @ residual
     slope = share @ (centred * (residual - mean)) / time_variance
-    # The leverage of a sample is (1 + z^2) / n, z its standardised time. A sample that
-    # is repeated w times has w samples of this leverage.
+    # The leverage of a sample is (1 + z^2) / n, with its standardised time z. A weight
+    # w > 1 stands for w samples of this leverage, not for one of w times as much.
     one_sample = np.minimum(1.0, weight) / weight.sum()
     leverage = one_sample * (1 + centred**2 / time_variance)
-    # The floor keeps a sample that decides the slope alone from an infinite factor.
+    # A sample that decides the slope alone has a leverage of 1: its factor is limited.
     scale_up = 1 / np.maximum(1 - leverage, 1e-3)
     about_line = residual - mean - slope * centred
-    # A line through all samples leaves nothing but rounding.
+    # Where the line goes through all samples, what is left is rounding.
     about_line[np.abs(about_line) < _ROUNDING] = 0.0
     influence = centred * about_line * scale_up / time_variance
     # About a constant the leverage is 1 / n.

@@ -60,31 +60,30 @@ def two_samples(
     weight_before, weight_after = _pair(sample_weight, "sample_weight")
     clusters_before, clusters_after = _pair(clusters, "clusters")
     strategy = check_binning(binning, EqualMass(15))
-    reading = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
-    shared = {"weight_type": weight_type, "reading": reading, "strategy": strategy}
-    samples = (
-        _sample_of_rows(
-            "before",
-            y_before,
-            y_proba_before,
-            weight_before,
-            clusters_before,
-            **shared,
-        ),
-        _sample_of_rows(
-            "after", y_after, y_proba_after, weight_after, clusters_after, **shared
-        ),
+    # Arguments that apply to both samples.
+    options = {
+        "weight_type": weight_type,
+        "multiclass": multiclass,
+        "pos_label": pos_label,
+        "labels": labels,
+        "strategy": strategy,
+    }
+    before = _sample_of_rows(
+        "before", y_before, y_proba_before, weight_before, clusters_before, **options
+    )
+    after = _sample_of_rows(
+        "after", y_after, y_proba_after, weight_after, clusters_after, **options
     )
     # Which of two text labels is the event is a guess from the alphabet: the user is
     # told if the scores contradict it.
     if shared_labels is not None and pos_label is None and _is_column(y_proba_before):
         hint_at_alphabet(
-            np.concatenate([sample.task.scores for sample in samples]),
-            np.concatenate([sample.task.labels for sample in samples]),
+            np.concatenate([before.task.scores, after.task.scores]),
+            np.concatenate([before.task.labels, after.task.labels]),
             shared_labels,
             f"say so: pos_label={str(shared_labels[0])!r}.",
         )
-    return samples
+    return before, after
 
 
 def _is_column(y_proba):
@@ -94,9 +93,11 @@ def _is_column(y_proba):
 
 
 def _two_statistics(before, after, weight_type, **row_arguments):
-    """Return two `BinStatistics` as samples, or raise unless their edges are equal.
+    """Return two `BinStatistics` as `Sample` objects, or raise unless their edges are
+    equal.
 
-    `row_arguments` are the arguments that need rows, by name: they must be left out.
+    `row_arguments` are the user's arguments that need rows, by name, such as clusters:
+    they must have their defaults.
     """
     if not isinstance(after, BinStatistics):
         raise ValueError(
@@ -114,6 +115,8 @@ def _two_statistics(before, after, weight_type, **row_arguments):
             raise ValueError(f"y_{name} contains no rows.")
     samples = []
     for statistics in (before, after):
+        # Importance weights are scaled so that they add up to the number of rows of
+        # equal weight that they are worth.
         bins = counted_rows(BinnedTask(statistics), weight_type).bins
         samples.append(Sample(bins, importance=weight_type == "importance"))
     return tuple(samples)
@@ -149,12 +152,23 @@ def _shared_labels(y_before, y_after):
     return labels.tolist()
 
 
-def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, strategy):
-    """Return the `Sample` of one data set, after validation.
+def _sample_of_rows(
+    name,
+    y,
+    y_proba,
+    weight,
+    cluster,
+    *,
+    weight_type,
+    multiclass,
+    pos_label,
+    labels,
+    strategy,
+):
+    """Return the validated `Sample` of one data set: its rows and their sums by bin.
 
-    `name` is "before" or "after": errors name the argument of that sample. `y`,
-    `y_proba`, `weight` and `cluster` are as the user gave them; `reading` holds
-    `multiclass`, `pos_label` and `labels`; `strategy` bins the rows.
+    `name` is "before" or "after": errors name the argument of that sample. `strategy`
+    bins the rows; the other arguments are as the user gave them.
     """
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"
@@ -163,12 +177,18 @@ def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, str
         )
     try:
         data = check_scored_labels(
-            y, y_proba, sample_weight=weight, **reading, drop=False
+            y,
+            y_proba,
+            sample_weight=weight,
+            multiclass=multiclass,
+            pos_label=pos_label,
+            labels=labels,
+            drop=False,
         )
         if cluster is not None:
             names, codes = check_groups(cluster, len(data.scores), name="clusters")
             name_of_row = names[codes]
-            cluster = name_of_row[data.kept]
+            cluster = name_of_row[data.kept]  # without rows of weight zero
     except (TypeError, ValueError) as error:
         # Say which of the two samples is wrong.
         text = str(error).replace("y_true", f"y_{name}")
@@ -177,21 +197,31 @@ def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, str
         if isinstance(error, TypeError):
             raise TypeError(text) from None
         raise ValueError(text) from None
+    # Importance weights are scaled so that they add up to the number of rows of equal
+    # weight that they are worth.
     rows = counted_rows(data.at(data.kept), weight_type)
-    task = one_task(rows, reading["multiclass"])
-    task = task._replace(labels=np.asarray(task.labels, dtype=bool))
-    importance = weight_type == "importance"
-    return Sample(task.statistics(strategy), task, strategy, cluster, importance)
+    # Scores of one event, and whether it happened.
+    problem = one_task(rows, multiclass)
+    problem = problem._replace(labels=np.asarray(problem.labels, dtype=bool))
+    return Sample(
+        problem.statistics(strategy),
+        task=problem,
+        binning=strategy,
+        cluster=cluster,
+        importance=weight_type == "importance",
+    )
 
 
 def warn_of_equal_rows(before, after):
-    """Warn if both samples have identical labels, which include both classes."""
-    task = before.task
+    """Warn if two samples have identical labels, of both classes: they may be the same
+    rows with the scores of two models.
+    """
+    rows = before.task  # labels, scores and weights; None for bins
     # Weighted rows may be condensed, and are then in another order than the user's.
-    if task is None or task.sample_weight is not None or before.n < _FEWEST_EQUAL:
+    if rows is None or rows.sample_weight is not None or before.n < _FEWEST_EQUAL:
         return
-    has_both_classes = 0 < task.labels.sum() < before.n
-    if has_both_classes and np.array_equal(task.labels, after.task.labels):
+    has_both_classes = 0 < rows.labels.sum() < before.n
+    if has_both_classes and np.array_equal(rows.labels, after.task.labels):
         warn(
             "y_before and y_after are equal, row by row: this looks like two models on"
             " the same rows, which are not independent data sets."

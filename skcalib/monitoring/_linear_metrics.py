@@ -9,7 +9,7 @@ from skcalib._rows.links import clip_probability
 
 
 @dataclass(frozen=True)
-class Terms:
+class LinearMetric:
     """A metric as a ratio of two means over samples, each linear in the label y.
 
     Parameters
@@ -17,8 +17,7 @@ class Terms:
     constant, slope : ndarray of shape (n,)
         The numerator is ``mean(constant + slope * y)``.
     denominator_constant, denominator_slope : ndarray of shape (n,) or None
-        The corresponding terms of the denominator; None means that the metric is the
-        numerator.
+        The same for the denominator; None means that the metric is the numerator.
     """
 
     constant: np.ndarray
@@ -32,7 +31,9 @@ class Terms:
         return self.denominator_constant is not None
 
     def value(self, label):
-        """Return the metric for the labels (n,), or for expected labels in [0, 1]."""
+        """Return the metric, a mean of ``constant + slope * label`` or a ratio of two
+        such means, for the labels (n,), or for expected labels in [0, 1].
+        """
         numerator = np.mean(self.constant + self.slope * label)
         if not self.is_ratio:
             return float(numerator)
@@ -61,50 +62,50 @@ class Terms:
         return constant + value, slope
 
 
-# Each of the next functions returns the `Terms` of a metric for scores (n,); one that
-# needs no threshold ignores it.
+# Each of the next functions returns the `LinearMetric` of a metric for scores (n,); one
+# that needs no threshold ignores it.
 
 
 def _accuracy(scores, threshold):
     predicted = scores >= threshold
     # A predicted event is right with label 1, any other prediction with label 0.
-    return Terms((~predicted).astype(float), np.where(predicted, 1.0, -1.0))
+    return LinearMetric((~predicted).astype(float), np.where(predicted, 1.0, -1.0))
 
 
 def _event_frequency(scores, _):
-    return Terms(np.zeros(len(scores)), np.ones(len(scores)))
+    return LinearMetric(np.zeros(len(scores)), np.ones(len(scores)))
 
 
 def _log_loss(scores, _):
     clipped = clip_probability(scores)
     of_non_event = -np.log1p(-clipped)
-    return Terms(of_non_event, -np.log(clipped) - of_non_event)
+    return LinearMetric(of_non_event, -np.log(clipped) - of_non_event)
 
 
 def _brier_score(scores, _):
     # (s - y)^2 is s^2 + (1 - 2 s) y for labels 0 and 1.
-    return Terms(scores**2, 1 - 2 * scores)
+    return LinearMetric(scores**2, 1 - 2 * scores)
 
 
 def _precision(scores, threshold):
     predicted = (scores >= threshold).astype(float)
     none = np.zeros(len(scores))
     # The share of predicted events with label 1 over that of all predicted events.
-    return Terms(none, predicted, predicted, none)
+    return LinearMetric(none, predicted, predicted, none)
 
 
 def _recall(scores, threshold):
     predicted = (scores >= threshold).astype(float)
     none = np.zeros(len(scores))
     # The share of predicted events with label 1 over that of all labels 1.
-    return Terms(none, predicted, none, np.ones(len(scores)))
+    return LinearMetric(none, predicted, none, np.ones(len(scores)))
 
 
 def _false_positive_rate(scores, threshold):
     predicted = (scores >= threshold).astype(float)
     every = np.ones(len(scores))
     # The share of predicted events with label 0, 1 - y, over that of all labels 0.
-    return Terms(predicted, -predicted, every, -every)
+    return LinearMetric(predicted, -predicted, every, -every)
 
 
 _METRICS = {
@@ -121,29 +122,30 @@ _OF_A_THRESHOLD = ("precision", "recall", "false_positive_rate")
 SHARES = ("accuracy", "event_frequency", "brier_score", *_OF_A_THRESHOLD)
 
 
-def terms_by_name(metrics, scores, threshold, is_binary):
-    """Return a dict from metric name to `Terms`.
+def linear_metrics(metrics, scores, threshold, is_binary):
+    """Return a dict from the name of a metric to its `LinearMetric` for given scores.
 
     `metrics` is a name, a callable, or a sequence of these; `scores` (n,) are the
-    scores of the event, and `is_binary` is True for two classes.
+    scores of the event, predicted at or above `threshold`, and `is_binary` is True for
+    two classes.
     """
     if isinstance(metrics, str) or callable(metrics):
         metrics = [metrics]
-    terms = {}
+    by_name = {}
     for metric in metrics:
         if callable(metric):
-            name = _new_name(metric, terms)
-            terms[name] = _terms_of_callable(metric, name, scores)
+            name = _new_name(metric, by_name)
+            by_name[name] = _metric_of_callable(metric, name, scores)
             continue
         check_option(metric, "metrics", tuple(_METRICS))
         if metric in _OF_A_THRESHOLD and not is_binary:
             raise ValueError(
                 f"{metric!r} is for one event, but y_proba has more than two classes."
             )
-        terms[metric] = _METRICS[metric](scores, threshold)
-    if not terms:
+        by_name[metric] = _METRICS[metric](scores, threshold)
+    if not by_name:
         raise ValueError("metrics must name at least one metric.")
-    return terms
+    return by_name
 
 
 def _new_name(metric, taken):
@@ -157,9 +159,11 @@ def _new_name(metric, taken):
     return numbered
 
 
-def _terms_of_callable(metric, name, scores):
-    """Return the `Terms` of a user's ``metric(scores, labels)`` with a value for each
-    sample: the value for label 0, and the difference that label 1 makes.
+def _metric_of_callable(metric, name, scores):
+    """Return the `LinearMetric` of a user's ``metric(scores, labels)``, which returns a
+    value for each sample; `name` is how messages call it.
+
+    A value v(y) for labels 0 and 1 is v(0) + (v(1) - v(0)) y.
     """
     values = []
     for label in (0.0, 1.0):
@@ -171,4 +175,4 @@ def _terms_of_callable(metric, name, scores):
             )
         values.append(value)
     if_non_event, if_event = values
-    return Terms(if_non_event, if_event - if_non_event)
+    return LinearMetric(if_non_event, if_event - if_non_event)
