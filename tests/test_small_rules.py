@@ -79,7 +79,7 @@ def pays(rarest, gain, half_width=0.0):
     cautious = CautiousRecalibrator(n_standard_errors=0.5)
     cautious.recalibrator_ = Told(after)
     cautious.gain_ = IntervalEstimate(gain, gain - half_width, gain + half_width)
-    return cautious._pays(Told(before), before, codes, None)
+    return cautious._gain_is_certain(Told(before), before, codes, None)
 
 
 def test_a_rare_event_counts_below_one_over_n_squared():

@@ -165,7 +165,9 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        """Fit a logistic regression on log(s) and -log(1 - s)."""
+        """Fit a logistic regression on log(s) and -log(1 - s), with s the scores, given
+        as log-odds (n,), to boolean labels (n,).
+        """
         targets = labels
         if self.smooth_targets:
             targets = platt_targets(labels, sample_weight)
@@ -178,21 +180,26 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self._set_map(coef)
 
     def _fit_pooled(self, problems):
-        """Return the `PooledMap` of all classes, near which each class's is held."""
+        """Return the `PooledMap`: one logistic regression, fitted to the binary
+        problems of all classes together, to which the ridge of `class_pooling` pulls
+        the coefficients of each class.
+
+        `problems` is a `ClassProblems`.
+        """
         coef = problems.fit_pooled(self._features, self.smooth_targets, **self._ridge)
-        # Deviations of slopes are measured against their mean.
-        # slopes have the lower bound 0, and an intercept has none
-        is_slope = self._lower == 0
-        unit = slope_unit(coef[is_slope].mean(), problems)
-        distance = np.diag(np.where(is_slope, 1 / unit, 1.0))
+        # The ridge is on |distance @ (coef - pooled coef)|^2: deviations of a slope are
+        # divided by the mean of the pooled slopes, those of an intercept count as they
+        # are.
+        unit = slope_unit(coef[self._is_slope].mean(), problems)
+        distance = np.diag(np.where(self._is_slope, 1 / unit, 1.0))
         return PooledMap(
             self._features, coef, distance, self._lower, self.smooth_targets
         )
 
     @property
     def _lower(self):
-        """Lower bounds of the coefficients (d,): one or two slopes, then the intercept
-        unless it is fixed.
+        """Lower bounds of the d coefficients, (d,): 0 for one or two slopes, and minus
+        infinity for the intercept, which comes last unless it is fixed.
 
         A slope that would be negative is 0 (Kull et al., Section 4): the optimum under
         that constraint.
@@ -207,33 +214,40 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return np.array(bounds[self.parameters])
 
     @property
-    def _ridge(self):
-        """Arguments of `fit_logistic`: slopes start at 1 and are pulled to 1, the
-        midpoint is free, and the coefficients have bounds.
-
-        A swap of the labels exchanges a and b, which leaves the ridge as it is.
+    def _is_slope(self):
+        """Which of the d coefficients are slopes, booleans (d,); the other one is the
+        intercept, which has no lower bound.
         """
-        # slopes have the lower bound 0, and an intercept has none
-        is_slope = self._lower == 0
-        start = np.where(is_slope, 1.0, 0.0)
+        return self._lower == 0
+
+    @property
+    def _ridge(self):
+        """Arguments of `fit_logistic`, as a dict: a ridge that pulls slopes to 1 and
+        leaves the intercept free, and lower bounds.
+
+        It is the same for both slopes a and b, because a swap of the labels exchanges
+        them.
+        """
         strength = self.alpha
         if strength is None and self.smooth_targets:
             strength = 1.0
         elif strength is None:
             strength = 0.0
         if self.parameters == "am":
-            strength = 2 * strength  # one slope stands for both
+            # One coefficient is both slopes, and has the ridge of both.
+            strength = 2 * strength
         return {
-            "centre": start,
-            "penalty": strength * is_slope,
+            "centre": np.where(self._is_slope, 1.0, 0.0),
+            "penalty": strength * self._is_slope,
             "lower": self._lower,
         }
 
     def _features(self, log_odds):
-        """Return the features (d, n) of log-odds (n,) of scores s.
+        """Return the features (d, n) of scores s, given as log-odds (n,).
 
-        They are log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2 ("am": their sum,
-        the log-odds), and ones for the intercept ("ab": without).
+        They are log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, and ones for the
+        intercept. With ``parameters="am"`` the sum of the first two, the log-odds,
+        takes their place; with "ab" there is no intercept.
         """
         if self.parameters == "am":
             slope_features = log_odds[None]

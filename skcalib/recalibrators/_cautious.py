@@ -144,48 +144,52 @@ class CautiousRecalibrator(BaseRecalibrator):
         return getattr(self.chosen_, "_keeps_decisions", False)
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit the recalibrator, measure what it gains on held-out rows, and keep it if
-        the gain is certain enough.
+        """Fit the recalibrator, measure how much log-loss it saves on held-out rows,
+        and use it if that gain is certain enough; otherwise leave scores unchanged.
         """
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         unchanged = Uncalibrated()
         for method in (recalibrator, unchanged):
-            tell(method, input=self.input, classes=self.classes_)
+            tell(method, input=self.input, classes=self.classes_)  # set parameters
         y = self.classes_[codes]
         unchanged.fit(scores, y)
         self.recalibrator_ = fitted_clone(recalibrator, scores, y, sample_weight)
-        # A stack measures its gain itself.
+        # A `StackedRecalibrator` has measured its gain in its fit.
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
         if self.gain_ is None:
             self.gain_ = self._out_of_fold_gain(
                 recalibrator, unchanged, scores, codes, sample_weight
             )
         self.chosen_ = unchanged
-        if self._pays(unchanged, scores, codes, sample_weight):
+        if self._gain_is_certain(unchanged, scores, codes, sample_weight):
             self.chosen_ = self.recalibrator_
 
-    def _pays(self, unchanged, scores, codes, sample_weight):
-        """Return whether the gain exceeds 0 by enough standard errors.
+    def _gain_is_certain(self, unchanged, scores, codes, sample_weight):
+        """Return whether the gain of the recalibrator over the unchanged scores exceeds
+        0 by `n_standard_errors` standard errors.
 
-        A probability below 1 / n^2, such as votes of 0 that no row has contradicted
-        yet, is one that n rows cannot support. Where there is one, and the scores are
-        wrong somewhere, the gain counts one more row, in which the event of this least
-        probability happens. `unchanged` is the fitted `Uncalibrated`.
+        n rows cannot support a probability below 1 / n^2, such as votes of 0 that no
+        row has contradicted yet. If the scores contain one, and are wrong in some row,
+        the gain includes an imagined row in which the event of this probability
+        happens. `unchanged` is the fitted `Uncalibrated`.
         """
-        before = unchanged.predict_proba(scores)
+        probabilities = unchanged.predict_proba(scores)
         n_rows = total_weight(sample_weight, len(scores))
-        row, column = np.unravel_index(before.argmin(), before.shape)
-        least = before[row, column]
+        row, column = np.unravel_index(probabilities.argmin(), probabilities.shape)
+        least = probabilities[row, column]
         is_supported = least * n_rows**2 >= 1
-        all_right = (before.argmax(axis=1) == codes).all()
-        surprise = 0.0  # what the additional row gains, in nats
+        all_right = (probabilities.argmax(axis=1) == codes).all()
+        gain_of_imagined_row = 0.0  # in nats
         if not is_supported and not all_right:
-            after = self.recalibrator_.predict_proba(scores[[row]])[0, column]
-            surprise = log_probability(after) - log_probability(least)
-        # Sums over the rows and the additional one: the gain, and its standard error,
-        # in which what that row gains counts as a standard error of its own.
-        gain = n_rows * self.gain_.estimate + surprise
-        error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
+            recalibrated = self.recalibrator_.predict_proba(scores[[row]])[0, column]
+            gain_of_imagined_row = log_probability(recalibrated) - log_probability(
+                least
+            )
+        # Sums over the rows and the imagined one: the gain, and its standard error. The
+        # gain of the imagined row is added to both, because it is only imagined.
+        gain = n_rows * self.gain_.estimate + gain_of_imagined_row
+        error_of_rows = n_rows * standard_error(self.gain_, _LEVEL)
+        error = np.hypot(error_of_rows, gain_of_imagined_row)
         return gain > self.n_standard_errors * error
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
@@ -198,17 +202,18 @@ class CautiousRecalibrator(BaseRecalibrator):
             self.cv, scores, codes, sample_weight, self.input, stratified=False
         )
         loss_before = LOSSES["log"](unchanged.predict_proba(scores), codes)
-        # What each fold's fit gains in every row; 0 if it has rows of one class only,
-        # from which nothing is learned.
+        # The log-loss that the fit to each fold's training rows saves in every row,
+        # (n_folds, n). It stays 0 for training rows of one class, which teach nothing.
         gains = np.zeros((len(folds), len(codes)))
-        for gain, fold in zip(gains, folds, strict=True):
+        for k, fold in enumerate(folds):
             if len(np.unique(codes[fold.train])) == 1:
                 continue
             y = self.classes_[codes[fold.train]]
             fitted = fitted_clone(
                 recalibrator, scores[fold.train], y, fold.train_weight
             )
-            gain[:] = loss_before - LOSSES["log"](fitted.predict_proba(scores), codes)
+            loss_after = LOSSES["log"](fitted.predict_proba(scores), codes)
+            gains[k] = loss_before - loss_after
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):

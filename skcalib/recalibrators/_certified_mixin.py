@@ -100,7 +100,8 @@ class CertifiedMixin:
         )
         if self._tuned and n_candidates == 1:
             # The last assumption is that this recalibrator was not chosen by means of
-            # these rows. This one says the same with the parameter that looks chosen.
+            # these rows. A sentence that names the parameters set by `set_params`
+            # takes its place.
             sentence = (
                 f"No search has chosen {self._tuned} by means of these rows. It was set"
                 " by set_params, as a search does: if it was one, pass"
@@ -139,16 +140,20 @@ class CertifiedMixin:
         ValueError
             If there is no such parameter.
         """
-        # `_tuned` is a text of the names so far; if empty, it splits into one empty
-        # name.
-        names = {*self._tuned.split(", "), *params}.difference(_NEVER_TUNED, [""])
+        # `_tuned` holds the names of the parameters set so far, separated by commas.
+        names = {*params}
+        if self._tuned:
+            names.update(self._tuned.split(", "))
+        names = names.difference(_NEVER_TUNED)
         if names:
             self._tuned = ", ".join(sorted(names))
         return super().set_params(**params)
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit, and remember the parameters of the fit."""
-        vars(self).pop("_no_certificate", None)
+        """Fit; certificates are allowed again, and the parameters of the fit are
+        remembered.
+        """
+        vars(self).pop("_no_certificate", None)  # a reason against them, if there was
         super()._fit_scores(scores, codes, sample_weight)
         self._remember_parameters()
 
@@ -156,11 +161,11 @@ class CertifiedMixin:
 def certify_independent_bins(problems, edges, *, interval, **promise):
     """Return the certificate of bins that do not depend on the samples counted in them.
 
-    `problems` are the fitted recalibrators of the binary problems; `edges`, "split" or
-    "fixed", says why their bins are independent; `interval` is that of `certificate`,
-    and `promise` its other arguments.
+    `problems` are the fitted recalibrators of the binary problems. `edges` says why
+    their bins are independent: "split" if they come from other samples, "fixed" if they
+    were given. `interval` and `promise` are the arguments of `certificate`.
     """
-    # which a fit does without
+    # imported here: fits do not need it
     from skcalib.guarantees import independent_bins_certificate
 
     if interval == "theorem":
@@ -176,13 +181,14 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
 
 
 def certify_groups(recalibrators, level, kind, **promise):
-    """Return one certificate for the fitted recalibrators of groups that were fixed
-    beforehand, at the confidence level `level`; `promise` holds the other arguments of
-    their `certificate`.
+    """Return one certificate, at the confidence level `level`, for the fitted
+    recalibrators of all groups.
 
-    The guarantee for all predicted probabilities ("conditional") is the union bound
-    over groups. A random future sample is in only one group, so the guarantee of each
-    group is sufficient in the "marginal" case.
+    The groups must have been fixed beforehand. `kind` is "conditional" for a guarantee
+    for all predicted probabilities, which follows from those of the groups by the union
+    bound; or "marginal" for that of a random future sample, which is in one group only,
+    so that the level of each group is `level`. `promise` holds the other arguments of
+    `certificate`.
     """
     from skcalib.guarantees._uniform_mass import union_level
 
@@ -201,8 +207,11 @@ def certify_groups(recalibrators, level, kind, **promise):
     )
 
     def of_all(name):
-        """Return the entries of a field for the problems of all certificates, in order.
-        With one problem, the field is the entry itself.
+        """Return the field `name` of all certificates as one tuple, with an entry for
+        each binary problem of each certificate.
+
+        The field of a certificate is a tuple of entries, or a single entry if it has
+        one problem.
         """
         entries = []
         for certificate in certificates:
@@ -212,6 +221,7 @@ def certify_groups(recalibrators, level, kind, **promise):
                 entries += getattr(certificate, name)
         return tuple(entries)
 
+    # The tolerance of all groups together is the largest one.
     return replace(
         max(certificates, key=lambda certificate: certificate.epsilon),
         confidence_level=level,
@@ -224,8 +234,8 @@ def certify_groups(recalibrators, level, kind, **promise):
 
 
 def forbid_certificates(recalibrator, reason):
-    """Make a fitted recalibrator, and those inside it, refuse to issue certificates.
-    The reason is given as a sentence.
+    """Make a fitted recalibrator, and those inside it, refuse to issue certificates,
+    for a reason that is given as a sentence.
     """
     if isinstance(recalibrator, CertifiedMixin):
         recalibrator._no_certificate = reason
@@ -234,7 +244,9 @@ def forbid_certificates(recalibrator, reason):
 
 
 def _inner_recalibrators(recalibrator):
-    """Yield the fitted recalibrators that another one holds."""
+    """Yield the fitted recalibrators inside another one: steps of a pipeline, the
+    recalibrator of a wrapper, the members of a stack, or those of groups.
+    """
     if isinstance(recalibrator, Pipeline):
         yield from recalibrator.named_steps.values()
     for name in ("recalibrator_", "pooled_recalibrator_"):

@@ -175,18 +175,19 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
-        """Fit a temperature for the rows of each predicted class, within a distance of
-        a shared one.
+        """Fit an inverse temperature to the rows of each predicted class, within
+        `max_deviation_` of a shared one, to logits (n, K).
         """
         bounds = _check_bounds(self.bounds)
         # 1. One inverse temperature for all rows.
         pooled = fit_inverse_temperature(logits, codes, sample_weight, bounds)
-        # 2. That of each predicted class alone, NaN where no row depends on it.
+        # 2. That of each predicted class alone, (K,); NaN if no row depends on it.
         losses = _PredictedClassLosses(logits, codes, sample_weight)
         start = np.full(logits.shape[1], pooled)
         best = _minimise(losses.derivatives, start, bounds)
         best = np.where(losses.has_optimum, best, np.nan)
-        # 3. The deviation that is allowed, and the best centre with it.
+        # 3. The deviation that is allowed, and the shared inverse temperature that is
+        # best with it.
         if self.max_deviation == "auto":
             slope, curvature, squared_slope = losses.moments(start)
             self.max_deviation_ = _warranted_deviation(slope, curvature, squared_slope)
@@ -203,8 +204,8 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return logits * inverse_of_rows[:, None]
 
     def _map(self, logits):
-        """Return the node that chooses between the scaled logits of each predicted
-        class.
+        """Return the node of the probabilities from a node of the logits: a choice, by
+        the predicted class, between softmaxes of logits scaled for that class.
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
         maps = []
@@ -244,28 +245,40 @@ class _PredictedClassLosses:
         return self.moments(inverse)[:2]
 
     def moments(self, inverse):
-        """Return the weighted sums, by predicted class, of the rows' first derivatives,
-        second derivatives and squared first derivatives, (3, n_classes).
+        """Return weighted sums over the rows of each predicted class, (3, n_classes):
+        of the first derivatives of the log-loss by the inverse temperature, of the
+        second ones, and of the squares of the first.
+
+        `inverse` (n_classes,) is the inverse temperature of each class.
         """
-        sums = np.zeros((3, len(inverse)))
+        n_classes = len(inverse)
+        sums = np.zeros((3, n_classes))
         inverse_of_rows = inverse[self.predicted]
         blocks = row_derivatives(inverse_of_rows, self.logits, self.codes)
         for rows, slope, curvature in blocks:
             predicted = self.predicted[rows]
             weight = self.weight[rows]
-            for total, moment in zip(sums, (slope, curvature, slope**2), strict=True):
-                total += np.bincount(predicted, weight * moment, minlength=len(inverse))
+            sums[0] += np.bincount(predicted, weight * slope, n_classes)
+            sums[1] += np.bincount(predicted, weight * curvature, n_classes)
+            sums[2] += np.bincount(predicted, weight * slope**2, n_classes)
         return sums
 
 
 def _warranted_deviation(slope, curvature, squared_slope):
-    """Return the largest deviation from the shared inverse temperature that the rows
-    warrant; see the Notes of `ClasswiseTemperatureScaling`.
+    """Return how far the inverse temperatures of classes may be from a shared one, as
+    far as the rows show that they differ; see the Notes of
+    `ClasswiseTemperatureScaling`.
 
-    The arguments are the sums of each class (n_classes,) that `moments` returns, at the
-    shared inverse temperature. A class's own optimum is off by about slope / curvature,
-    with the variance squared_slope / curvature^2; classes are weighted by their
-    curvature, the method of moments of DerSimonian and Laird.
+    It is the variance between classes, estimated by the method of moments of
+    DerSimonian and Laird, over twice a typical standard error.
+
+    Parameters
+    ----------
+    slope, curvature, squared_slope : ndarray of shape (n_classes,)
+        Sums over the rows of each predicted class, at the shared inverse temperature,
+        of the first derivative of the log-loss, the second one, and the square of the
+        first. A class's own optimum is about slope / curvature away, with the variance
+        squared_slope / curvature^2. Classes are weighted by their curvature.
     """
     is_informative = curvature > 0
     slope = slope[is_informative]
@@ -273,37 +286,39 @@ def _warranted_deviation(slope, curvature, squared_slope):
     squared_slope = squared_slope[is_informative]
     total = curvature.sum()
     share = curvature / total
-    independent = 1 - np.sum(share**2)  # 0 for a single class
-    if independent <= 0 or squared_slope.sum() == 0:
+    degrees = 1 - np.sum(share**2)  # 0 for a single class
+    if degrees <= 0 or squared_slope.sum() == 0:
         return 0.0
-    # Cochran's Q, and what it would be on average for equal classes
+    # Cochran's Q, and its expected value if all classes had the same optimum
     scatter = np.sum(slope**2 / curvature)
     expected_scatter = np.sum((1 - share) * squared_slope / curvature)
-    variance = max(scatter - expected_scatter, 0.0) / (total * independent)
+    variance = max(scatter - expected_scatter, 0.0) / (total * degrees)
     standard_error = np.sqrt(np.sum(squared_slope / curvature) / total)
     return float(variance / (2 * standard_error))
 
 
 def _shared_optimum(losses, best, pooled, max_deviation, bounds):
-    """Return the shared inverse temperature for which the classes' best ones within the
-    deviation have the least loss; the one nearest to `pooled` where many do.
+    """Return the centre of the inverse temperatures of the classes: that of least loss
+    if each class takes its own optimum, moved to within `max_deviation` of the centre.
 
-    `losses` is a `_PredictedClassLosses`; `best` (n_classes,) are the classes' own
-    optima, NaN without one.
+    `losses` is a `_PredictedClassLosses`; `best` (n_classes,) are the optima of the
+    classes, NaN without one; `pooled` is the optimum of all rows together, which
+    decides between centres of equal loss; `bounds` are limits of the centre.
     """
     if not losses.has_optimum.any():
         return pooled
+    # From every centre between `first` and `last`, all optima are within reach.
     first = np.nanmax(best) - max_deviation
     last = np.nanmin(best) + max_deviation
-    if first <= last:  # these centres allow every class its own optimum
+    if first <= last:
         return np.clip(pooled, first, last)
 
     def derivatives(centre):
-        """Return the first two derivatives of the summed loss with respect to the
-        centre (1,).
+        """Return the first two derivatives, (2, 1), of the loss summed over the
+        classes, with respect to the centre (1,).
         """
         inverse = _clipped(best, centre[0], max_deviation)
-        # a class at its own optimum does not move with the centre
+        # A class at its own optimum does not move with the centre; the others do.
         moves = inverse != best
         derivatives_of_classes = losses.derivatives(inverse) * moves
         return derivatives_of_classes.sum(axis=1, keepdims=True)
@@ -321,19 +336,20 @@ def _clipped(best, centre, max_deviation):
 
 
 def _minimise(derivatives, start, bounds):
-    """Return the minima within `bounds` of separate convex functions, of which
-    ``derivatives(at)`` returns the first two derivatives, (n_functions,) each.
+    """Return the minima (n_functions,) within `bounds` of separate convex functions.
 
-    The loss of a class without errors falls for ever, and Newton's steps would go to
-    the upper bound one small step after the other. So the bounds are tried first.
+    ``derivatives(points)`` takes one point for each function and returns the first two
+    derivatives there, (n_functions,) each; `start` (n_functions,) is where the steps
+    begin. The bounds are tried first: the loss of a class without errors falls for
+    ever, and Newton's steps would reach the upper bound only slowly.
     """
 
-    def falling(at):
-        """Return the derivatives, with a negative slope where both are 0. At such
-        points, every sample is classified correctly with a probability of 1 up to
-        rounding, but the loss still decreases.
+    def falling(points):
+        """Return the derivatives at points (n_functions,), with a tiny negative slope
+        if both are 0: every row is then classified correctly with a probability that
+        rounds to 1, and the exact loss still falls.
         """
-        slope, curvature = derivatives(at)
+        slope, curvature = derivatives(points)
         is_flat = (slope == 0) & (curvature == 0)
         return np.where(is_flat, -np.finfo(np.float64).tiny, slope), curvature
 

@@ -247,24 +247,24 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, weight)
 
-        # 2. The parts of the rows that have a fit of their own: large groups, and small
-        # groups that were merged.
+        # 2. Parts: the groups of a part have one fit together. A large group is a part
+        # of its own, small groups may be merged.
         residuals = None
         if self.merge_small_groups:
             residuals = self._residuals(scores, codes)
         part_of_group = self._parts(group, residuals, weight)
         rows_of_part = dict(rows_by_code(part_of_group[group]))
 
-        # 3. These fits.
-        def fit_part(number):
-            """Return the recalibrator fitted to the part with this number."""
-            rows = rows_of_part[number]
+        # 3. The fits of the parts.
+        def fit_part(part):
+            """Return the recalibrator fitted to the rows of the part of this number."""
+            rows = rows_of_part[part]
             weight_of_part = taken(weight, rows)
             return fitted_clone(recalibrator, scores[rows], y[rows], weight_of_part)
 
-        def lacks_class(number):
-            """Return whether some class is missing from the part."""
-            return len(np.unique(y[rows_of_part[number]])) < len(self.classes_)
+        def lacks_class(part):
+            """Return whether the part of this number has no row of some class."""
+            return len(np.unique(y[rows_of_part[part]])) < len(self.classes_)
 
         self._fit_parts(part_of_group, fit_part, lacks_class)
         self.provenance_ = provenance(self, scores, codes, weight)
@@ -345,8 +345,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             ids = check_ids(ids, len(scores))
 
         def predicted(recalibrator, rows=slice(None)):
-            """Return the probabilities (n_rows, K) that one recalibrator gives to some
-            rows.
+            """Return the probabilities (n_rows, K) that a recalibrator gives to some of
+            the rows, a slice or indices; ids are passed on if there are any.
             """
             if ids is None:
                 return recalibrator.predict_proba(scores[rows])
@@ -357,6 +357,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         for code, rows in rows_by_code(group):
             # the code of a group that was not seen in fit is -1
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
+                # the weighted mean of the group's own map and the pooled one
                 by_group = predicted(recalibrators[code], rows)
                 by_all = probabilities[rows]
                 share = self._own_share[code]
@@ -484,23 +485,28 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         )
 
     def _without_certificate(self):
-        """Return the groups that no certificate covers, as a dict with their
-        recalibrators: those without a fit of their own, or with a mixture of two.
+        """Return the groups that no certificate covers, as a dict from groups to their
+        recalibrators: groups that use the pooled fit, alone or in a mean with their own
+        one, and groups that share a fit with others.
         """
-        n_users = Counter(map(id, self.recalibrators_.values()))
+        n_groups_of = Counter(map(id, self.recalibrators_.values()))
         without = {}
-        shares = zip(self.recalibrators_.items(), self._own_share, strict=True)
-        for (group, recalibrator), share in shares:
+        # `share` is the weight of the group's own fit in its mean with the pooled one.
+        groups_and_shares = zip(
+            self.recalibrators_.items(), self._own_share, strict=True
+        )
+        for (group, recalibrator), share in groups_and_shares:
             is_pooled = recalibrator is self.pooled_recalibrator_
-            is_merged = n_users[id(recalibrator)] > 1
+            is_merged = n_groups_of[id(recalibrator)] > 1
             if is_pooled or is_merged or share < 1:
                 without[group] = recalibrator
         return without
 
     def _map(self, scores):
-        """Return the node that chooses the map of the row's group, or the pooled map if
-        the group was not seen in fit.
+        """Return the node of the probabilities from a node of the scores: for each row
+        the map of its group, or the pooled map if the group was not seen in `fit`.
         """
+        # the map of each group, in the order of `groups_`, and the pooled one
         cases, pooled = self._maps_of_groups(scores)
         # 1. Groups from a column, or given as an array.
         is_column = isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS
@@ -518,18 +524,25 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written"
                 " outside Python: pass the name of the group column."
             )
-        # 2. The predicted class: that of the largest score, or of one score the second
-        # class above the tie.
+        # 2. The predicted class is the group: that of the largest score. With one score
+        # it is the second class above a probability of 1/2, or log-odds of 0.
         if scores.width > 1:
             return Choice(Largest(scores), cases)
         tie = np.array([0.0 if self.input == "logit" else 0.5])
         return Choice(Place(scores, tie), cases)
 
     def _maps_of_groups(self, scores):
-        """Return a tuple with the node of each group, in the order of `groups_`, and
-        the pooled node.
+        """Return the maps of the groups and the pooled map, as nodes.
+
+        Returns
+        -------
+        cases : tuple of Node
+            The map of each group, in the order of `groups_`.
+        pooled : Node
+            The pooled map.
         """
-        # Groups may share a recalibrator, and then share its node.
+        # Each recalibrator has one node, by its Python `id`: several groups may share a
+        # recalibrator.
         node_of = {}
         for recalibrator in (self.pooled_recalibrator_, *self.recalibrators_.values()):
             if id(recalibrator) not in node_of:
@@ -541,6 +554,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             self.recalibrators_.values(), shares, strict=True
         ):
             case = node_of[id(recalibrator)]
+            # with `shrinkage`, the weighted mean of the group's map and the pooled one
             if case is not pooled and share < 1:
                 case = Mixture((share, 1 - share), (case, pooled))
             cases.append(case)
@@ -568,8 +582,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             )
 
     def _check_one_source(self, groups):
-        """Set `_given_groups`, whether groups come from the array `groups`; raise a
-        ValueError unless they have one source, the array or the parameter.
+        """Set `_given_groups`, whether `fit` received an array of groups; raise a
+        ValueError unless groups come from one source, that array or the parameter
+        `groups`.
         """
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(
@@ -616,8 +631,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return scores, groups
 
     def _known_groups(self, values, n_rows):
-        """Return the index in `groups_` of each sample's group (n,), -1 where it was
-        not seen in `fit`; warn of those.
+        """Return the index in `groups_` of each sample's group (n,), and -1 for groups
+        that were not seen in `fit`, with a warning; `values` are the groups (n,).
         """
         distinct, inverse = check_groups(values, n_rows, scores_name="X")
         codes = {name: code for code, name in enumerate(self.recalibrators_)}
@@ -637,8 +652,11 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return code_of_row
 
     def _residuals(self, scores, codes):
-        """Return the outcome minus the pooled fit's probability for each row (n,): of
-        the second of two classes, or of whether the predicted class is right.
+        """Return the residual of each row (n,) under the pooled fit, the outcome minus
+        its probability.
+
+        The outcome is the second of two classes or, for more, that the predicted class
+        is right.
         """
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         if len(self.classes_) == 2:
@@ -647,8 +665,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return is_right - probabilities.max(axis=1)
 
     def _parts(self, group, residuals, weight):
-        """Return for each group the number of the part of the samples that it is fitted
-        with (n_groups,), -1 for the pooled fit.
+        """Divide the groups into parts, each of which is fitted together: every large
+        group is one, and small groups are merged if residuals are given.
 
         Parameters
         ----------
@@ -658,50 +676,67 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Residuals by which small groups are merged; None merges none.
         weight : ndarray of shape (n,) or None
             Weights of the rows.
+
+        Returns
+        -------
+        part_of_group : ndarray of int, shape (n_groups,)
+            The number of each group's part, -1 for groups that use the pooled fit.
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)
-        # Each large group is a part of its own, numbered from 0 on.
-        part_of_group = np.where(is_large, np.cumsum(is_large) - 1, -1)
+        n_large = np.count_nonzero(is_large)
+        part_of_group = np.full(len(sizes), -1)
+        part_of_group[is_large] = np.arange(n_large)
         small = np.flatnonzero(~is_large & (sizes > 0))
         if residuals is None or sizes[small].sum() < self.min_group_size:
             return part_of_group
-        # Small groups are merged in the order of their mean residuals, which are
-        # shrunken toward 0 as if `min_group_size` more rows had none.
+        # Small groups with similar mean residuals are merged. The means are shrunken
+        # toward 0, as if each group had `min_group_size` more rows without a residual.
         if weight is not None:
             residuals = weight * residuals
         total = np.bincount(group, residuals, minlength=len(sizes))
         shrunken = total[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
-        merged_part = _merged(sizes[small], self.min_group_size)
-        part_of_group[small] = is_large.sum() + merged_part
+        merged_part = _merge_neighbours(sizes[small], self.min_group_size)
+        part_of_group[small] = n_large + merged_part
         return part_of_group
 
     def _fit_parts(self, part_of_group, fit_part, lacks_class):
-        """Fit each part of the samples; set `recalibrators_`, and `_own_share`, the
-        weight of each group's own fit in the mean with the pooled one.
+        """Fit a recalibrator to each part, a set of groups that are fitted together.
 
-        ``fit_part(number)`` returns the recalibrator fitted to a part, and
-        ``lacks_class(number)`` whether the part has no row of some class; its groups
-        then keep the pooled fit, if the method needs that class.
+        This sets `recalibrators_`, which maps each group to its recalibrator, and
+        `_own_share` (n_groups,), the weight of a group's own fit in its mean with the
+        pooled one. If the rows of a part lack a class that the method needs, its groups
+        use the pooled fit.
+
+        Parameters
+        ----------
+        part_of_group : ndarray of int, shape (n_groups,)
+            The number of each group's part, -1 for groups that use the pooled fit.
+        fit_part : callable
+            ``fit_part(part)`` returns the recalibrator fitted to the part of a number.
+        lacks_class : callable
+            ``lacks_class(part)`` returns whether the part has no row of some class.
         """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_
         )
         self._own_share = np.zeros(len(self.groups_))
-        for number in np.unique(part_of_group[part_of_group >= 0]).tolist():
-            members = np.flatnonzero(part_of_group == number)
+        for part in np.unique(part_of_group[part_of_group >= 0]).tolist():
+            members = np.flatnonzero(part_of_group == part)
             names = self.groups_[members].tolist()
             try:
-                fitted = fit_part(number)
+                fitted = fit_part(part)
             except ValueError as error:
-                if lacks_class(number):
+                if lacks_class(part):
                     continue
                 raise ValueError(
                     f"groups: {', '.join(map(repr, names))} could not be fitted."
                     f" {error}"
                 ) from error
-            if len(fitted.classes_) == len(self.classes_) or not lacks_class(number):
+            # A method that does not need every class may have learned fewer of them.
+            has_all_classes = len(fitted.classes_) == len(self.classes_)
+            if has_all_classes or not lacks_class(part):
                 self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
@@ -710,27 +745,33 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             forbid_certificates(recalibrator, _NO_CERTIFICATE)
 
 
-def _merged(sizes, least):
-    """Return the number of the merged part of each group (n_groups,), from the sizes of
-    the groups in order.
+def _merge_neighbours(sizes, least):
+    """Merge groups with their neighbours into parts of at least the size `least`.
 
-    A part is closed when it has at least the size `least`; what is left over at the end
-    joins the last part.
+    `sizes` (n_groups,) are the sizes of the groups, in the order in which they are
+    merged; together they must reach `least`. Groups left over at the end join the last
+    part.
+
+    Returns
+    -------
+    part_of_group : ndarray of int, shape (n_groups,)
+        The number of each group's part, from 0 on.
     """
-    number = 0
+    part = 0
     size_of_part = 0.0
-    numbers = []
+    part_of_group = []
     for size in sizes:
-        numbers.append(number)
+        part_of_group.append(part)
         size_of_part += size
         if size_of_part >= least:
-            number += 1
+            part += 1
             size_of_part = 0.0
-    return np.minimum(numbers, number - 1)
+    last_part = part - 1
+    return np.minimum(part_of_group, last_part)
 
 
 def _first_six(names):
-    """Return names as text, no more than six of them."""
+    """Return the first six names as text, with dots for any others."""
     shown = ", ".join(map(repr, names[:6]))
     if len(names) > 6:
         shown += ", ..."

@@ -75,9 +75,11 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return self.bin_values_[bin_of(scores)]
 
     def _split(self, fractions, n_steps, scores, labels, weight):
-        """Return a list with the rows of each of `n_steps` steps of a fit, as triples
-        (scores, labels, weights): all rows if `fractions` is None, otherwise
-        consecutive parts with these shares of the rows.
+        """Return the rows for each of the `n_steps` steps of a fit, a list of triples
+        (scores, labels, weights).
+
+        If `fractions` is None, every step gets all rows; otherwise each gets a part of
+        them of its own, with these shares of the rows.
         """
         if fractions is None:
             return [(scores, labels, weight)] * n_steps
@@ -93,10 +95,12 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         check_bins(self)
 
     def _map(self, score):
-        """Return the step function of the bins, from the node of the score."""
+        """Return the node of the probability from a node of the score: a step function
+        with a step for each bin.
+        """
         cuts = self.bin_edges_[1:-1]
-        # Probabilities that are made of log-odds get cuts of the log-odds: databases
-        # and other engines round EXP differently.
+        # If the score is computed from log-odds, these are compared with log-odds of
+        # the cuts: databases and other engines round the exponential differently.
         if isinstance(score, nodes.Expit):
             score = score.of
             cuts = _log_odds_up_to(cuts)
@@ -104,8 +108,8 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
 
 
 def _log_odds_up_to(probabilities):
-    """Return, for each of the probabilities (n,), the greatest log-odds whose
-    probability, as `expit` rounds it, does not exceed it.
+    """Return, for each of the probabilities (n,), the largest log-odds z for which
+    ``expit(z)``, computed in floating point, is at most that probability.
     """
     low = np.full(len(probabilities), -_CERTAIN_LOG_ODDS)
     high = np.full(len(probabilities), _CERTAIN_LOG_ODDS)
@@ -153,13 +157,13 @@ def _split_rows(labels, fractions, random_state=None):
             f"A split into {len(fractions)} parts needs at least as many rows, found"
             f" {n_rows}."
         )
-    # The ends of all parts but the last. Each part gets a row at least, and so leaves
-    # one to each part before and after it.
+    # The ends of all parts but the last, rounded. Each part has at least one row, so
+    # that an end leaves enough rows for the parts before and after it.
     n_parts = len(fractions)
     ends = np.rint(np.cumsum(fractions)[:-1] * n_rows).astype(int)
-    n_before = np.arange(1, n_parts)
-    n_after = np.arange(n_parts - 1, 0, -1)
-    ends = np.clip(ends, n_before, n_rows - n_after)
+    n_parts_before = np.arange(1, n_parts)
+    n_parts_after = np.arange(n_parts - 1, 0, -1)
+    ends = np.clip(ends, n_parts_before, n_rows - n_parts_after)
     if random_state is None:
         _warn_if_sorted(labels, ends[0])
         order = np.arange(n_rows)
@@ -313,8 +317,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         return "given"
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Find the edges of the bins, and the event frequency in each: from the same
-        rows, or from the two parts of a split.
+        """Find the edges of the bins of scores (n,), then the event frequency in each
+        bin: from the same rows, or from the two parts of a `sample_split`.
         """
         on_log_odds = self._scale == "given" and self.input == "logit"
         fractions = None
@@ -325,7 +329,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         if on_log_odds:
             support = (-np.inf, np.inf)
         if self.sample_split is None and not on_log_odds:
-            # One sort serves both steps.
+            # Both steps use the same rows: sorted once, if the strategy needs it.
             edge_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
             value_rows = edge_rows
         edges = self._strategy()._edges_of(*edge_rows, support=support)

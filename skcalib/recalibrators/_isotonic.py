@@ -142,16 +142,17 @@ class IsotonicCalibration(BinaryRecalibrator):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
     def _map(self, score):
-        """Return the node that interpolates between the knots."""
-        # The line through each two neighbouring knots, from its right end; constant
-        # beyond the outer ones.
+        """Return the node of the probability from a node of the score: lines between
+        the knots, and constants beyond the outer ones.
+        """
         knots = self.score_knots_.astype(np.float64)
         values = self.probability_knots_
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(knots)
-        # Between knots as near as the smallest floats the slope overflows, and hardly a
-        # score lies there.
+        # Between knots that differ by about the smallest float the slope overflows.
+        # Hardly a score lies there.
         slopes[~np.isfinite(slopes)] = 0
+        # Each line starts from its right end, as `_interpolated` does.
         lines = np.column_stack((values[1:], slopes))
         origins = [knots[0], *knots[1:], knots[-1]]
         coefficients = [values[:1], *lines, values[-1:]]
@@ -173,20 +174,21 @@ def _interpolated(scores, knots, values):
     edges = np.concatenate(([lowest], knots, [highest]))
     segment_of = BinLookup(edges, scores)
     segment = segment_of(scores)
-    # For each of the n_knots + 1 segments, its right end and the value there; the first
-    # and the last segment are flat. (`np.append` and `np.pad` would take half of the
-    # time of one score.)
+    # For each of the n_knots + 1 segments: its right end, the value there, the rise of
+    # the value from its left end, and its width. The first and the last segment, beyond
+    # the knots, are flat. (`np.append` and `np.pad` would take half of the time of one
+    # score.)
     right_knot = np.concatenate((knots, knots[-1:]))
     right_value = np.concatenate((values, values[-1:]))
     rise = np.zeros(len(knots) + 1)
     rise[1:-1] = np.diff(values)
     width = np.ones(len(knots) + 1)
     width[1:-1] = np.diff(knots)
-    # The share of the segment's width, not a slope, which could be infinite for knots
-    # next to 0.
+    # The distance from the right end is taken as a share of the width: a slope could be
+    # infinite between knots next to 0.
     share = (right_knot[segment] - scores) / width[segment]
     probability = right_value[segment] - rise[segment] * share
-    # By rounding it could be less than at the knot before.
+    # By rounding it could be less than at the left end.
     left_value = np.concatenate((values[:1], values))
     return np.maximum(probability, left_value[segment], out=probability)
 

@@ -50,12 +50,11 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     }
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
     _leaves_impossible_out = True
-    # Of a stack's member, during a fit: the fitted recalibrator that the steps start
-    # from, and one that was fitted to the same rows (or None).
-    _start = None
-    _sibling = None
-    # A stack's member keeps its inverse curvature for the fits that start from it.
-    _is_member = False
+    # Set during `_fit_from` alone: fitted recalibrators of this class, and whether the
+    # fit keeps its inverse curvature for others that start from it.
+    _near_fit = None
+    _same_rows_fit = None
+    _keeps_curvature = False
 
     alpha_: float
     coef_: np.ndarray
@@ -81,52 +80,60 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     def _needs_classes(self):
         """Which classes must have rows: "all", "two" or "any" of them."""
         # Without a ridge, the log-loss would send the intercept of a class without rows
-        # to minus infinity.
-        # The last alpha is the weakest. Whether a ridge is 0 does not depend on the
-        # number of classes: 2 stands for any.
-        weakest_ridge = self._penalty(2, self._alphas[-1])
+        # to minus infinity. Which parameters have a ridge does not depend on the number
+        # of classes: it is looked up for two.
+        weakest_alpha = self._alphas[-1]
+        weakest_ridge = self._penalty(2, weakest_alpha)
         if np.all(weakest_ridge > 0):
             return "two"
         return "all"
 
     @property
     def _alphas(self):
-        """The alphas that a fit goes through, the strongest first."""
+        """The strengths of the ridge that a fit tries, the strongest first."""
         if isinstance(self.alpha, str):
             return self._auto_alphas
         return [self.alpha]
 
-    def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows, as `_fit_encoded` does, from the parameters of another
-        fit on; return self.
+    def _fit_from(
+        self, near_fit, same_rows_fit, scores, codes, sample_weight, floor=None
+    ):
+        """Fit to validated rows, as `_fit_encoded` does, with the help of earlier fits;
+        return self.
 
-        `start` is a recalibrator fitted to similar rows: it changes the number of steps
-        and not what is found. `sibling` was fitted to the same rows with another ridge,
-        and has the same inverse temperature. Either may be None.
+        The result is the same; it takes fewer steps. The inverse curvature is kept, so
+        that later fits may start from this one.
+
+        Parameters
+        ----------
+        near_fit : AffineScaling or None
+            A recalibrator fitted to similar rows: Newton's steps start from its
+            parameters.
+        same_rows_fit : AffineScaling or None
+            A recalibrator fitted to the same rows with another ridge: its inverse
+            temperature, which is the same, is taken over.
+        scores, codes, sample_weight, floor
+            As in `_fit_encoded`.
         """
-        self._start = start
-        self._sibling = sibling
-        self._is_member = True
+        self._near_fit = near_fit
+        self._same_rows_fit = same_rows_fit
+        self._keeps_curvature = True
         try:
             return self._fit_encoded(scores, codes, sample_weight, floor)
         finally:
-            del self._start, self._sibling, self._is_member
+            del self._near_fit, self._same_rows_fit, self._keeps_curvature
 
     def _fit_logits(self, logits, codes, sample_weight):
-        """Fit an affine map of temperature-scaled logits, with the ridge of a path that
-        predicts best.
+        """Fit an affine map of temperature-scaled logits (n, K), with the strength of
+        the ridge that predicts best, or the one given.
         """
         n_classes = logits.shape[1]
-        # 1. Temperature scaling, from which the fit starts.
-        if self._sibling is not None:
-            inverse_temperature = self._sibling.inverse_temperature_
-        else:
-            start = getattr(self._start, "inverse_temperature_", None)
-            inverse_temperature = fit_inverse_temperature(
-                logits, codes, sample_weight, start=start
-            )
+        # 1. Temperature scaling, to which the ridge pulls.
+        inverse_temperature = self._fitted_inverse_temperature(
+            logits, codes, sample_weight
+        )
         self.inverse_temperature_ = float(inverse_temperature)
-        # what is subtracted from the logits of each row, such as their mean
+        # what is subtracted from the logits of each row, such as their mean, (n,)
         reference = np.empty(len(logits))
         for rows in row_blocks(*logits.shape):
             reference[rows] = self._reference(logits[rows])
@@ -137,7 +144,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
                 f" {1 / self.inverse_temperature_:.0e}, at which their"
                 " log-probabilities are out of range: rescale the logits."
             )
-        # 2. The affine map, with the best ridge or the only one.
+        # 2. The affine map.
         problem = AffineProblem(
             self._affine_map,
             logits,
@@ -148,29 +155,42 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         )
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
         if len(penalties) > 1:
+            # the index of the best ridge, and the parameters fitted with it
             best, parameters = fit_path(problem, penalties)
         else:
             best = 0
             parameters = self._fit_ridge(problem, penalties[0])
         self.alpha_ = float(self._alphas[best])
-        # The coefficients are of temperature-scaled logits: times the inverse
+        # 3. The coefficients found are of temperature-scaled logits: times the inverse
         # temperature they are those of the logits themselves.
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
 
+    def _fitted_inverse_temperature(self, logits, codes, sample_weight):
+        """Return the inverse temperature of least log-loss, taken from an earlier fit
+        to the same rows if there is one.
+        """
+        if self._same_rows_fit is not None:
+            return self._same_rows_fit.inverse_temperature_
+        start = getattr(self._near_fit, "inverse_temperature_", None)
+        return fit_inverse_temperature(logits, codes, sample_weight, start=start)
+
     def _fit_ridge(self, problem, penalty):
-        """Return the parameters (n_parameters,) fitted to an `AffineProblem` with a
-        single ridge, from those of `_start` on.
+        """Return the parameters (n_parameters,) fitted to an `AffineProblem` with the
+        ridge `penalty` (n_parameters,).
+
+        An earlier fit to similar rows, if there is one, gives the start and the inverse
+        curvature, which speeds up the steps.
         """
         start = None
-        if self._start is not None:
+        if self._near_fit is not None:
             # its coefficients are of logits, those of the problem of scaled logits
-            coef = self._start.coef_ / problem.inverse_temperature
-            start = self._affine_map.packed(coef, self._start.intercept_)
-        curvature = getattr(self._start, "_curvature", None)
+            coef = self._near_fit.coef_ / problem.inverse_temperature
+            start = self._affine_map.packed(coef, self._near_fit.intercept_)
+        curvature = getattr(self._near_fit, "_curvature", None)
         parameters, curvature = fit_ridge(problem, penalty, start, curvature)
-        if self._is_member:
+        if self._keeps_curvature:
             self._curvature = curvature
         return parameters
 
@@ -194,11 +214,13 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return logits.mean(axis=1, dtype=np.float64, where=logits > -np.inf)
 
 
-def _first_set(ridge, alpha):
-    """Return the ridge of one part of the parameters: `alpha` unless it has its own."""
-    if ridge is None:
-        return float(alpha)
-    return float(ridge)
+def _alpha_or_default(alpha, default):
+    """Return the strength of the ridge on some of the parameters, `alpha`, as a float;
+    `default`, that of the others, if it is None.
+    """
+    if alpha is None:
+        return float(default)
+    return float(alpha)
 
 
 class VectorScaling(AffineScaling):
@@ -322,7 +344,7 @@ class VectorScaling(AffineScaling):
 
     def _penalty(self, n_classes, alpha):
         """Return the ridge on the slopes and the intercepts, (2 n_classes,)."""
-        ridge_of_intercepts = _first_set(self.alpha_intercept, alpha)
+        ridge_of_intercepts = _alpha_or_default(self.alpha_intercept, alpha)
         # Each alpha is multiplied by the number of parameters of its kind: K slopes and
         # K intercepts.
         return n_classes * np.repeat([float(alpha), ridge_of_intercepts], n_classes)
@@ -342,10 +364,12 @@ class VectorScaling(AffineScaling):
         return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
 
     def _logits_of(self, log_odds):
-        """Return the node of the two logits that log-odds stand for.
+        """Return the node of two logits, as the fit received them, from a node of their
+        difference, the log-odds.
 
-        Without centring, what is added to both logits matters: probabilities have their
-        logarithms as logits.
+        With `center`, or a fit to one column, these are 0 and the log-odds. Otherwise a
+        constant added to both logits would matter: they are the logarithms of the two
+        probabilities.
         """
         if self.center or self.n_features_in_ == 1:
             return super()._logits_of(log_odds)
@@ -491,10 +515,11 @@ class MatrixScaling(AffineScaling):
         the diagonal, those off it, or the intercepts. More classes leave fewer rows to
         each of them.
         """
-        diagonal = n_classes * _first_set(self.alpha_diagonal, alpha)
-        intercept = n_classes * _first_set(self.alpha_intercept, alpha)
+        diagonal = n_classes * _alpha_or_default(self.alpha_diagonal, alpha)
+        intercept = n_classes * _alpha_or_default(self.alpha_intercept, alpha)
         n_off_diagonal = n_classes * (n_classes - 1)
-        off_diagonal = n_off_diagonal * _first_set(self.alpha_off_diagonal, alpha)
+        alpha_off_diagonal = _alpha_or_default(self.alpha_off_diagonal, alpha)
+        off_diagonal = n_off_diagonal * alpha_off_diagonal
         ridge = np.full((n_classes, n_classes), off_diagonal)
         np.fill_diagonal(ridge, diagonal)
         return self._affine_map.packed(ridge, np.full(n_classes, intercept))

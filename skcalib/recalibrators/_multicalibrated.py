@@ -245,7 +245,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         random = check_random_state(self.random_state)
         self._seed = random.randint(np.iinfo(np.int32).max)
         rows = _Rows(scores, features, codes, weight)
-        with _threads(len(scores)):
+        with _limited_threads(len(scores)):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
             # As many rounds as have the largest lower limit of the gain, none if no
             # limit is above 0.
@@ -282,13 +282,15 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             return self.recalibrator_.predict_proba(scores)
         features = self._columns.transform(table, "features")
         logits = self._logits(self.recalibrator_, scores)
-        with _threads(len(scores)):
+        with _limited_threads(len(scores)):
             for models in self._rounds:
                 logits = self._after_round(models, features, logits)
         return row_softmax(logits)
 
     def _map(self, scores):
-        """Return the node of the probabilities, from the node of the scores."""
+        """Return the node of the probabilities from a node of the scores; raise a
+        ValueError if there are rounds of trees, which no node can represent.
+        """
         if self.n_rounds_ > 0:
             raise ValueError(
                 "MulticalibratedRecalibrator cannot be written outside Python: it has"
@@ -367,13 +369,19 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return np.column_stack((np.zeros(len(scores)), log_odds(probabilities[:, 1])))
 
     def _fit_round(self, rows, logits):
-        """Return the boosted trees of one Newton step from logits (n, K).
+        """Fit boosted trees to one Newton step of the log-loss from logits (n, K), for
+        the rows of a `_Rows`.
 
-        They are a list of triples for each class, or for the second of two classes
-        alone: the index of the class, the cuts between the cells of its logits, and the
-        regressor, whose columns are the features and the cell of the logit.
+        Returns
+        -------
+        models : list of tuples
+            A triple for each class, or for the second of two classes alone: the index
+            of the class; the cuts that divide its logits into cells; and the fitted
+            regressor, which predicts the change of the logit from the features and the
+            number of the logit's cell.
         """
-        from sklearn.ensemble import HistGradientBoostingRegressor  # dear to import
+        # imported here because it takes long
+        from sklearn.ensemble import HistGradientBoostingRegressor
 
         classes = np.arange(len(self.classes_))
         if len(classes) == 2:
@@ -400,7 +408,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         for number, k in enumerate(classes.tolist()):
             cuts = cuts_between_cells(logits[:, k])
             columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
-            # scikit-learn refuses a column without any value.
+            # scikit-learn refuses a column in which every value is missing.
             columns[:, np.isnan(columns).all(axis=0)] = 0
             fitted = clone(regressor).fit(
                 columns, step[:, number], sample_weight=weight[:, number]
@@ -409,18 +417,25 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return models
 
     def _after_round(self, models, features, logits):
-        """Return the logits (n, K) after the corrections of one round, the `models` of
-        `_fit_round`, for rows with these features (n, m) and logits (n, K).
+        """Return the logits (n, K) after one round of corrections, for rows with
+        features (n, m) and logits (n, K) before it.
+
+        `models` are the triples that `_fit_round` returned: index of a class, cuts
+        between the cells of its logits, and regressor.
         """
-        moved = logits.copy()
-        for k, cuts, model in models:
+        corrected = logits.copy()
+        for k, cuts, regressor in models:
             columns = np.column_stack((features, cells(logits[:, k], cuts)))
-            moved[:, k] += model.predict(columns)
-        return moved
+            corrected[:, k] += regressor.predict(columns)
+        return corrected
 
     def _cross_validated_gains(self, rows):
-        """Return the mean out-of-fold gain in log-loss after each round tried, in nats
-        per row, and its standard error, (n_tried,) each.
+        """Return how much log-loss the first round, the first two, and so on save on
+        the held-out rows of a cross-validation: means in nats per row, and their
+        standard errors, (n_tried,) each.
+
+        Rounds are tried up to `max_rounds`, or until the mean has not risen for some
+        rounds.
         """
         if self.max_rounds == 0:
             return np.zeros(0), np.zeros(0)
@@ -438,8 +453,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         errors = []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
         while len(means) < self.max_rounds:
-            # The search ends where the mean gain has not risen for some rounds: 0 is
-            # that of no round.
+            # the round of the largest mean so far, 0 for no round, which gains nothing
             best_round = np.argmax([0.0, *means])
             if len(means) - 1 - best_round >= _PATIENCE:
                 break
@@ -508,9 +522,9 @@ class _Rows(NamedTuple):
         return -np.log(probabilities[np.arange(len(self.codes)), self.codes])
 
 
-def _threads(n_rows):
-    """Return a context in which few samples are boosted by one thread: more would wait
-    for each other.
+def _limited_threads(n_rows):
+    """Return a context manager that limits gradient boosting to one thread if there are
+    few rows: more threads would wait for each other.
     """
     if n_rows > _ROWS_FOR_THREADS:
         return nullcontext()

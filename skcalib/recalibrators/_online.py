@@ -281,12 +281,15 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return hasattr(self, "n_rows_")
 
     def _learn(self, X, y, classes, sample_weight, *, reset):
-        """Update the weights of the members by their forecasts of a batch, then the
-        members themselves; return self. `reset` forgets what was learned before.
+        """Learn from a batch of samples; return self.
+
+        The members forecast the batch, and their weights are updated by how well they
+        did; then the members that learn are updated. With `reset` what was learned
+        before is forgotten. The other arguments are those of `partial_fit`.
         """
         self._check_parameters()
         if not reset:
-            check_fitted(self)  # raises if a parameter has changed since
+            check_fitted(self)  # also raises if a parameter was changed after the fit
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         codes = self._codes(y, scores, classes, reset)
         refuse_impossible_labels(self._impossible_classes(scores), codes)
@@ -298,13 +301,14 @@ class OnlineRecalibrator(ProbabilityTransformer):
             events = codes == 1
         else:
             events = codes == predicted
+        # (n_members, n); transposed for `drop_zero_weight`, which selects along the
+        # first axis
         forecasts = self._member_forecasts(X, log_odds, predicted)
-        # rows first, as the others are
-        log_odds, events, forecasts, weight = drop_zero_weight(
+        log_odds, events, forecasts_of_rows, weight = drop_zero_weight(
             weight, log_odds, events, forecasts.T
         )
         weight = weights_or_ones(weight, len(events))
-        self._update_weights(forecasts.T, events, weight)
+        self._update_weights(forecasts_of_rows.T, events, weight)
         batch = (log_odds.tolist(), events.tolist(), weight.tolist())
         self._learning.learn(*batch)
         self._forgetting.learn(*batch)
@@ -380,23 +384,23 @@ class OnlineRecalibrator(ProbabilityTransformer):
             check_same_classes(self, self.recalibrator.estimator)
         check_lengths(self, len(self.members_), "weights_")
         check_lengths(self, 5, "_learned", "_faded")
+        # The states of the two learners: slope, intercept and a curvature matrix as its
+        # entries 11, 12 and 22. It must be positive definite, because steps are divided
+        # by it.
         for _, _, a11, a12, a22 in (self._learned, self._faded):
-            # A curvature is positive definite, else the next step would be no number.
             if not (a11 > 0 and a11 * a22 > a12 * a12):
                 raise ValueError("_learned and _faded must contain a curvature")
 
     def _event(self, scores):
-        """Return what the forecasts are made of.
-
-        The event is the positive class of two; for K > 2, that the predicted class is
-        right.
+        """Reduce scores (n, C) to the log-odds of one event: the positive class of two
+        or, for K > 2, that the predicted class is right.
 
         Returns
         -------
         probabilities : ndarray of shape (n, K) or None
-            None for two classes.
+            The probabilities that the scores stand for; None for two classes.
         log_odds : ndarray of shape (n,)
-            Of the event.
+            Log-odds of the event.
         predicted : ndarray of int, shape (n,), or None
             Index of the predicted class; None for two classes.
         """
@@ -420,14 +424,19 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return None
 
     def _member_forecasts(self, X, log_odds, predicted):
-        """Return the probabilities (n_members, n) that the members give the event,
-        clipped; the last two arguments are those of `_event`.
+        """Return the clipped probabilities (n_members, n) that the members give the
+        event: the unchanged scores, the fixed recalibrator if there is one, and the two
+        that learn.
+
+        `log_odds` (n,) are those of the event; `predicted` (n,) is the index of the
+        predicted class, None for two classes.
         """
         forecasts = [expit(log_odds)]
         if self.recalibrator is not None:
             probabilities = self.recalibrator.predict_proba(X)
             column = predicted
             if column is None:
+                # the second of two classes in every row
                 column = np.ones(len(probabilities), dtype=int)
             forecasts.append(probabilities[np.arange(len(column)), column])
         forecasts.append(expit(self._learning.log_odds(log_odds)))
@@ -457,9 +466,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
             products = [w * p for w, p in zip(weights, sample_likelihood, strict=True)]
             total = sum(products)
             if total == 0:
-                # The only members with a likelihood above 0 have lost all their weight:
-                # the sample changes nothing.
-                continue  # a weight that has underflowed at switching rate 0
+                # At a switching rate of 0, weights may underflow to 0. If the other
+                # members all give the sample the likelihood 0, it changes nothing.
+                continue
             normaliser = (1 - rate) / total
             even_share = rate / n_members
             weights = [normaliser * product + even_share for product in products]

@@ -134,9 +134,10 @@ class PriorShift(LogitRecalibrator):
     @property
     def _needs_classes(self):
         """Which classes must have rows: "all", "two" or "any" of them."""
-        # One prior alone is compared with the frequencies of the labels.
-        is_counted = (self.train_prior is None) != (self.target_prior is None)
-        if is_counted:
+        # If one prior is given, the other one is the frequencies of the labels, which
+        # must not be 0.
+        is_one_given = (self.train_prior is None) != (self.target_prior is None)
+        if is_one_given:
             return "all"
         return "any"
 
@@ -177,12 +178,13 @@ class PriorShift(LogitRecalibrator):
 
 
 def _matched(logits, counts, sample_weight):
-    """Return class frequencies (K,), and the intercepts (K,) with which the mean
-    probabilities of logits (n, K) are these frequencies, by Newton's method.
+    """Return class frequencies (K,), and intercepts (K,) such that the mean of
+    ``softmax(logits + intercepts)`` over the rows is these frequencies.
 
-    `counts` (K,) are the rows, or their weights, of each class. The frequencies are
-    those with one more row, whose label is as uncertain as the mean forecast: it keeps
-    the intercepts finite.
+    `counts` (K,) are the numbers of rows, or the weights, of the classes. The
+    frequencies are those of the rows and one more, which is divided among the classes
+    as the mean forecast is: it keeps the intercepts of classes without rows finite.
+    Newton's method finds the intercepts.
     """
     weight = weights_or_ones(sample_weight, len(logits))
     share = weight / weight.sum()
@@ -203,9 +205,10 @@ def _matched(logits, counts, sample_weight):
         curvature += 1 / n_classes
         step = np.linalg.solve(curvature, gradient)
         slope = gradient @ step
-        if slope < _SETTLED:
+        if slope < _SETTLED:  # nothing more to gain
             break
-        # The step is halved until the log-likelihood does not fall by much at its end.
+        # The step is halved until the log-likelihood, at its end, still rises along the
+        # step or falls by little: it is then not too long.
         while True:
             probability = row_softmax(logits + (intercepts + step))
             slope_at_end = (target - share @ probability) @ step
@@ -297,10 +300,12 @@ def estimate_target_prior(
 
 
 def _prior(prior, classes, counts, name):
-    """Return class frequencies (n_classes,) from any form in which they may be given.
+    """Return validated class frequencies (n_classes,) from any form in which a user may
+    give them.
 
-    None means the frequencies of the `counts` (n_classes,); `name` is that of the
-    parameter, for messages.
+    These are: None for the frequencies of the `counts` (n_classes,), "balanced", a dict
+    with the labels in `classes` as keys, an array in their order, or the frequency of
+    the second of two classes. `name` is that of the parameter, for messages.
     """
     if prior is None:
         return counts / counts.sum()
@@ -317,6 +322,7 @@ def _prior(prior, classes, counts, name):
         prior = [prior[label] for label in classes.tolist()]
     values = as_numbers(prior, name)
     if values.ndim == 0 and len(classes) == 2:
+        # a single number is the frequency of the second class
         values = np.array([1 - values, values])
     if values.shape != classes.shape:
         raise ValueError(

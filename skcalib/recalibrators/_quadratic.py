@@ -188,22 +188,28 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self._set_map(coef, *ends)
 
     def _fit_pooled(self, problems):
-        """Return the `PooledMap` of all classes, near which each class's is held."""
-        coef, to_ridge, ends = self._fitted(*problems.flat)
+        """Return the `PooledMap`: one parabola, fitted to the binary problems of all
+        classes together, to which the ridge of `class_pooling` pulls each class's own.
+
+        `problems` is a `ClassProblems`.
+        """
+        log_odds, labels, sample_weight = problems.flat
+        coef, ridge_matrix, ends = self._fit_parabola(log_odds, labels, sample_weight)
         low, high = ends
         features = partial(_features, low=low, width=_width(low, high))
-        return PooledMap(features, coef, to_ridge, self._lower, ends=ends)
+        return PooledMap(features, coef, ridge_matrix, self._lower, ends=ends)
 
-    def _fitted(self, log_odds, labels, sample_weight):
-        """Return the best parabola of log-odds (n,).
+    def _fit_parabola(self, log_odds, labels, sample_weight):
+        """Fit the parabola of log-odds (n,) to boolean labels (n,).
 
         Returns
         -------
         coef : ndarray of shape (3,)
-            Its coordinates: see `_features`.
-        to_ridge : ndarray of shape (3, 3)
-            The matrix from these to the coordinates of the ridge: see
-            `_ridge_coordinates`.
+            Its value at the lowest log-odds, and its slopes at the lowest and the
+            highest, times the width of the range: see `_features`.
+        ridge_matrix : ndarray of shape (3, 3)
+            The matrix by which a ridge measures deviations of these coefficients: see
+            `_matrix_for_ridge`.
         ends : tuple of two floats
             The lowest and the highest log-odds.
         """
@@ -214,32 +220,35 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
             log_odds, labels, sample_weight
         )
         typical_log_odds = root_mean_square(log_odds, sample_weight)
-        to_ridge = _ridge_coordinates(low, width, inverse_temperature, typical_log_odds)
-        # Temperature scaling is the straight line with this value at the low end and
-        # this slope at both ends.
-        start = inverse_temperature * np.array([low, width, width])
+        ridge_matrix = _matrix_for_ridge(
+            low, width, inverse_temperature, typical_log_odds
+        )
+        # The ridge pulls to temperature scaling, a straight line with the value
+        # inverse_temperature * low at the low end, and the same slope at both ends.
+        temperature_scaling = inverse_temperature * np.array([low, width, width])
         coef = fit_logistic(
             lambda rows: _features(log_odds[rows], low, width),
             labels,
             sample_weight,
-            centre=start,
-            penalty=self.alpha * to_ridge.T @ to_ridge,
+            centre=temperature_scaling,
+            penalty=self.alpha * ridge_matrix.T @ ridge_matrix,
             lower=self._lower,
         )
-        return coef, to_ridge, (low, high)
+        return coef, ridge_matrix, (low, high)
 
     @property
     def _lower(self):
-        """Lower bounds (3,) of the value at the low end and the slopes at both ends, or
-        None.
+        """Lower bounds (3,) of the coefficients of `_features`, None without
+        `monotone`: the value at the low end is free, the slopes are at least 0.
         """
         if self.monotone:
             return np.array([-np.inf, 0, 0])
         return None
 
     def _set_map(self, coef, low, high):
-        """Set the parabola from its coordinates (3,), its value at the low end of the
-        log-odds and its slopes at both ends: see `_features`.
+        """Set the attributes of the parabola ``intercept_ + slope_ z + curvature_ z^2``
+        from the coefficients (3,) of `_features`: its value at the log-odds `low`, and
+        its slopes at `low` and `high`, times the width.
         """
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
@@ -253,7 +262,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         """Return the event's probabilities (n,) for the scores (n,) of a binary
         problem.
         """
-        # Beyond the range of the fit the map follows the tangent there.
+        # Beyond the range of the fit the map follows its tangent at the nearest end.
         inside = np.clip(log_odds, *self.log_odds_range_)
         parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2
         slope = self.slope_ + 2 * self.curvature_ * inside
@@ -261,8 +270,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
-        """Return the node of the parabola between the ends of the fitted range, and its
-        tangents beyond them.
+        """Return the node of the probability from a node of the log-odds: the sigmoid
+        of the parabola, and of its tangents beyond the range of the fit.
         """
         low, high = self.log_odds_range_
         parabola = np.polynomial.Polynomial(
@@ -284,46 +293,51 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
 
 def _width(low, high):
-    """Return the width of a range, 1 if it is a point."""
+    """Return the width of the range [low, high], or 1 if that is 0, to divide by."""
     if high > low:
         return high - low
     return 1.0
 
 
 def _features(log_odds, low, width):
-    """Return the features (3, n) of log-odds (n,) in a range that starts at `low`.
+    """Return the features (3, n) of log-odds (n,) in the range [low, low + width].
 
-    Their coefficients are the parabola's value at the low end, and its slopes, times
-    the width, at both ends. The slope in between is the mixture of those at the ends:
-    none is negative if they are not.
+    Their coefficients are those of a parabola: its value at the low end, and its slopes
+    at the low and the high end, times the width. In between the slope is a weighted
+    mean of these two: the parabola never falls if neither is negative.
     """
     position = (log_odds - low) / width  # 0 at the low end, 1 at the high end
-    # integrals of the weights 1 - position and position of the two slopes
+    # The slope at a position t is (1 - t) * slope_low + t * slope_high. The features
+    # are the integrals of the two weights from 0 to t.
     weight_of_low = position - position**2 / 2
     weight_of_high = position**2 / 2
     return np.stack((np.ones(len(position)), weight_of_low, weight_of_high))
 
 
-def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
-    """Return the matrix (3, 3) from the coordinates of `_features` to those in which
-    the ridge measures deviations: the coefficients of (1, z, z^2 / s).
+def _matrix_for_ridge(low, width, inverse_temperature, root_mean_square):
+    """Return the matrix M (3, 3) for the ridge ``|M @ (coef - centre)|^2`` on the
+    coefficients of `_features`.
 
-    z are temperature-scaled log-odds, and s is their root mean square. Written in plain
-    log-odds, the coefficients are a + b z + c z^2, and each is divided by its unit.
+    With temperature-scaled log-odds z = inverse_temperature * x, and s their root mean
+    square, the same parabola is ``A + B z + C z^2 / s``. M takes the coefficients to
+    (A, B, C), so that deviations of all three count alike.
     """
-    spread = max(inverse_temperature * root_mean_square, _SMALLEST_SPREAD)
-    # Rows: a, b and c from the value at the low end and the slopes at both ends.
-    # c = (slope at the high end - slope at the low end) / (2 width), b = slope at the
-    # low end - 2 c low, a = value at the low end - b low - c low^2
-    bend = low**2 / (2 * width)
-    to_coefficients = np.array(
+    # 1. From the value at the low end and the slopes at both ends to a + b x + c x^2:
+    # c = (slope_high - slope_low) / (2 width)
+    # b = slope_low - 2 c low
+    # a = value_at_low - b low - c low^2
+    half_square = low**2 / (2 * width)
+    to_polynomial = np.array(
         [
-            [1, -(low + bend), bend],
+            [1, -(low + half_square), half_square],
             [0, 1 + low / width, -low / width],
             [0, -1 / (2 * width), 1 / (2 * width)],
         ]
     )
-    # the coordinates are slopes times the width
-    to_coefficients = to_coefficients / [1, width, width]
+    # the coefficients of `_features` are slopes times the width
+    to_polynomial = to_polynomial / [1, width, width]
+    # 2. To (A, B, C): a = A, b = B * inverse_temperature and
+    # c = C * inverse_temperature^2 / s.
+    spread = max(inverse_temperature * root_mean_square, _SMALLEST_SPREAD)
     units = np.array([1, inverse_temperature, inverse_temperature**2 / spread])
-    return to_coefficients / units[:, None]
+    return to_polynomial / units[:, None]

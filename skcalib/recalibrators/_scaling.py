@@ -172,7 +172,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        """Fit a logistic regression on the log-odds."""
+        """Fit a logistic regression on the log-odds (n,) to boolean labels (n,)."""
         # On centred and scaled log-odds both coefficients are of the size of 1.
         centre, scale = location_scale(log_odds, sample_weight)
         position = (log_odds - centre) / scale
@@ -185,19 +185,26 @@ class PlattScaling(PartiallyPooledRecalibrator):
             slope, at_centre = fit_logistic(
                 lambda rows: _affine_features(position[rows]), targets, sample_weight
             )
+        # back to the log-odds themselves
         self.slope_ = float(slope / scale)
         self.intercept_ = float(at_centre - slope * centre / scale)
 
     def _fit_pooled(self, problems):
-        """Return the `PooledMap` of all classes, near which each class's is held."""
+        """Return the `PooledMap`: one logistic regression, fitted to the binary
+        problems of all classes together, to which the ridge of `class_pooling` pulls
+        the coefficients of each class.
+
+        `problems` is a `ClassProblems`.
+        """
         if self.loss == "squared":
             raise ValueError(
                 "class_pooling > 0 requires log-loss: with loss='squared', use"
                 f" class_pooling=0, found {self.class_pooling!r}."
             )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
+        # The ridge is on |distance @ (coef - pooled coef)|^2: deviations of a slope are
+        # divided by the pooled slope, those of an intercept count as they are.
         slope, _ = coef
-        # the ridge measures slopes in units of the pooled one
         distance = np.diag([1 / slope_unit(slope, problems), 1.0])
         return PooledMap(
             _affine_features, coef, distance, smooth_targets=self.smooth_targets

@@ -269,8 +269,8 @@ class ScalingBinning(BinnedRecalibrator):
         )
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Fit in three steps (Kumar, Liang and Ma 2019), on three parts of the rows or
-        on all of them.
+        """Fit a recalibrator, bins of its output and their values (Kumar, Liang and Ma
+        2019): each on its own part of the rows, or all three on all rows.
         """
         if self.sample_split is not None and len(self.sample_split) != 3:
             raise ValueError(
@@ -279,6 +279,7 @@ class ScalingBinning(BinnedRecalibrator):
         scale_rows, edge_rows, value_rows = self._split(
             self.sample_split, 3, scores, labels, sample_weight
         )
+        # Rows are triples (scores, labels, weights).
         # Step 1: fit the recalibrator to the first part.
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         recalibrator.set_params(input=self.input, classes=[False, True])
@@ -291,8 +292,8 @@ class ScalingBinning(BinnedRecalibrator):
         self.bin_edges_ = strategy._edges_of(
             _without_last_digits(scaled), edge_labels, edge_weight
         )
-        # Step 3: the value of a bin is the mean of its output, not of the labels, for
-        # the third part.
+        # Step 3: the value of a bin is the mean output of the recalibrator, not the
+        # mean label, for the third part.
         value_scores, value_labels, value_weight = value_rows
         if value_scores is not edge_scores:
             scaled = self._scaled(value_scores)
@@ -320,8 +321,11 @@ class ScalingBinning(BinnedRecalibrator):
         return self.recalibrator_.predict_proba(scores)[:, 1]
 
     def _verifiable(self, scores, y):
-        """Return the labels and the binned probabilities, as a dict of arguments of
-        `calibration_error_interval`; raise a ValueError if they are not binned.
+        """Return the arguments of `calibration_error_interval` for held-out scores and
+        their labels `y`, as a dict: labels and binned probabilities.
+
+        Raise a ValueError if normalisation made the probabilities take more values than
+        there are bins.
         """
         probabilities = self.predict_proba(scores)
         y = check_targets(y, len(probabilities))

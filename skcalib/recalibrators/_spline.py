@@ -152,10 +152,10 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     }
     _needs_classes = "any"
     _scale = "log_odds"
-    # Of a stack's member, the spline that a fit starts from. It keeps the inverse
-    # temperature for the fits that start from it.
-    _start = None
-    _is_member = False
+    # Set during `_fit_from` alone: a fitted spline from which the fit starts, and
+    # whether the inverse temperature is kept for later fits that start from this one.
+    _near_fit = None
+    _keeps_inverse_temperature = False
 
     # for two classes; a list with one entry per class for more
     knots_: np.ndarray
@@ -184,89 +184,83 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
+    def _fit_from(
+        self, near_fit, same_rows_fit, scores, codes, sample_weight, floor=None
+    ):
         """Fit to validated rows, as `_fit_encoded` does; return self.
 
-        The steps begin at `start`, a spline fitted to nearly the same rows, or None.
-        `sibling`, a fit to the same rows, is of no use here.
+        For two classes, the steps begin at `near_fit`, a spline fitted to nearly the
+        same rows, or None. `same_rows_fit`, which other methods use, is ignored.
         """
         is_binary = len(self.classes_) == 2
-        self._start = start if is_binary else None
-        self._is_member = is_binary
+        if not is_binary:
+            near_fit = None
+        self._near_fit = near_fit
+        self._keeps_inverse_temperature = is_binary
         try:
             return self._fit_encoded(scores, codes, sample_weight, floor)
         finally:
-            del self._start, self._is_member
+            del self._near_fit, self._keeps_inverse_temperature
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        """Fit natural cubic splines of the log-odds, of the smoothness that predicts
-        best.
+        """Fit a natural cubic spline of the log-odds (n,) to boolean labels (n,), with
+        the roughness penalty that predicts best, or the one given.
         """
-        # 1. Knots at quantiles, and the natural splines with these knots.
+        # 1. Splines with knots at quantiles of the log-odds.
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
-        # (n_knots, n_knots): from coefficients to log-odds at the knots
-        at_knots = basis.features(knots).T
 
-        # 2. Temperature scaling, which the fits start from: its log-odds are a straight
-        # line, at the first knot `inverse_temperature * knots[0]`, with the same slope
-        # everywhere.
-        cells = log_odds, labels, sample_weight
-        if not self._is_nearly_known:
+        # 2. Condensed rows, which choose the penalty in less time: one for the rows of
+        # one label with nearly equal log-odds.
+        cells = (log_odds, labels, sample_weight)
+        if not self._starts_near_optimum:
             cells = condensed(*cells, fewest_rows=_FEWEST_ROWS)
+
+        # 3. Temperature scaling, to which the ridge pulls the spline.
         inverse_temperature = smoothed_inverse_temperature(
             log_odds,
             labels,
             sample_weight,
             cells,
-            start=getattr(self._start, "_inverse_to_start_from", None),
+            start=getattr(self._near_fit, "_inverse_to_start_from", None),
         )
-        if self._is_member:
+        if self._keeps_inverse_temperature:
             self._inverse_to_start_from = inverse_temperature
-        slopes = np.full(len(knots) - 1, basis.width)
-        start = inverse_temperature * np.append(knots[0], slopes)
-        lower = None
-        if self.monotone:
-            lower = _lower_bounds(len(knots))
-        fit = _PenalisedSpline(
-            start=start,
-            ridge=_IDENTITY_RIDGE * at_knots.T @ at_knots,
-            roughness=basis.roughness(inverse_temperature),
-            lower=lower,
-        )
+        fit = _penalised_spline(basis, inverse_temperature, self.monotone)
 
-        # 3. The fit with the roughness penalty of the least leave-one-out loss. Cells
-        # of nearly equal log-odds decide: they are fewer than the rows.
-        near = None
-        if self._is_nearly_known:
-            # the coefficients with which the spline has, at these knots, the log-odds
-            # of the one to start from
-            near = np.linalg.solve(at_knots, self._start._calibrated_log_odds(knots))
+        # 4. The roughness penalty, and the coefficients fitted to the cells.
+        start = None
+        if self._starts_near_optimum:
+            # The spline that has, at these knots, the log-odds of the earlier one.
+            earlier_log_odds = self._near_fit._calibrated_log_odds(knots)
+            start = np.linalg.solve(basis.at_knots, earlier_log_odds)
             if self.monotone:
-                near = np.maximum(near, fit.lower)
-        self.roughness_penalty_, coef = self._best_penalty(fit, basis, near, *cells)
+                start = np.maximum(start, fit.lower)
+        self.roughness_penalty_, coef = self._best_penalty(fit, basis, start, *cells)
 
-        # 4. With that penalty, the fit to all rows.
+        # 5. With that penalty, the fit to all rows.
         if len(cells[0]) < len(log_odds):
             coef = fit(
                 lambda rows: basis.features(log_odds[rows]),
                 labels,
                 sample_weight,
                 self.roughness_penalty_,
-                near=coef,
+                start=coef,
             )
         self.knots_ = knots
-        self.knot_log_odds_ = at_knots @ coef
-        # second derivatives by the log-odds, of which the position is a 1 / width
-        bends = basis.bends @ coef / basis.width**2
-        self.spline_coefficients_ = _cubic_pieces(knots, self.knot_log_odds_, bends)
+        self.knot_log_odds_ = basis.at_knots @ coef
+        # `bends` are second derivatives by the position, log-odds divided by the width.
+        second_derivatives = basis.bends @ coef / basis.width**2
+        self.spline_coefficients_ = _cubic_pieces(
+            knots, self.knot_log_odds_, second_derivatives
+        )
 
-    def _best_penalty(self, fit, basis, near, log_odds, labels, sample_weight):
-        """Return the roughness penalty that predicts best, and the coefficients (d,) of
-        its fit.
+    def _best_penalty(self, fit, basis, start, log_odds, labels, sample_weight):
+        """Return the roughness penalty, the one given or that of the least
+        leave-one-out log-loss, and the coefficients (d,) fitted with it.
 
-        `fit` is a `_PenalisedSpline`, `basis` the `_NaturalSplines`. `near` are
-        coefficients (d,) to start from if the penalty is given, or None.
+        `fit` is the `_PenalisedSpline`, `basis` the `_NaturalSplines`. The fit with a
+        given penalty starts from the coefficients `start` (d,) unless they are None.
         """
         features = basis.features(log_odds)
 
@@ -276,14 +270,15 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
         if self.roughness_penalty is not None:
             penalty = float(self.roughness_penalty)
-            coef = fit(features_of, labels, sample_weight, penalty, near)
+            coef = fit(features_of, labels, sample_weight, penalty, start)
             return penalty, coef
+        # From the strongest penalty to the weakest, each fit starts from the last one.
         coef = None
         least_loss = np.inf
         for penalty in _PENALTIES:
-            coef = fit(features_of, labels, sample_weight, penalty, near=coef)
+            coef = fit(features_of, labels, sample_weight, penalty, start=coef)
             loss = _leave_one_out_loss(
-                features, labels, sample_weight, coef, fit.matrix(penalty)
+                features, labels, sample_weight, coef, fit.penalty_matrix(penalty)
             )
             # of equal losses the last: the weakest penalty
             if loss <= least_loss:
@@ -292,11 +287,11 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return best
 
     @property
-    def _is_nearly_known(self):
-        """Whether a spline with the same roughness penalty is near the one to be
-        found.
+    def _starts_near_optimum(self):
+        """Whether an earlier fit, with the same given roughness penalty, is near the
+        one to be found.
         """
-        return self._start is not None and self.roughness_penalty is not None
+        return self._near_fit is not None and self.roughness_penalty is not None
 
     def _predict_binary(self, log_odds):
         """Return the event's probabilities (n,) for the scores (n,) of a binary
@@ -309,20 +304,21 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         # Beyond the outer knots the map is straight: it follows the tangent there.
         inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
         spline = self._spline
-        return spline(inside) + spline(inside, 1) * (log_odds - inside)
+        slope = spline(inside, 1)
+        return spline(inside) + slope * (log_odds - inside)
 
     def _map(self, log_odds):
-        """Return the node of the cubic pieces, and of the tangents beyond the outer
-        knots.
+        """Return the node of the probability from a node of the log-odds: the sigmoid
+        of cubic pieces, and of their tangents beyond the outer knots.
         """
         spline = self._spline
         knots = self.knots_
         ends = knots[[0, -1]]
-        # value and slope at each end
+        # the pair (value, slope) at each end
         tangent_at_first, tangent_at_last = np.column_stack(
             (spline(ends), spline(ends, 1))
         )
-        # nodes start with the constant, SciPy with the highest power
+        # Nodes take the constant first, SciPy the coefficient of the highest power.
         cubics = self.spline_coefficients_[::-1].T
         pieces = piecewise_polynomial(
             log_odds,
@@ -359,39 +355,52 @@ class _NaturalSplines:
 
     Attributes
     ----------
-    first, width : float
-        The first knot, and the range of the knots.
+    knots : ndarray of shape (n_knots,)
+        The knots, in log-odds.
+    width : float
+        The range of the knots.
     position : ndarray of shape (n_knots,)
         Positions of the knots.
     slopes, integrals : BSpline
-        The n_knots - 1 parts of the slope by the position, and their integrals.
+        For a position, the n_knots - 1 functions of which the slope is a sum, and their
+        integrals from the first knot on.
     """
 
     def __init__(self, knots):
-        self.first = knots[0]
+        self.knots = knots
         self.width = knots[-1] - knots[0]
         self.position = self._positions(knots)
+        # There are n_slopes + 2 quadratic B-splines; the first two share the first
+        # coefficient, the last two the last one: 0, 0, 1, 2, ..., last, last.
         n_slopes = len(knots) - 1
-        # the coefficient of each of the n_slopes + 2 B-splines: 0, 0, 1, ..., last,
-        # last
-        coefficient_of = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
-        # Quadratic B-splines repeat the outer knots twice.
-        self.slopes = BSpline(
-            np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[coefficient_of], 2
-        )
+        coefficient_of_spline = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
+        # Column k is function k: coefficients of 1 for the B-splines that share the
+        # coefficient k, and 0 for the others.
+        table = np.eye(n_slopes)[coefficient_of_spline]
+        # Quadratic B-splines need the outer knots twice more.
+        padded = np.pad(self.position, 2, mode="edge")
+        self.slopes = BSpline(padded, table, 2)
         self.integrals = self.slopes.antiderivative()
 
     @cached_property
+    def at_knots(self):
+        """The matrix (n_knots, n_knots) that takes the coefficients of a spline to its
+        values at the knots.
+        """
+        return self.features(self.knots).T
+
+    @cached_property
     def bends(self):
-        """Second derivatives of the features with respect to the position, at the knots
-        (n_knots, n_knots).
+        """The matrix (n_knots, n_knots) that takes the coefficients of a spline to its
+        second derivatives, by the position, at the knots.
         """
         bends_of_slopes = self.slopes.derivative()(self.position)
         return np.column_stack((np.zeros(len(self.position)), bends_of_slopes))
 
     def features(self, log_odds):
-        """Return the features (n_knots, n) of log-odds (n,): ones, and the integrals of
-        the slopes up to each position; straight beyond the knots.
+        """Return the features (n_knots, n) of log-odds (n,), whose coefficients are
+        those of a spline: ones, and the integrals of the functions that make up the
+        slope. Beyond the outer knots they are straight lines.
         """
         position = self._positions(log_odds)  # 0 at the first knot, 1 at the last
         inside = np.clip(position, 0, 1)
@@ -403,26 +412,15 @@ class _NaturalSplines:
         return features
 
     def roughness(self, inverse_temperature):
-        """Return the matrix R for which ``coef @ R @ coef`` is the integral of the
-        squared second derivative, by temperature-scaled log-odds.
+        """Return the matrix R (n_knots, n_knots) for which ``coef @ R @ coef`` is the
+        integral, over temperature-scaled log-odds, of the spline's squared second
+        derivative.
 
-        That derivative is linear between knots, where the integral of a product is
-        ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the
-        left and r, r' on the right.
-
-        Parameters
-        ----------
-        inverse_temperature : float
-            Factor by which the log-odds are multiplied.
-
-        Returns
-        -------
-        roughness : ndarray of shape (n_slopes + 1, n_slopes + 1)
-            The matrix, with one row and column for each feature.
+        The factor `inverse_temperature` scales the log-odds.
         """
-        # `bends` (n_knots, n_slopes + 1) are by the position in [0, 1]
-        # A second derivative is linear between two knots. From l to r over a step h,
-        # its square has the integral h / 6 * (l^2 + r^2 + (l + r)^2).
+        # The second derivative by the position is linear between two knots. Where it
+        # goes from l to r over a step h, its square has the integral
+        # h / 6 * (l^2 + r^2 + (l + r)^2); `bends` gives l and r from coefficients.
         step = np.diff(self.position)[:, None]
         left = self.bends[:-1]
         right = self.bends[1:]
@@ -437,71 +435,89 @@ class _NaturalSplines:
 
     def _positions(self, log_odds):
         """Return the positions of log-odds: 0 at the first knot, 1 at the last."""
-        return (log_odds - self.first) / self.width
+        return (log_odds - self.knots[0]) / self.width
 
 
 class _PenalisedSpline(NamedTuple):
-    """A logistic regression on the features of splines, with a ridge and a roughness
+    """A logistic regression on the d features of splines, with a ridge and a roughness
     penalty.
 
-    `start` (d,) are the coefficients that the ridge pulls to; `ridge` and `roughness`
-    are matrices (d, d); `lower` (d,) are bounds of the coefficients, or None.
+    `centre` (d,) are the coefficients that the ridge pulls to; `ridge` and `roughness`
+    are the matrices (d, d) of the two penalties; `lower` (d,) are bounds of the
+    coefficients, or None.
     """
 
-    start: np.ndarray
+    centre: np.ndarray
     ridge: np.ndarray
     roughness: np.ndarray
     lower: np.ndarray | None
 
-    def matrix(self, penalty):
-        """Return the matrix (d, d) of the ridge and a roughness penalty."""
+    def penalty_matrix(self, penalty):
+        """Return the matrix (d, d) of the ridge plus `penalty` times the roughness."""
         return self.ridge + penalty * self.roughness
 
-    def __call__(self, features, targets, sample_weight, penalty, near):
-        """Return the coefficients (d,) fitted with a roughness penalty.
+    def __call__(self, features, targets, sample_weight, penalty, start):
+        """Return the coefficients (d,) fitted with the roughness penalty `penalty`.
 
-        ``features(rows)`` are those of a slice of the rows (d, m). Newton's steps begin
-        at the coefficients `near`, or at `start` if that is None.
+        ``features(rows)`` returns the features (d, n_rows) of a slice of the rows.
+        Newton's steps begin at the coefficients `start`, or at the centre of the ridge
+        if that is None.
         """
-        if near is None:
-            near = self.start
+        if start is None:
+            start = self.centre
         return fit_logistic(
             features,
             targets,
             sample_weight,
-            start=near,
-            centre=self.start,
-            penalty=self.matrix(penalty),
+            start=start,
+            centre=self.centre,
+            penalty=self.penalty_matrix(penalty),
             lower=self.lower,
         )
 
 
-def _lower_bounds(n_knots):
-    """Return bounds under which a spline never falls: slopes of at least 0."""
-    return np.append(-np.inf, np.zeros(n_knots - 1))
+def _penalised_spline(basis, inverse_temperature, monotone):
+    """Return the `_PenalisedSpline` for a `_NaturalSplines`, with a ridge on the
+    distance from temperature scaling at the knots.
+    """
+    n_slopes = len(basis.knots) - 1
+    # Temperature scaling is a straight line in the log-odds: its value at the first
+    # knot, then its slope by the position, which is the same everywhere.
+    straight_line = np.append(basis.knots[0], np.full(n_slopes, basis.width))
+    lower = None
+    if monotone:
+        # A spline whose slopes have coefficients of at least 0 never falls.
+        lower = np.append(-np.inf, np.zeros(n_slopes))
+    return _PenalisedSpline(
+        centre=inverse_temperature * straight_line,
+        ridge=_IDENTITY_RIDGE * basis.at_knots.T @ basis.at_knots,
+        roughness=basis.roughness(inverse_temperature),
+        lower=lower,
+    )
 
 
-def _cubic_pieces(knots, values, bends):
+def _cubic_pieces(knots, values, second_derivatives):
     """Return the coefficients (4, n_knots - 1) of the cubic between each two knots, the
-    highest power first.
+    highest power first, from its values and second derivatives (n_knots,) at the knots.
 
-    It follows from the `values` (n_knots,) and the second derivatives `bends`
-    (n_knots,) at both ends. This takes a twelfth of the time of `CubicSpline`.
+    This takes a twelfth of the time of `CubicSpline`.
     """
     step = np.diff(knots)
-    cubic = np.diff(bends) / (6 * step)
-    quadratic = bends[:-1] / 2
-    slope = np.diff(values) / step - step * (2 * bends[:-1] + bends[1:]) / 6
+    left = second_derivatives[:-1]
+    right = second_derivatives[1:]
+    cubic = np.diff(second_derivatives) / (6 * step)
+    quadratic = left / 2
+    slope = np.diff(values) / step - step * (2 * left + right) / 6
     constant = values[:-1]
     return np.stack((cubic, quadratic, slope, constant))
 
 
 def _quantile_knots(log_odds, labels, sample_weight, n_knots):
-    """Return increasing knots, at least two: `n_knots` quantiles of the log-odds (n,),
-    from the lowest to the highest, of which those that are nearly equal are one.
+    """Return increasing knots, at least two: `n_knots` evenly spaced quantiles of the
+    log-odds (n,), from the lowest to the highest, with nearly equal ones merged.
     """
     # The k-th quantile is where the cumulative weight is k / (n_knots - 1) of the
-    # total. Both are multiplied by n_knots - 1, so that counts stay integers.
+    # total. Both sides are multiplied by n_knots - 1, so that counts stay integers.
     if sample_weight is None:
         scores = sorted_scores(log_odds)
         cumulative = (n_knots - 1) * np.arange(1, len(scores) + 1)
@@ -511,13 +527,13 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
         cumulative = (n_knots - 1) * table.weight[1:]
     total = cumulative[-1] / (n_knots - 1)
     wanted = np.arange(n_knots) * total
-    # Where a quantile falls between two scores it is their mean: that is the same if
-    # the labels are swapped, which turns the scores round.
+    # A quantile that falls between two scores is their mean, so that the knots are the
+    # same if the labels are swapped, which reverses the order of the scores.
     last = len(scores) - 1
     at_most = np.minimum(np.searchsorted(cumulative, wanted, "left"), last)
     above = np.minimum(np.searchsorted(cumulative, wanted, "right"), last)
     knots = np.unique((scores[at_most] + scores[above]) / 2)
-    # Knots next to each other would make cubics with huge coefficients.
+    # Between knots next to each other a cubic would have huge coefficients.
     gap = _SMALLEST_GAP * max(knots[-1] - knots[0], _SMALLEST_WIDTH)
     knots = knots[np.append(np.diff(knots) > gap, True)]
     if len(knots) == 1:
@@ -526,10 +542,21 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
 
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
-    """Return the log-loss, summed over the samples, of each sample by the fit without
-    it: one Newton step from `coef` (d,), the fit to all.
+    """Return the log-loss, summed over the rows, of each row under the fit to the
+    others, which is approximated by one Newton step from the fit to all rows.
 
-    The features are those of a row in each column (d, n); `penalty` is a matrix (d, d).
+    Parameters
+    ----------
+    features : ndarray of shape (d, n)
+        Features, one row of the data in each column.
+    targets : ndarray of shape (n,)
+        Event indicators.
+    sample_weight : ndarray of shape (n,) or None
+        Weights.
+    coef : ndarray of shape (d,)
+        Coefficients fitted to all rows.
+    penalty : ndarray of shape (d, d)
+        Matrix of the penalty ``coef @ penalty @ coef / 2``, up to its centre.
     """
     weight = weights_or_ones(sample_weight, len(targets))
     inverse = inverse_hessian(

@@ -244,8 +244,8 @@ class StackedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit the members, and mix them by their forecasts of rows that they were not
-        fitted to.
+        """Fit the members, choose the weights by which their forecasts of held-out rows
+        are mixed best, and measure the gain of the mixture.
         """
         members = self._members()
         fits = MemberFits(
@@ -262,54 +262,62 @@ class StackedRecalibrator(BaseRecalibrator):
             stratified="auto",
             max_train_rows=self._most_train_rows,
         )
-        # 1. The members, fitted to all rows, which predict, and their forecasts of rows
-        # that they were not fitted to.
-        unchanged = Uncalibrated(input=self.input, classes=self.classes_)
+        # 1. The members, fitted to all rows, and their forecasts of held-out rows: a
+        # list of arrays (n, K), None for members that are left out as hopeless.
+        uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
         rows = scores, codes, sample_weight
-        stack_fits = StackFits(fits, members, unchanged, rows, folds)
-        predicted, in_first_fold = self._out_of_fold(stack_fits)
+        stack_fits = StackFits(fits, members, uncalibrated, rows, folds)
+        predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits)
+        self._keep_members(stack_fits)
+        contenders = [k for k in range(len(members)) if predicted[k] is not None]
+        predicted = [predicted[k] for k in contenders]
+        # the held-out rows in the order of the forecasts, one fold after the other
+        held_out = np.concatenate([fold.test for fold in folds])
+        held_out_codes = codes[held_out].astype(np.intp)
+        weight = None
+        if sample_weight is not None:
+            weight = np.concatenate([fold.test_weight for fold in folds])
+        losses = _loss_columns(predicted, held_out_codes)
+        # 2. The log-loss of each member. That of a hopeless one is known in the first
+        # fold alone: its distance there from the best member is taken for all folds.
+        log_loss = np.average(losses, axis=0, weights=weight)
+        best = contenders[log_loss.argmin()]
+        distance_from_best = loss_in_first_fold - loss_in_first_fold[best]
+        self.cv_log_loss_ = log_loss.min() + distance_from_best
+        self.cv_log_loss_[contenders] = log_loss
+        # 3. The weights of the members, and the temperature of their mixture.
+        prior = self._prior(len(members))[contenders]
+        weights, self.temperature_ = self._mixing(
+            predicted, losses, held_out_codes, weight, prior
+        )
+        self.weights_ = np.zeros(len(members))
+        self.weights_[contenders] = weights
+        # 4. What the mixture gains over the unchanged scores. For each fold, weights
+        # and temperature come from the other folds.
+        if self.uncalibrated_weight > 0:
+            unchanged = predicted[0]  # by the first member, `Uncalibrated`
+        else:
+            uncalibrated.fit(scores, self.classes_[codes])
+            unchanged = uncalibrated.predict_proba(scores[held_out])
+        mixed_losses = self._left_out_losses(
+            predicted, losses, held_out_codes, weight, folds, prior
+        )
+        gains = _losses(unchanged, held_out_codes) - mixed_losses
+        self.gain_ = row_gain_interval(gains, weight)
+
+    def _keep_members(self, stack_fits):
+        """Set the members fitted to all rows, from a `StackFits`, and the seconds that
+        their fits took.
+        """
         self.recalibrators_ = stack_fits.fitted
         self.seconds_ = stack_fits.seconds
         forbid_certificates(
             self, "its forecasts are mixed with those of other recalibrators."
         )
+        # what the fits to the folds started from is not needed any more
         for member in self.recalibrators_:
             for name in ("_curvature", "_inverse_to_start_from"):
-                vars(member).pop(name, None)  # served the folds alone
-        contenders = [k for k in range(len(members)) if predicted[k] is not None]
-        predicted = [predicted[k] for k in contenders]
-        # The rows as they were predicted: one fold after the other.
-        rows = np.concatenate([fold.test for fold in folds])
-        codes_of_rows = codes[rows].astype(np.intp)
-        weight = None
-        if sample_weight is not None:
-            weight = np.concatenate([fold.test_weight for fold in folds])
-        losses = _loss_columns(predicted, codes_of_rows)
-        log_loss = np.average(losses, axis=0, weights=weight)
-        # For members that were fitted to the first fold alone, their distance from the
-        # best one there stands for that in all folds.
-        best = contenders[log_loss.argmin()]
-        self.cv_log_loss_ = log_loss.min() + in_first_fold - in_first_fold[best]
-        self.cv_log_loss_[contenders] = log_loss
-        # 2. How these are mixed best.
-        prior = self._prior(len(members))[contenders]
-        weights, self.temperature_ = self._mixing(
-            predicted, losses, codes_of_rows, weight, prior
-        )
-        self.weights_ = np.zeros(len(members))
-        self.weights_[contenders] = weights
-        # 3. What the mixture gains, on rows that had no say in the mixing either.
-        if self.uncalibrated_weight > 0:
-            unchanged = predicted[0]  # by the first member, `Uncalibrated`
-        else:
-            uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
-            uncalibrated.fit(scores, self.classes_[codes])
-            unchanged = uncalibrated.predict_proba(scores[rows])
-        mixed_losses = self._left_out_losses(
-            predicted, losses, codes_of_rows, weight, folds, prior
-        )
-        gains = _losses(unchanged, codes_of_rows) - mixed_losses
-        self.gain_ = row_gain_interval(gains, weight)
+                vars(member).pop(name, None)
 
     @property
     def _most_train_rows(self):
@@ -317,77 +325,93 @@ class StackedRecalibrator(BaseRecalibrator):
         return _MOST_TRAIN_ROWS[len(self.classes_) > 2]
 
     def _shared_floor(self, scores, codes, sample_weight):
-        """Return the floor that default members share, or None for members that the
-        user has named, which learn their own.
+        """Return the smallest probability that all default members keep scores away
+        from 0 and 1 by; None for members named by the user, which learn their own.
         """
         if self.recalibrators is not None:
             return None
         return learned_floor(scores, codes, sample_weight, self.input)
 
-    def _out_of_fold(self, stack_fits):
-        """Fit the members to all rows and to those of each fold, and return their
-        forecasts of held-out rows.
+    def _held_out_forecasts(self, stack_fits):
+        """Fit the members to all rows and to the training rows of each fold; return
+        their forecasts of the held-out rows.
+
+        Default members that the first fold shows to be hopeless are left out of the
+        other folds. `stack_fits` is a `StackFits`, which keeps the members fitted to
+        all rows.
 
         Returns
         -------
         predicted : list of n_members ndarrays of shape (n, K), or None
             Probabilities for the held-out rows of all folds, one fold after the other;
-            None for members that the first fold shows to be hopeless.
-        in_first_fold : ndarray of shape (n_members,)
-            Mean log-loss in the first fold.
+            None for hopeless members.
+        loss_in_first_fold : ndarray of shape (n_members,)
+            Mean log-loss on the held-out rows of the first fold.
         """
         folds = stack_fits.folds
-        everyone = np.arange(len(stack_fits.members))
-        # Default members for more than two classes choose nothing from all rows that
-        # the folds keep. Their first fold comes first, so that hopeless ones need not
-        # be fitted to all rows: with 100,000 rows of 100 classes in .8 of the time.
-        is_first_fold_first = self.recalibrators is None and len(self.classes_) > 2
-        if is_first_fold_first:
-            in_first = stack_fits.fitted_to_fold(0, everyone, starts_near=False)
-            stack_fits.fitted = list(in_first)
+        all_members = np.arange(len(stack_fits.members))
+        # 1. The first fold. Mostly the fit to all rows comes before it: members choose
+        # their parameters there, which the folds keep. Default members for more than
+        # two classes choose nothing. Hopeless ones are then not fitted to all rows at
+        # all: with 100,000 rows of 100 classes that takes .8 of the time.
+        starts_with_first_fold = self.recalibrators is None and len(self.classes_) > 2
+        if starts_with_first_fold:
+            fitted_to_first = stack_fits.fitted_to_fold(
+                0, all_members, starts_near=False
+            )
+            stack_fits.fitted = list(fitted_to_first)
         else:
-            stack_fits.fit_to_all(everyone, starts_near=False)
-            in_first = stack_fits.fitted_to_fold(0, everyone)
-        first_forecasts = stack_fits.forecasts(0, in_first)
+            stack_fits.fit_to_all(all_members, starts_near=False)
+            fitted_to_first = stack_fits.fitted_to_fold(0, all_members)
+        first_forecasts = stack_fits.forecasts(0, fitted_to_first)
         _, codes, _ = stack_fits.rows
-        codes_of_first = codes[folds[0].test].astype(np.intp)
-        losses = _loss_columns(first_forecasts, codes_of_first)
-        contenders = everyone
+        first_codes = codes[folds[0].test].astype(np.intp)
+        losses = _loss_columns(first_forecasts, first_codes)
+
+        # 2. The members that stay, their indices.
+        contenders = all_members
         if self.recalibrators is None:
             is_hopeless = self._is_hopeless(losses, folds[0].test_weight)
             contenders = np.flatnonzero(~is_hopeless)
-        if is_first_fold_first:
+        if starts_with_first_fold:
             stack_fits.fit_to_all(contenders, starts_near=True)
 
+        # 3. The other folds.
         def forecasts_of_fold(index):
-            """Return the forecasts of the contenders for the rows left out of a
-            fold.
+            """Return a list of the contenders' forecasts (n_rows, K) for the held-out
+            rows of a fold.
             """
             fitted = stack_fits.fitted_to_fold(index, contenders)
             return stack_fits.forecasts(index, fitted)
 
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        # a list for each other fold, of the forecasts of each contender
-        other_forecasts = parallel(
+        forecasts_of_others = parallel(
             delayed(forecasts_of_fold)(index) for index in range(1, len(folds))
         )
-        predicted = [None] * len(everyone)
+        predicted = [None] * len(all_members)
         for place, k in enumerate(contenders):
-            of_folds = [first_forecasts[k]]
-            of_folds += [forecasts[place] for forecasts in other_forecasts]
-            predicted[k] = np.concatenate(of_folds)
-        return predicted, np.average(losses, axis=0, weights=folds[0].test_weight)
+            forecasts = [first_forecasts[k]]
+            forecasts += [of_fold[place] for of_fold in forecasts_of_others]
+            predicted[k] = np.concatenate(forecasts)
+        loss_in_first_fold = np.average(losses, axis=0, weights=folds[0].test_weight)
+        return predicted, loss_in_first_fold
 
     def _is_hopeless(self, losses, sample_weight):
-        """Return which members would have next to no weight, booleans (n_members,),
-        from their losses (n, n_members) in one fold; never the uncalibrated scores.
+        """Return which members would have next to no weight in the mixture, booleans
+        (n_members,), from their log-losses (n, n_members) for the rows of one fold.
+
+        `Uncalibrated`, the first member if it has a prior weight, is never hopeless.
         """
         total = _column_sums(losses, sample_weight)
+        # 1. The member loses to the best one, by several standard errors.
         excess = losses - losses[:, [total.argmin()]]
-        is_hopeless = _exceeds_zero(excess, sample_weight)
-        # the logarithm of the ratio of the best member's weight to that of each member
+        is_hopeless = _is_certainly_positive(excess, sample_weight)
+        # 2. Its weight by tempered likelihood is small; compared are the logarithms of
+        # the ratio of the best member's weight to its own.
         log_weight_of_best = self.likelihood_power * (total - total.min())
         is_hopeless &= log_weight_of_best > -np.log(_HOPELESS_WEIGHT)
+        # 3. For more than two classes, its weight in the mixture of the greatest
+        # likelihood is small, too.
         if len(self.classes_) > 2:
             weights = fit_mixture_weights(np.exp(-losses), sample_weight)
             is_hopeless &= weights < _HOPELESS_SHARE
@@ -396,17 +420,17 @@ class StackedRecalibrator(BaseRecalibrator):
         return is_hopeless
 
     def _left_out_losses(self, predicted, losses, codes, sample_weight, folds, prior):
-        """Return the log-loss of each row (n,) under a mixture whose weights and
-        temperature come from the rows of the other folds.
+        """Return the log-loss of each held-out row (n,) under a mixture whose weights
+        and temperature come from the held-out rows of the other folds.
 
-        Of many rows, the temperature is that of those which the members of the fold
-        were fitted to. The arguments are those of `_mixing`, and the folds.
+        The arguments are those of `_mixing`, and the list of folds; rows come one fold
+        after the other.
         """
         left_out = np.empty(len(codes))
-        rows = np.concatenate([fold.test for fold in folds])
-        # The rows of a fold lie together: one fold after the other.
+        held_out = np.concatenate([fold.test for fold in folds])
         end = 0
         for fold in folds:
+            # places, among the held-out rows, of those of this fold and of the others
             inside = slice(end, end + len(fold.test))
             end = inside.stop
             rest = np.delete(np.arange(len(codes)), inside)
@@ -415,9 +439,10 @@ class StackedRecalibrator(BaseRecalibrator):
             )
             mixture = _weighted_sum(weights, [p[inside] for p in predicted])
             if len(self.classes_) > 2:
-                # Of many rows, only those that the fold's members were fitted to.
+                # Many rows take long: the temperature then comes only from those that
+                # the fold's members were fitted to.
                 if len(rest) > self._most_train_rows:
-                    is_trained_on = np.isin(rows[rest], fold.train)
+                    is_trained_on = np.isin(held_out[rest], fold.train)
                     if is_trained_on.any():
                         rest = rest[is_trained_on]
                 temperature = self._mixture_temperature(
@@ -461,45 +486,49 @@ class StackedRecalibrator(BaseRecalibrator):
         return weights, self._mixture_temperature(mixture, codes, sample_weight)
 
     def _mixture_weights(self, losses, sample_weight, prior):
-        """Return the weights of the members (n_members,); see `_mixing`."""
+        """Return the weights of the members (n_members,) in the mixture, from their
+        log-losses (n, n_members) on held-out rows and their `prior` weights
+        (n_members,).
+        """
         total = _column_sums(losses, sample_weight)
-        # the posterior with the likelihood to a power below 1 (tempered)
+        # The posterior weights are in proportion to prior * likelihood^power, with a
+        # power below 1 (a tempered likelihood).
         weights = softmax(np.log(prior) - self.likelihood_power * total)
         if len(self.classes_) == 2:
             return weights
-        # With more classes, the weights of the greatest likelihood have most of the
-        # say, and the mixture a temperature of its own.
+        # For more classes they are averaged with the weights of the mixture of greatest
+        # likelihood, which count more.
         most_likely = fit_mixture_weights(np.exp(-losses), sample_weight)
         return _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * most_likely
 
     def _mixture_temperature(self, mixture, codes, sample_weight, start=None):
-        """Return the temperature of a mixture (n, K) of held-out forecasts; `start` is
-        an inverse temperature to start from, or None.
+        """Return the temperature of a mixture (n, K) of held-out forecasts, 1 for two
+        classes; `start` is an inverse temperature to start from, or None.
         """
         if len(self.classes_) == 2:
             return 1.0
         logits = log_probability(mixture)
-        return 1 / _last_inverse_temperature(logits, codes, sample_weight, start)
+        return 1 / _shrunken_inverse_temperature(logits, codes, sample_weight, start)
 
     def _predict_scores(self, scores):
-        """Return the probabilities (n, K) of the mixture."""
+        """Return the mixture's probabilities (n, K) for validated scores (n, C)."""
         used = np.flatnonzero(self.weights_)
-        # one at a time in memory
+        # a generator, so that one member's forecasts are in memory at a time
         predicted = (forecast(self.recalibrators_[k], scores) for k in used)
         mixture = _weighted_sum(self.weights_[used], predicted)
         return self._tempered(mixture, self.temperature_)
 
     def _tempered(self, mixture, temperature):
-        """Return a mixture's probabilities (n, K), tempered for more than two
-        classes.
+        """Return the probabilities (n, K) of a mixture (n, K), for more than two
+        classes with their logarithms divided by the temperature.
         """
         if len(self.classes_) == 2:
             return mixture
         return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
-        """Return the node of the mixture of the members with a weight, tempered for
-        more than two classes.
+        """Return the node of the probabilities from a node of the scores: the weighted
+        mean of the members' maps, for more than two classes with a temperature.
         """
         used = np.flatnonzero(self.weights_ > 0)
         weights = tuple(self.weights_[used].tolist())
@@ -516,8 +545,10 @@ class StackedRecalibrator(BaseRecalibrator):
         check_same_classes(self, *self.recalibrators_)
 
     def _members(self):
-        """Return the list of unfitted members, with the `input` and `classes` of the
-        stack; `Uncalibrated` is the first if it has a weight.
+        """Return the list of unfitted members, those of the user or the default ones,
+        with the `input` and `classes` of the stack.
+
+        `Uncalibrated` comes first if it has a prior weight.
         """
         if self.recalibrators is not None:
             members = self._given_members()
@@ -535,7 +566,7 @@ class StackedRecalibrator(BaseRecalibrator):
         if self.uncalibrated_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
-            tell(member, input=self.input, classes=self.classes_)
+            tell(member, input=self.input, classes=self.classes_)  # set parameters
             if is_plain(member):
                 member._validate_params()
         return members
@@ -572,7 +603,7 @@ def _column_sums(losses, sample_weight):
     return sample_weight @ losses
 
 
-def _exceeds_zero(columns, sample_weight):
+def _is_certainly_positive(columns, sample_weight):
     """Return whether the weighted mean of each column (n, n_columns) is above 0 by more
     than three standard errors, booleans (n_columns,).
     """
@@ -594,14 +625,15 @@ def _loss_columns(predicted, codes):
     return np.column_stack([_losses(p, codes) for p in predicted])
 
 
-def _last_inverse_temperature(logits, codes, sample_weight, start=None):
-    """Return the inverse temperature b of a mixture, from its log-probabilities
-    `logits` (n, K): that of greatest likelihood, drawn to 1 where it is uncertain.
+def _shrunken_inverse_temperature(logits, codes, sample_weight, start=None):
+    """Return the inverse temperature of logits (n, K), shrunken toward 1 where the rows
+    say little about it.
 
-    The Fisher information on log(b) is the sum over the rows of b^2 times the variance
-    of the logits under the row's probabilities. A normal prior around log(b) = 0 has
-    the information `_PRIOR_INFORMATION`; the mean of both counts each by its
-    information.
+    Let b be that of greatest likelihood. The Fisher information of the rows on log(b)
+    is the sum of b^2 times the variance of the logits under each row's probabilities.
+    A normal prior around log(b) = 0 has the information `_PRIOR_INFORMATION`. The
+    result is the exponential of the posterior mean of log(b), in which the two means
+    are weighted by their information.
     """
     inverse = fit_inverse_temperature(
         logits, codes, sample_weight, start=start, tolerance=_LAST_STEP

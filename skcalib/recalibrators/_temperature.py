@@ -130,9 +130,11 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     _keeps_decisions = True
     _leaves_impossible_out = True
     _needs_classes = "two"
-    # Where an inverse temperature is sought from; None means from a sample of the rows.
+    # Inverse temperature from which the steps start, set during `_fit_from`; None means
+    # that a sample of the rows gives it.
     _start = None
-    # Whether it is a stack's member of one fold, which need not tell its temperature.
+    # Whether this is a member of a stack for one fold, whose temperature nobody reads:
+    # the time for `plain_temperature_` is saved.
     _only_forecasts = False
 
     _attributes = {
@@ -159,7 +161,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
-        """Set the temperature of least loss."""
+        """Set the temperature of least loss for logits (n, K)."""
         inverse = self._inverse_temperature(
             logits, codes, sample_weight, start=self._start
         )
@@ -167,35 +169,47 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.temperature_ = float(1 / inverse)
 
     def _inverse_temperature(self, logits, codes, sample_weight, start):
-        """Return the inverse temperature of least loss, with steps that begin at the
-        inverse temperature `start`, or if that is None at that of a sample.
+        """Return the inverse temperature of logits (n, K) that minimises the loss: the
+        log-loss, the Brier score, or a function of the user.
+
+        Steps begin at the inverse temperature `start`, or if that is None at the
+        optimum of a sample of the rows.
         """
         if self.loss == "brier":
             return fit_brier_temperature(logits, codes, sample_weight)
-        inverse = fit_inverse_temperature(logits, codes, sample_weight, start=start)
+        of_log_loss = fit_inverse_temperature(logits, codes, sample_weight, start=start)
         if callable(self.loss):
-            return self._searched(logits, codes, sample_weight, around=inverse)
-        return inverse
+            return self._minimise_user_loss(
+                logits, codes, sample_weight, around=of_log_loss
+            )
+        return of_log_loss
 
-    def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows, as `_fit_encoded` does, from the temperature of the
-        fitted recalibrator `start` on; return self.
+    def _fit_from(
+        self, near_fit, same_rows_fit, scores, codes, sample_weight, floor=None
+    ):
+        """Fit to validated rows, as `_fit_encoded` does; return self.
 
-        `sibling`, a fit to the same rows, is of no use here.
+        The steps start from the inverse temperature of `near_fit`, a recalibrator
+        fitted to similar rows, or None. `same_rows_fit`, which other methods use, is
+        ignored.
         """
-        self._start = getattr(start, "inverse_temperature_", None)
+        self._start = getattr(near_fit, "inverse_temperature_", None)
         try:
             return self._fit_encoded(scores, codes, sample_weight, floor)
         finally:
             del self._start
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
-        """Fit, and set `plain_temperature_` as well: that without a floor."""
+        """Fit to validated rows; return self.
+
+        If the scores are kept away from 0 and 1 before they are divided by the
+        temperature, a second fit, without that, sets `plain_temperature_`: the
+        temperature of the model's own logits.
+        """
         super()._fit_encoded(scores, codes, sample_weight, floor)
         self.plain_temperature_ = self.temperature_
-        if self.clip_ not in (0, PROBABILITY_CLIP) and not self._only_forecasts:
-            # What divides the logits above a floor is no temperature of the logits
-            # themselves.
+        is_clipped = self.clip_ not in (0, PROBABILITY_CLIP)
+        if is_clipped and not self._only_forecasts:
             codes = codes.astype(np.intp, copy=False)
             logits = self._logits(scores)
             # The steps begin at the temperature above the floor, which is often near.
@@ -221,12 +235,12 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
 
-    def _searched(self, logits, codes, sample_weight, around):
+    def _minimise_user_loss(self, logits, codes, sample_weight, around):
         """Return the inverse temperature at which the user's loss is least, within a
         factor of 30 of the inverse temperature `around`.
 
-        The best point of a grid is found first, on a sample if there are many rows; all
-        rows then decide between its neighbours.
+        The best point of a grid is found first, on a sample if there are many rows. A
+        minimisation on all rows, between its neighbours, then refines it.
         """
         step = max(len(codes) // _GRID_ROWS, 1)
         sample = slice(None, None, step)
@@ -239,7 +253,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         middle = len(grid) // 2
         values = [on_sample(point) for point in grid]
         lowest = np.flatnonzero(values == np.min(values))
-        # of ties the one nearest to `around`
+        # of equal values the one nearest to `around`
         best = lowest[np.argmin(np.abs(lowest - middle))]
         bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
         if step == 1:

@@ -49,8 +49,9 @@ class ProbabilityTransformer(
     provenance_: dict
 
     def _encoded(self, y, scores):
-        """Set `classes_` and return the column index of each label of `y`, after a
-        check that they fit the scores.
+        """Set `classes_`; return the column index of each label (n,).
+
+        Raise a ValueError if the labels `y` do not fit the validated scores (n, C).
         """
         y = check_targets(y, len(scores))
         self.classes_, codes = encode_labels(

@@ -246,8 +246,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit, and set what the guarantee depends on: the numbers of rows and of
-        problems.
+        """Fit the bins of each binary problem; set the numbers of rows and of problems,
+        on which the guarantee depends.
         """
         self._n_problems = 1
         if len(self.classes_) > 2 and self.multiclass == "ovr":
@@ -257,37 +257,43 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         self._randomised_map = self._built_map()
 
     def _built_map(self):
-        """Return the node that `predict_proba` evaluates, None without `randomize`."""
+        """Return the map as an expression in `skcalib.maps`, which `predict_proba`
+        evaluates with `randomize`; None without it.
+        """
         if not self.randomize:
             return None
         return self._map_of(Scores(self.n_features_in_))
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Fit by Algorithm 1 of Gupta and Ramdas (2021)."""
+        """Fit bins of scores (n,) with boolean labels (n,) by Algorithm 1 of Gupta and
+        Ramdas (2021).
+        """
         n_rows = len(scores)
         n_bins = self._choose_n_bins(n_rows)
         ordered, ordered_labels = sorted_rows(scores, labels)
-        # Algorithm 1, for b = 1 ... B - 1: A_b = ceil(b (n + 1) / B). The order
-        # statistic S_(A_b) is a cut, and the rows strictly between two cuts give the
-        # value. `cuts` are places among the ordered rows, which are counted from 0.
+        # 1. The cuts, for b = 1 ... B - 1: the score of rank ceil(b (n + 1) / B). The
+        # rows strictly between two cuts give the value of a bin. `cuts` are places
+        # among the ordered scores, counted from 0.
         ranks = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins)  # rounded up
         cuts = ranks - 1
+        # 2. Ties: broken by random keys, or shared. With `randomize`, `_cut_key_` holds
+        # the key of the row at each cut. In predictions, the key of a row follows from
+        # its id and the text `salt_`.
         self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
-        # the text that, with a row's id, decides how its ties are broken; none without
-        # `randomize`
         self.salt_ = ""
         if self.randomize:
             random = check_random_state(self.random_state)
-            key = random.random_sample(n_rows)
+            keys = random.random_sample(n_rows)
             self.salt_ = f"{random.randint(np.iinfo(np.int32).max):08x}"
             self._cut_key_ = _order_ties(
-                ordered, ordered_labels, cuts, (scores, labels, key)
+                ordered, ordered_labels, cuts, (scores, labels, keys)
             )
         else:
             if self._has_ties_:
                 ordered_labels, cuts = _share_ties(ordered, ordered_labels, cuts)
             self._cut_key_ = np.zeros(len(cuts))
-        self._count_rows(ordered_labels, cuts, n_rows)
+        # 3. The values of the bins, and their edges.
+        self._set_bin_values(ordered_labels, cuts)
         lowest = 0.0
         highest = 1.0
         if self.input == "logit":
@@ -299,8 +305,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         self.n_bins_ = len(cuts) + 1
 
     def _choose_n_bins(self, n_rows):
-        """Return the number of bins: as given, or the most for which epsilon is
-        guaranteed.
+        """Return the number of bins for `n_rows` rows: the one given, but no more than
+        half the rows, or the largest for which `epsilon` is guaranteed.
         """
         if self.n_bins is not None and self.epsilon is not None:
             raise ValueError(
@@ -309,7 +315,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             )
         if self.epsilon is None:
             return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
-        # which a fit with n_bins does without
+        # imported here: a fit with `n_bins` does not need it
         from skcalib.guarantees import max_n_bins
 
         # one-vs-rest: the promise covers every class by the union bound
@@ -321,30 +327,32 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             keep_boundary=self.keep_boundary,
         )
 
-    def _count_rows(self, labels, cuts, n_rows):
-        """Set the values of the bins; and the events and rows strictly inside each bin,
-        which a certificate counts.
+    def _set_bin_values(self, labels, cuts):
+        """Set the values of the bins, and the numbers of events and rows that they come
+        from.
 
-        `labels` (n_rows,) are in the order of the scores, or the shares of events of
-        tied rows; `cuts` (n_bins - 1,) are places in this order.
+        `labels` (n,) are in the order of the scores, for tied rows their mean label;
+        `cuts` (n_bins - 1,) are places in this order. `_inside_` gets the pair of the
+        numbers of events and rows strictly between two cuts, (n_bins,) each, on which a
+        certificate is based.
         """
+        n_rows = len(labels)
+        # events_before[k]: the number of events among the first k rows
         events_before = np.concatenate(([0.0], np.cumsum(labels)))
-        # Rows strictly inside a bin, from `first` to before `end`: those between one
-        # cut and the next, without both.
-        first = np.append(0, cuts + 1)
+        # The rows of a bin run from `start` to before `end`: here those strictly
+        # between one cut and the next.
+        start = np.append(0, cuts + 1)
         end = np.append(cuts, n_rows)
-        events_inside = events_before[end] - events_before[first]
-        self._inside_ = (events_inside, end - first)
-        # The rows that give the value. With the boundary, a cut counts in the bin below
-        # it.
+        events_inside = events_before[end] - events_before[start]
+        self._inside_ = (events_inside, end - start)
+        # With `keep_boundary`, the row at a cut counts for the value of the bin below.
         if self.keep_boundary:
             end = np.append(cuts + 1, n_rows)
-        # Only ties leave a bin without rows inside. Its value is then the label at the
-        # cut where it starts.
-        first = np.where(first < end, first, np.append(0, cuts))
-        self.bin_positives_ = events_before[end] - events_before[first]
-        self.bin_counts_ = end - first
-        # shares of ties sum up to rounding
+        # A bin without rows, which only ties make, takes the row at its lower cut.
+        start = np.where(start < end, start, np.append(0, cuts))
+        self.bin_positives_ = events_before[end] - events_before[start]
+        self.bin_counts_ = end - start
+        # Sums of mean labels may exceed the number of rows by rounding.
         self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)
 
     def predict_proba(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
@@ -445,36 +453,40 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         """
         checks.check_bins(self)
         checks.check_lengths(self, self.n_bins_ - 1, "_cut_key_")
-        if {len(sums) for sums in self._inside_} != {self.n_bins_}:
+        # the numbers of events and of rows strictly inside each bin
+        if {len(numbers) for numbers in self._inside_} != {self.n_bins_}:
             raise ValueError(f"_inside_ must have {self.n_bins_} entries")
 
     def _map(self, score):
-        """Return the step function of the bins, from the node of the score.
+        """Return the node of the probability from a node of the score: a step function
+        with a step for each bin.
 
-        With `randomize`, the bin of a score that is a cut depends on the key of its
-        row: the pairs (score, key) are compared.
+        With `randomize`, the bin of a score that equals a cut depends on the key of its
+        row, which is compared with the key of the cut.
         """
         cuts = self.bin_edges_[1:-1]
         values = self.bin_values_
         if not self.randomize:
             return step_function(score, just_below(cuts), values)
         key = RowKey(self.salt_)
-        # Several cuts may have the same score: those from `first` to before `end`.
+        # Several cuts may have the same score: cuts[first[j]:end[j]] are distinct[j].
         distinct, first = np.unique(cuts, return_index=True)
         end = np.append(first[1:], len(cuts))
-        # The cases in the order of the scores: below the first distinct cut, on it,
-        # between it and the next one, and so on.
+        # The nodes in the order of the scores: below the first distinct cut, at it,
+        # between it and the next one, and so on. Bin k is below cut k. At a score that
+        # is the cuts k, ..., stop - 1, a row is in one of the bins k, ..., stop.
         cases = [step_function(score, [], values[:1])]
         for k, stop in zip(first, end, strict=True):
             cut_keys = just_below(self._cut_key_[k:stop])
-            on_cut = step_function(key, cut_keys, values[k : stop + 1])
+            at_cut = step_function(key, cut_keys, values[k : stop + 1])
             above_cut = step_function(score, [], values[stop : stop + 1])
-            cases += [on_cut, above_cut]
-        places = np.column_stack((just_below(distinct), distinct)).ravel()
-        # Cases between two cuts that no float lies between are left out.
-        empty = np.flatnonzero(np.diff(places) <= 0) + 1
+            cases += [at_cut, above_cut]
+        # The boundaries between these nodes: just below each distinct cut, and at it.
+        boundaries = np.column_stack((just_below(distinct), distinct)).ravel()
+        # A node between two equal boundaries, which no float lies between, is left out.
+        empty = np.flatnonzero(np.diff(boundaries) <= 0) + 1
         cases = [case for number, case in enumerate(cases) if number not in empty]
-        return Choice(Place(score, np.delete(places, empty)), tuple(cases))
+        return Choice(Place(score, np.delete(boundaries, empty)), tuple(cases))
 
     def _ties_forbid_a_certificate(self):
         """Whether a binary problem has tied scores that were not broken at random."""
@@ -484,8 +496,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return any(problem._has_ties_ for problem in problems)
 
     def _issue_certificate(self, problems, *, interval, **promise):
-        """Return the certificate of Gupta and Ramdas (2021), or raise where their
-        theory does not hold.
+        """Return the certificate of Gupta and Ramdas (2021) for the fitted binary
+        problems, a list; raise a ValueError if their theory does not hold.
+
+        `promise` holds the other arguments of `certificate`.
         """
         if self._ties_forbid_a_certificate():
             raise ValueError(
@@ -524,49 +538,61 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Put the labels of the rows whose score is a cut into the order of their keys, in
-    place; return the keys at the cuts (n_cuts,).
+    """Order rows with equal scores by random keys, where a cut between bins is among
+    them.
 
-    Rows elsewhere need no order among equal scores: they all lie between the same cuts.
+    A cut is the score of one of the rows. The rows with the same score are put into the
+    order of their keys, so that chance decides which of them are below the cut. Other
+    ties need no order: the rows all lie in one bin. `ordered_labels` is changed in
+    place.
 
     Parameters
     ----------
     ordered, ordered_labels : ndarray of shape (n,)
-        All scores in order, and the labels of their rows.
+        All scores in increasing order, and the labels of their rows.
     cuts : ndarray of int, shape (n_cuts,)
         Places of the cuts among the ordered scores.
-    rows : tuple
-        Scores, labels and keys in [0, 1), (n,) each, in the order of the data.
+    rows : tuple of three ndarrays of shape (n,)
+        Scores, labels and keys in [0, 1) in the order of the data.
+
+    Returns
+    -------
+    cut_keys : ndarray of shape (n_cuts,)
+        The key of the row at each cut.
     """
-    scores, labels, key = rows
+    scores, labels, keys = rows
     cut_scores = np.unique(ordered[cuts])
     if not len(cut_scores):
         return np.zeros(0)
-    # rows whose score is a cut, and the number of that cut
+    # 1. The rows whose score is that of a cut, sorted by the score, then by the key:
+    # one sort of number + key does both, because keys are in [0, 1).
     number = np.minimum(np.searchsorted(cut_scores, scores), len(cut_scores) - 1)
-    tied = np.flatnonzero(cut_scores[number] == scores)
-    # Sorted by the cut, then by the key. One sort of number + key does both: keys are
-    # in [0, 1), and compared to some 40 binary digits.
-    tied = tied[np.argsort(number[tied] + key[tied])]
-    # the places of these rows among the ordered ones
+    tied_rows = np.flatnonzero(cut_scores[number] == scores)
+    tied_rows = tied_rows[np.argsort(number[tied_rows] + keys[tied_rows])]
+    # 2. Their places among the ordered rows: a range for each of these scores.
     first = np.searchsorted(ordered, cut_scores, side="left")
-    last = np.searchsorted(ordered, cut_scores, side="right")
-    places = [np.arange(start, end) for start, end in zip(first, last, strict=True)]
-    place = np.concatenate(places)
-    ordered_labels[place] = labels[tied]
-    row_of_cut = tied[np.searchsorted(place, cuts)]
-    return key[row_of_cut]
+    end = np.searchsorted(ordered, cut_scores, side="right")
+    ranges = [np.arange(start, stop) for start, stop in zip(first, end, strict=True)]
+    places = np.concatenate(ranges)
+    ordered_labels[places] = labels[tied_rows]
+    # 3. The rows that are now at the cuts.
+    rows_at_cuts = tied_rows[np.searchsorted(places, cuts)]
+    return keys[rows_at_cuts]
 
 
 def _share_ties(ordered, labels, cuts):
     """Return labels (n,) and cuts that do not depend on the order of tied rows.
 
-    Each of the tied rows gets their mean label, and a cut inside a group of ties moves
-    below the group. Cuts that become equal, or 0, are dropped.
+    Tied rows get their mean label, and a cut among them moves to the first of them.
+    Cuts that become equal, or move to the first row of all, are dropped. `ordered` (n,)
+    are increasing scores with their `labels` (n,), and `cuts` (n_cuts,) places among
+    them.
     """
-    _, first, inverse, counts = np.unique(
+    # for each distinct score its first place and its number of rows, and for each row
+    # the number of its distinct score
+    _, first, number, counts = np.unique(
         ordered, return_index=True, return_inverse=True, return_counts=True
     )
-    shared = np.bincount(inverse, weights=labels) / counts
-    cuts = np.unique(first[inverse[cuts]])
-    return shared[inverse], cuts[cuts > 0]
+    mean_labels = np.bincount(number, weights=labels) / counts
+    cuts = np.unique(first[number[cuts]])
+    return mean_labels[number], cuts[cuts > 0]

@@ -187,31 +187,33 @@ class VennAbers(BinaryRecalibrator):
         return np.column_stack(lows), np.column_stack(highs)
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Compute at once what isotonic regression would give each score with one row
-        more, an event or a non-event (Vovk, Petej and Fedorova 2015).
+        """Compute, for every score at once, the values of isotonic regression with one
+        row added at that score: an event gives the upper probability, a non-event the
+        lower one (Vovk, Petej and Fedorova 2015).
 
-        Between the fitted scores, the upper probability is that at the next score
-        above, and the lower one that at the next score below.
+        Between two fitted scores, the upper probability is that of the next score
+        above, and the lower one that of the next score below.
         """
         if self.max_n_knots is not None:
             scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
-        # m distinct scores; above the last one an event alone gives 1
+        # 1. `upper` (m + 1,): the upper probability at each of the m distinct scores,
+        # then that above the last one, where the added event stands alone.
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
-        # A non-event at a score is an event where the labels and the order are
-        # reversed; below the first score a non-event alone gives 0.
+        # 2. `lower` (m + 1,): the lower probability below the first score, where the
+        # added non-event stands alone, then that at each score. A non-event becomes an
+        # event if the labels are swapped and the order of the scores is reversed.
         negatives = table.weight - table.positives
         mirrored = _isotonic_with_event(_reversed(table.weight), _reversed(negatives))
         lower = np.append(0.0, 1 - mirrored[::-1])
-        # Knots are the scores at which one of the two changes. Groups are all kept,
-        # because a new score must be tied with its own group.
+        # 3. Knots are the scores at which one of the two changes. With `max_n_knots`
+        # all are kept: a new score is tied with the group that it falls into.
         is_knot = (np.diff(lower) != 0) | (np.diff(upper) != 0)
         if self.max_n_knots is not None:
             is_knot[:] = True
         self.score_knots_ = table.scores[is_knot]
-        # Entry i + 1 of `lower` and entry i of `upper` belong to the distinct score i.
-        # Those of knots are kept, with the first of `lower`, below all scores, and the
-        # last of `upper`, above them.
+        # The distinct score i has the entries lower[i + 1] and upper[i]. Those of knots
+        # are kept, and the two beyond the scores: lower[0] and upper[m].
         self.lower_probability_ = lower[np.append(True, is_knot)]
         self.upper_probability_ = upper[np.append(is_knot, True)]
 
@@ -222,8 +224,11 @@ class VennAbers(BinaryRecalibrator):
         return _probability(*self._interval(scores))
 
     def _map(self, score):
-        """Return the node of a step at each knot and one between each two; with groups
-        a score is tied with the knot above it.
+        """Return the node of the probability from a node of the score: a step function
+        with one step at each knot and one between each two.
+
+        With `max_n_knots`, scores are tied with the next knot above, the upper edge of
+        their group, and there is one step for each knot.
         """
         lower = self.lower_probability_
         upper = self.upper_probability_
@@ -231,7 +236,7 @@ class VennAbers(BinaryRecalibrator):
         check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
         at_knots = _probability(lower[1:], upper[:-1])
         if self.max_n_knots is not None:
-            # the last knot is infinite
+            # the last knot, infinity, is no cut
             return step_function(score, knots[:-1], at_knots)
         between = _probability(lower, upper)
         # below the first knot, at it, between it and the next one, and so on
@@ -252,17 +257,18 @@ class VennAbers(BinaryRecalibrator):
             )
 
     def _interval(self, scores):
-        """Return the probabilities (n,) of scores (n,) with a non-event added, and
-        those with an event added.
+        """Return the lower and the upper probability of scores (n,), (n,) each: those
+        of isotonic regression with a non-event added, and with an event added.
         """
-        # the number of knots below each score, and whether the next knot is reached
+        # The lower probability is entry k + 1 for a score at knot k, and entry k for
+        # one between knots k - 1 and k; the upper one is entry k for both.
         n_below = np.searchsorted(self.score_knots_, scores, side="left")
         if self.max_n_knots is not None:
-            # A group of scores is tied with its knot, the group's upper edge.
-            is_reached = 1
+            # Every score is tied with the knot above it, the upper edge of its group.
+            is_at_knot = np.ones(len(scores), dtype=bool)
         else:
-            is_reached = np.append(self.score_knots_, np.inf)[n_below] == scores
-        lower = self.lower_probability_[n_below + is_reached]
+            is_at_knot = np.append(self.score_knots_, np.inf)[n_below] == scores
+        lower = self.lower_probability_[n_below + is_at_knot]
         return lower, self.upper_probability_[n_below]
 
 
@@ -274,8 +280,8 @@ def _probability(lower, upper):
 
 
 def _upper_edges(scores, sample_weight, n_groups):
-    """Return for each score (n,) the upper edge of its equal-mass group, infinite for
-    the last group.
+    """Return for each of the scores (n,) the upper edge of its bin, of `n_groups` bins
+    of equal total weight; infinity in the last bin.
     """
     edges = EqualMass(n_groups)._edges_of(
         scores, None, sample_weight, support=(-np.inf, np.inf)
@@ -290,78 +296,94 @@ def _reversed(cumulative):
 
 
 def _isotonic_with_event(weight, positives):
-    """Return for each of m distinct scores the isotonic fit there to the sample with
-    one event added at that score.
+    """Return, for each of m distinct scores, the value there of isotonic regression
+    fitted to the sample with one event added at that score, (m,).
 
-    `weight` and `positives` (m + 1,) are cumulative, from 0 on: the points P_0 ... P_m
-    of the cumulative sum diagram. An event added at score i shifts the points i ... m
-    by (1, 1), and the fit at i is, by the max-min formula,
+    Parameters
+    ----------
+    weight, positives : ndarray of shape (m + 1,)
+        Cumulative weights of the rows, and of the events, from 0 on: the coordinates of
+        the points P_0, ..., P_m of the cumulative sum diagram. Isotonic regression has
+        the slopes of the greatest convex function below these points. Scores with the
+        same slope are a block.
+
+    Notes
+    -----
+    An event added at score i moves the points P_i, ..., P_m by (1, 1). The max-min
+    formula of isotonic regression gives the value at i:
 
         max over a < i of min over b >= i of slope(P_a, P_b + (1, 1)).
 
-    That slope is at least the fit of i's block without the event. A line so steep
-    supports the points from i on where it supports the convex minorant from the block's
-    end on: b need only run over the ends of blocks. In the same way a need only run
-    from the start of the block, since the points before it lie above such a line. So
+    Two facts make this fast. First, b need only run over the ends of blocks: the value
+    is at least the slope of i's block without the event, and a line so steep that lies
+    below the block ends to the right lies below all points to the right. Second, the
+    points before the start of i's block do not matter for a, since they lie above such
+    a line. So
 
         steepest(a) = min over block ends b > a of slope(P_a, P_b + (1, 1))
 
-    depends on a alone, and the fit is its running maximum.
+    depends on a alone, and the value at i is its maximum over all a < i.
     """
+    # 1. The blocks of isotonic regression without the event: block k consists of the
+    # scores start[k], ..., end[k] - 1.
     frequency = np.diff(positives) / np.diff(weight)
     blocks = isotonic_regression(frequency, weights=np.diff(weight)).blocks
     start = blocks[:-1]
     end = blocks[1:]
-    size = end - start
-    # steepest(a) of the starts of the blocks, and first the same for all their points
-    numbers = np.arange(len(start))
-    from_start = _tangent_slopes(start, numbers, weight, positives, end)
-    steepest = np.repeat(from_start, size)
-    # Inside a block a steeper tangent needs a point below the line of that slope
-    # through the block's start.
-    block = np.repeat(numbers, size)  # of each point
-    rise = positives[:-1] - positives[start][block]
-    run = weight[:-1] - weight[start][block]
-    inside = np.flatnonzero(rise < steepest * run)
-    steepest[inside] = _tangent_slopes(inside, block[inside], weight, positives, end)
+    # 2. steepest(a) for the start of each block, and for now for all its points.
+    block_numbers = np.arange(len(start))
+    from_start = _least_slopes(start, block_numbers, weight, positives, end)
+    steepest = np.repeat(from_start, end - start)
+    # 3. Another point of the block can only have a larger value if it lies below the
+    # line with that slope through the block's start. Few points do.
+    block_of_point = np.repeat(block_numbers, end - start)
+    rise = positives[:-1] - positives[start][block_of_point]
+    run = weight[:-1] - weight[start][block_of_point]
+    below = np.flatnonzero(rise < steepest * run)
+    steepest[below] = _least_slopes(
+        below, block_of_point[below], weight, positives, end
+    )
     return np.maximum.accumulate(steepest)
 
 
-def _tangent_slopes(points, block, weight, positives, end):
-    """Return the least slope from each point to the shifted ends of its block and of
-    those to the right of it, (n_points,).
-
-    Along the ends, which are convex, that slope falls and then rises: it rises as soon
-    as the next block is steeper.
+def _least_slopes(points, block, weight, positives, end):
+    """Return the least slope from each of some points of the cumulative sum diagram to
+    the ends, moved by (1, 1), of its block and of the blocks to the right, (n_points,).
 
     Parameters
     ----------
     points : ndarray of int, shape (n_points,)
-        Indices of points of the cumulative sum diagram.
+        Indices of the points.
     block : ndarray of int, shape (n_points,)
         Number of the block of each point.
     weight, positives : ndarray of shape (m + 1,)
-        The diagram: see `_isotonic_with_event`.
+        Coordinates of the diagram: see `_isotonic_with_event`.
     end : ndarray of int, shape (n_blocks,)
-        Indices of the points where the blocks end.
+        Index of the point at which each block ends.
     """
     end_weight = weight[end]
     end_positives = positives[end]
-    weight = weight[points]
-    positives = positives[points]
-    # the slope of the next block, none after the last
-    slope_after = np.append(np.diff(end_positives) / np.diff(end_weight), np.inf)
+    point_weight = weight[points]
+    point_positives = positives[points]
 
-    def slope(ends):
-        """Return the slope from each point to one end, shifted by (1, 1), of each."""
-        return (end_positives[ends] - positives + 1) / (end_weight[ends] - weight + 1)
+    def slope_to(chosen):
+        """Return the slope from each point to the moved end of one block, whose number
+        is in `chosen` (n_points,).
+        """
+        rise = end_positives[chosen] - point_positives + 1
+        run = end_weight[chosen] - point_weight + 1
+        return rise / run
 
-    # Bisection for the first end from which on the slope rises.
+    # The ends lie on a convex curve, so that the slope from a point first falls from
+    # one end to the next, and then rises: it rises from the first block on whose
+    # successor is steeper than the slope. Bisection finds that block.
+    slope_of_next_block = np.diff(end_positives) / np.diff(end_weight)
+    slope_of_next_block = np.append(slope_of_next_block, np.inf)
     low = block
     high = np.full(len(points), len(end) - 1)
     for _ in range(len(end).bit_length()):
         middle = (low + high) // 2
-        rises = slope_after[middle] >= slope(middle)
+        rises = slope_of_next_block[middle] >= slope_to(middle)
         low = np.where(rises, low, np.minimum(middle + 1, high))
         high = np.where(rises, middle, high)
-    return slope(low)
+    return slope_to(low)
