@@ -52,7 +52,9 @@ class DiagonalMap:
 
     @staticmethod
     def apply(parameters, features):
-        """Return the logits (K, n)."""
+        """Return the logits (K, n) of features (K + 1, n): for each class its slope
+        times its feature, plus its intercept.
+        """
         coef, intercept = parameters.reshape(2, -1, 1)
         logits = coef * features[:-1]
         logits += intercept
@@ -60,8 +62,8 @@ class DiagonalMap:
 
     @staticmethod
     def adjoint(residual, features):
-        """Return the gradient by the parameters of a sum of losses, from its
-        derivatives by the logits, `residual` (K, n).
+        """Return the gradient (2 K,), by the parameters, of a sum of losses with the
+        derivatives `residual` (K, n) by the logits.
         """
         gradient_of_coef = np.vecdot(residual, features[:-1])
         gradient_of_intercept = residual @ features[-1]
@@ -143,13 +145,13 @@ class MatrixMap:
 
     @staticmethod
     def apply(parameters, features):
-        """Return the logits (K, n)."""
+        """Return the logits (K, n) of features (K + 1, n)."""
         return parameters.reshape(-1, len(features)) @ features
 
     @staticmethod
     def adjoint(residual, features):
-        """Return the gradient by the parameters of a sum of losses, from its
-        derivatives by the logits, `residual` (K, n).
+        """Return the gradient (K (K + 1),), by the parameters, of a sum of losses with
+        the derivatives `residual` (K, n) by the logits.
         """
         return (residual @ features.T).ravel()
 

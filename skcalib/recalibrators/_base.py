@@ -400,8 +400,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             return
         needed = "every class"
         if self._needs_classes == "two":
-            # here there is exactly one
-            present, *_ = self.classes_[is_present].tolist()
+            (present,) = self.classes_[is_present].tolist()  # there is only one
             needed = f"two classes, found {present!r} only"
         first_missing, *_ = self.classes_[~is_present].tolist()
         raise ValueError(

@@ -158,7 +158,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
-        """Which classes must have rows: "all", "two" or "any" of them."""
+        """Which classes must occur in the rows of a fit: "all", any "two", or "any"."""
         # Smoothed targets keep the fit finite, also with rows of one class alone.
         if self.smooth_targets:
             return "any"
@@ -280,8 +280,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
-        """Return the node of the probabilities, from the node of the score of a binary
-        problem.
+        """Return the map from the score of a binary problem to the event's probability
+        as a `skcalib.maps.Node`; the argument is one, too.
         """
         slopes = np.array([[self.a_, self.b_]])
         return Expit(Affine(LogSides(log_odds), slopes, np.array([self.c_])))

@@ -221,11 +221,13 @@ class CautiousRecalibrator(BaseRecalibrator):
         return forecast(self.chosen_, scores)
 
     def _map(self, scores):
-        """Return the node of the probabilities, from the node of the scores."""
+        """Return the map from scores to probabilities as a `skcalib.maps.Node`; the
+        argument is one, too.
+        """
         return map_of(self.chosen_, scores)
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         check_same_classes(self, self.recalibrator_, self.chosen_)

@@ -171,9 +171,9 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
     if interval == "theorem":
         interval = "hoeffding"
     return independent_bins_certificate(
-        [part.bin_positives_ for part in problems],
-        [part.bin_counts_ for part in problems],
-        [part.bin_values_ for part in problems],
+        [problem.bin_positives_ for problem in problems],
+        [problem.bin_counts_ for problem in problems],
+        [problem.bin_values_ for problem in problems],
         edges=edges,
         interval=interval,
         **promise,

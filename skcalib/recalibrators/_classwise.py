@@ -204,7 +204,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return logits * inverse_of_rows[:, None]
 
     def _map(self, logits):
-        """Return the node of the probabilities from a node of the logits: a choice, by
+        """Return the map from logits to probabilities as a `Node`: a choice, by
         the predicted class, between softmaxes of logits scaled for that class.
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")

@@ -503,7 +503,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return without
 
     def _map(self, scores):
-        """Return the node of the probabilities from a node of the scores: for each row
+        """Return the map from scores to probabilities as a `Node`: for each row
         the map of its group, or the pooled map if the group was not seen in `fit`.
         """
         # the map of each group, in the order of `groups_`, and the pooled one
@@ -561,8 +561,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return tuple(cases), pooled
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
         if list(self.recalibrators_) != self.groups_.tolist():
@@ -572,7 +572,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         checks.check_same_classes(
             self, self.pooled_recalibrator_, *self.recalibrators_.values()
         )
-        # X has one column more than the scores where a column of it names the groups.
+        # If a column of X holds the groups, X has one column more than the scores.
         has_source = self.groups not in (None, _PREDICTED_CLASS)
         takes_column = has_source and not self._given_groups
         width = self.pooled_recalibrator_.n_features_in_ + takes_column
@@ -606,7 +606,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     def _scores_and_values(self, X, groups, *, reset):
         """Return the validated scores (n, C), and the group of each sample (n,) as it
-        was given; None if the predicted class is the group.
+        was given: in the array `groups`, in a column of X, or by the user's function.
+
+        The second result is None if the predicted class is the group. `reset` is true
+        in `fit`.
         """
         if self._given_groups and groups is None:
             raise ValueError(

@@ -89,13 +89,13 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return rows_of_steps
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         check_bins(self)
 
     def _map(self, score):
-        """Return the node of the probability from a node of the score: a step function
+        """Return the map from score to probability as a `Node`: a step function
         with a step for each bin.
         """
         cuts = self.bin_edges_[1:-1]
@@ -363,11 +363,14 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         self.bin_values_ = np.divide(events, weight, out=middle, where=weight > 0)
 
     def _issue_certificate(self, problems, **promise):
-        """Return the certificate of fitted binary problems, if their edges do not
-        depend on the rows that determine the values; otherwise raise a ValueError.
+        """Return the certificate of the fitted binary problems, a list, if their edges
+        do not depend on the rows that determine the values; otherwise raise a
+        ValueError.
+
+        `promise` holds the arguments of `certificate`.
         """
         strategy = self._strategy()
-        if any(part._weighted_ for part in problems):
+        if any(problem._weighted_ for problem in problems):
             raise ValueError(
                 "No certificate: the recalibrator was fitted with sample_weight, which"
                 " the theory does not cover."

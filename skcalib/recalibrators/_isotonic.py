@@ -117,7 +117,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         """Fit isotonic regression and set the knots: both ends of each block, or with
         `centered` its mean score.
         """
-        distinct, weight, events = _pooled(scores, labels, sample_weight)
+        distinct, weight, events = _weights_by_score(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)
         # Indices of the first and the last distinct score of each block of one value.
         first = solution.blocks[:-1]
@@ -142,7 +142,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
     def _map(self, score):
-        """Return the node of the probability from a node of the score: lines between
+        """Return the map from score to probability as a `Node`: lines between
         the knots, and constants beyond the outer ones.
         """
         knots = self.score_knots_.astype(np.float64)
@@ -193,7 +193,7 @@ def _interpolated(scores, knots, values):
     return np.maximum(probability, left_value[segment], out=probability)
 
 
-def _pooled(scores, labels, sample_weight):
+def _weights_by_score(scores, labels, sample_weight):
     """Return the distinct scores in order as float64, the weight at each, and the
     weight of the events at each, all (n_distinct,).
     """

@@ -78,7 +78,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
     @property
     def _needs_classes(self):
-        """Which classes must have rows: "all", "two" or "any" of them."""
+        """Which classes must occur in the rows of a fit: "all", any "two", or "any"."""
         # Without a ridge, the log-loss would send the intercept of a class without rows
         # to minus infinity. Which parameters have a ridge does not depend on the number
         # of classes: it is looked up for two.
@@ -201,7 +201,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return self._affine_map.apply(parameters, features).T
 
     def _map(self, logits):
-        """Return the node of the probabilities, from the node of the logits."""
+        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
+        argument is one, too.
+        """
         return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
@@ -358,7 +360,9 @@ class VectorScaling(AffineScaling):
         return np.zeros(len(logits))
 
     def _map(self, logits):
-        """Return the node of the probabilities, from the node of the logits."""
+        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
+        argument is one, too.
+        """
         if self.center:
             logits = Centred(logits)
         return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
@@ -610,6 +614,8 @@ class DirichletCalibration(MatrixScaling):
         return row_log_sum_exp(logits)
 
     def _map(self, logits):
-        """Return the node of the probabilities, from the node of the logits."""
+        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
+        argument is one, too.
+        """
         features = log_probabilities(logits)
         return class_probabilities(Affine(features, self.coef_, self.intercept_))

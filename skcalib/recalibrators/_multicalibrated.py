@@ -288,7 +288,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return row_softmax(logits)
 
     def _map(self, scores):
-        """Return the node of the probabilities from a node of the scores; raise a
+        """Return the map from scores to probabilities as a `Node`; raise a
         ValueError if there are rounds of trees, which no node can represent.
         """
         if self.n_rounds_ > 0:
@@ -300,12 +300,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return map_of(self.recalibrator_, scores)
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         check_same_classes(self, self.recalibrator_)
-        # Only fits without rounds are written, and features that are names or
-        # positions.
+        # Documents hold only fits without rounds, and features by name or position.
         n_columns = 1
         if not isinstance(self.features, str | int):
             n_columns = len(self.features)
@@ -340,8 +339,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _fit_rounds(self, rows):
-        """Fit the global recalibrator to a `_Rows` and then, round by round, trees to
-        its residuals; set `recalibrator_` and `_rounds`.
+        """Fit the global recalibrator to a `_Rows`, then `n_rounds_` rounds of trees to
+        what it leaves; set `recalibrator_` and `_rounds`, a list of what `_fit_round`
+        returns.
         """
         self.recalibrator_ = self._fit_global(rows)
         self._rounds = []
@@ -360,8 +360,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         )
 
     def _logits(self, recalibrator, scores):
-        """Return the logits (n, K) of the global map; those of two classes are 0 and
-        the log-odds.
+        """Return the logits (n, K) of the probabilities that a fitted recalibrator
+        gives to scores (n, C); those of two classes are 0 and the log-odds.
         """
         probabilities = recalibrator.predict_proba(scores)
         if len(self.classes_) > 2:
@@ -483,7 +483,7 @@ class _FoldRounds:
         self.train = train
         self.test = test
         # The logits (n, K) after the rounds so far, at first those of the global map.
-        # Its losses on the test rows (n_test,) are kept, to measure gains against them.
+        # Gains are measured against its losses on the test rows, (n_test,).
         fitted = recalibrator._fit_global(train)
         self.train_logits = recalibrator._logits(fitted, train.scores)
         self.test_logits = recalibrator._logits(fitted, test.scores)

@@ -371,8 +371,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self.n_rows_ = 0
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         self._check_parameters()
         if self.members_ != self._member_names():

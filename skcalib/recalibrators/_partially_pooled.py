@@ -59,7 +59,7 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
 
     @property
     def _needs_classes(self):
-        """Which classes must have rows: "all", "two" or "any" of them."""
+        """Which classes must occur in the rows of a fit: "all", any "two", or "any"."""
         # A class without rows uses the common map. A fit to rows of one class alone
         # would predict only 0 and 1.
         if self._pools_classes:

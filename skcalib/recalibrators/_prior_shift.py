@@ -133,7 +133,7 @@ class PriorShift(LogitRecalibrator):
 
     @property
     def _needs_classes(self):
-        """Which classes must have rows: "all", "two" or "any" of them."""
+        """Which classes must occur in the rows of a fit: "all", any "two", or "any"."""
         # If one prior is given, the other one is the frequencies of the labels, which
         # must not be 0.
         is_one_given = (self.train_prior is None) != (self.target_prior is None)
@@ -149,7 +149,9 @@ class PriorShift(LogitRecalibrator):
         """
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
         if self.train_prior is None and self.target_prior is None:
-            self.target_prior_, intercepts = _matched(logits, counts, sample_weight)
+            self.target_prior_, intercepts = _prior_and_intercepts(
+                logits, counts, sample_weight
+            )
             # the intercepts are log(target / train), up to a constant
             train = self.target_prior_ * np.exp(-intercepts)
             self.train_prior_ = train / train.sum()
@@ -166,7 +168,9 @@ class PriorShift(LogitRecalibrator):
         return logits + self._log_ratios
 
     def _map(self, logits):
-        """Return the node of the probabilities, from the node of the logits."""
+        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
+        argument is one, too.
+        """
         return class_probabilities(Scaled(logits, 1.0, self._log_ratios))
 
     @property
@@ -177,7 +181,7 @@ class PriorShift(LogitRecalibrator):
         return np.log(target) - np.log(self.train_prior_)
 
 
-def _matched(logits, counts, sample_weight):
+def _prior_and_intercepts(logits, counts, sample_weight):
     """Return class frequencies (K,), and intercepts (K,) such that the mean of
     ``softmax(logits + intercepts)`` over the rows is these frequencies.
 

@@ -176,7 +176,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
-        """Which classes must have rows: "all", "two" or "any" of them."""
+        """Which classes must occur in the rows of a fit: "all", any "two", or "any"."""
         # The ridge keeps the fit finite, also with rows of one class alone.
         if self.alpha > 0:
             return "any"
@@ -184,7 +184,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         """Fit the parabola by a penalised logistic regression."""
-        coef, _, ends = self._fitted(log_odds, labels, sample_weight)
+        coef, _, ends = self._fit_parabola(log_odds, labels, sample_weight)
         self._set_map(coef, *ends)
 
     def _fit_pooled(self, problems):
@@ -270,8 +270,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
-        """Return the node of the probability from a node of the log-odds: the sigmoid
-        of the parabola, and of its tangents beyond the range of the fit.
+        """Return the map from log-odds to the probability as a `Node`: the sigmoid of
+        the parabola, and of its tangents beyond the range of the fit.
         """
         low, high = self.log_odds_range_
         parabola = np.polynomial.Polynomial(

@@ -153,7 +153,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
-        """Which classes must have rows: "all", "two" or "any" of them."""
+        """Which classes must occur in the rows of a fit: "all", any "two", or "any"."""
         # Smoothed targets keep the fit finite, also with rows of one class alone.
         if self._smooths_targets:
             return "any"
@@ -221,8 +221,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
 
     def _map(self, log_odds):
-        """Return the node of the probabilities, from the node of the score of a binary
-        problem.
+        """Return the map from the score of a binary problem to the event's probability
+        as a `skcalib.maps.Node`; the argument is one, too.
         """
         return Expit(Scaled(log_odds, self.slope_, self.intercept_))
 

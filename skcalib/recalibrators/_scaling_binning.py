@@ -311,8 +311,8 @@ class ScalingBinning(BinnedRecalibrator):
         return super()._predict_binary(self._scaled(scores))
 
     def _map(self, score):
-        """Return the node of the probabilities, from the node of the score of a binary
-        problem.
+        """Return the map from the score of a binary problem to the event's probability
+        as a `skcalib.maps.Node`; the argument is one, too.
         """
         return super()._map(map_of(self.recalibrator_, score))
 
@@ -362,8 +362,8 @@ class ScalingBinning(BinnedRecalibrator):
 def _without_last_digits(scaled):
     """Return forecasts (n,) rounded to 40 binary digits.
 
-    No edge then lies between two forecasts that differ by rounding alone, such as those
-    of Python and of a database.
+    Forecasts of the same score that differ by rounding, such as those of Python and of
+    a database, are then equal, so that no edge of a bin lies between them.
     """
     mantissa, exponent = np.frexp(scaled)
     digits = np.rint(mantissa * 2.0**_BITS)

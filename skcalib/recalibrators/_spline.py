@@ -308,8 +308,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return spline(inside) + slope * (log_odds - inside)
 
     def _map(self, log_odds):
-        """Return the node of the probability from a node of the log-odds: the sigmoid
-        of cubic pieces, and of their tangents beyond the outer knots.
+        """Return the map from log-odds to the probability as a `Node`: the sigmoid of
+        cubic pieces, and of their tangents beyond the outer knots.
         """
         spline = self._spline
         knots = self.knots_
@@ -334,8 +334,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return PPoly.construct_fast(self.spline_coefficients_, self.knots_)
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
             raise ValueError(

@@ -527,7 +527,7 @@ class StackedRecalibrator(BaseRecalibrator):
         return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
-        """Return the node of the probabilities from a node of the scores: the weighted
+        """Return the map from scores to probabilities as a `Node`: the weighted
         mean of the members' maps, for more than two classes with a temperature.
         """
         used = np.flatnonzero(self.weights_ > 0)
@@ -539,8 +539,8 @@ class StackedRecalibrator(BaseRecalibrator):
         return Softmax(Scaled(Log(mixture), 1 / self.temperature_))
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         check_same_classes(self, *self.recalibrators_)
 

@@ -225,12 +225,14 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)
 
     def _map(self, logits):
-        """Return the node of the probabilities, from the node of the logits."""
+        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
+        argument is one, too.
+        """
         return class_probabilities(Scaled(logits, self.inverse_temperature_))
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
@@ -397,8 +399,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         self.weights_ = fit_mixture_weights(likelihoods, sample_weight)
 
     def _predict_logits(self, logits):
-        """Return the logarithm of the mixture of tempered, unchanged and uniform
-        forecasts.
+        """Return the logarithms (n, K) of the mixture of tempered, unchanged and
+        uniform forecasts, for logits (n, K).
         """
         mixture = 0
         forecasts = self._forecasts(logits.astype(np.float64))
@@ -407,8 +409,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         return log_probability(mixture)
 
     def _map(self, logits):
-        """Return the node of the mixture of tempered, unchanged and uniform
-        forecasts.
+        """Return the map from logits to probabilities as a `skcalib.maps.Node`: the
+        mixture of tempered, unchanged and uniform forecasts.
         """
         scaled_logits = Scaled(logits, self.inverse_temperature_)
         tempered = class_probabilities(scaled_logits, clip=False)
@@ -424,8 +426,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         return clipped_probability(normalized_rows(clipped_probability(mixture)))
 
     def _forecasts(self, logits):
-        """Return the tempered, the unchanged and the uniform probabilities, a tuple of
-        arrays (n, K).
+        """Return the tempered, the unchanged and the uniform probabilities for logits
+        (n, K), a tuple of three arrays (n, K).
         """
         tempered = softmax(super()._predict_logits(logits), axis=1)
         uniform = np.full_like(tempered, 1 / logits.shape[1])

@@ -448,8 +448,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self.bin_values_[np.searchsorted(cuts, scores, side="right")]
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         checks.check_bins(self)
         checks.check_lengths(self, self.n_bins_ - 1, "_cut_key_")
@@ -458,7 +458,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             raise ValueError(f"_inside_ must have {self.n_bins_} entries")
 
     def _map(self, score):
-        """Return the node of the probability from a node of the score: a step function
+        """Return the map from score to probability as a `Node`: a step function
         with a step for each bin.
 
         With `randomize`, the bin of a score that equals a cut depends on the key of its

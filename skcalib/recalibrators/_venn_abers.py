@@ -224,7 +224,7 @@ class VennAbers(BinaryRecalibrator):
         return _probability(*self._interval(scores))
 
     def _map(self, score):
-        """Return the node of the probability from a node of the score: a step function
+        """Return the map from score to probability as a `Node`: a step function
         with one step at each knot and one between each two.
 
         With `max_n_knots`, scores are tied with the next knot above, the upper edge of
@@ -245,8 +245,8 @@ class VennAbers(BinaryRecalibrator):
         return step_function(score, cuts, np.append(values, between[-1]))
 
     def _check_attributes(self):
-        """Raise a ValueError unless attributes that were read from a document fit
-        together.
+        """Raise a ValueError unless the fitted attributes, which were read from a JSON
+        document, are consistent with each other.
         """
         has_groups = self.max_n_knots is not None
         is_open = len(self.score_knots_) > 0 and self.score_knots_[-1] == np.inf
