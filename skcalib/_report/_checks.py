@@ -24,20 +24,19 @@ COUNTING = "Rows are counted from 0, the header not included."
 
 
 def distinct(column, name=None, what=""):
-    """Return the list of distinct values of a column, and the position of each row's
-    value in it, (n_rows,), -1 if it is missing.
+    """Return the distinct values of a column, a list, and the position of each row's
+    value in this list, (n_rows,), which is -1 where the value is missing.
 
     With the `name` of the column, raise for a missing value; `what` says in the message
-    what the row lacks.
+    what the row lacks, such as "label".
     """
     import pandas as pd
 
-    places, values = pd.factorize(column)
-    if name is not None and (places < 0).any():
-        raise ReportError(
-            f"column {name!r}: row {int(places.argmin())} has no {what}. {COUNTING}"
-        )
-    return values.tolist(), places
+    positions, values = pd.factorize(column)
+    if name is not None and (positions < 0).any():
+        row = int(positions.argmin())
+        raise ReportError(f"column {name!r}: row {row} has no {what}. {COUNTING}")
+    return values.tolist(), positions
 
 
 def checked_column(column_name, check, *args, **kwargs):
@@ -51,15 +50,16 @@ def checked_column(column_name, check, *args, **kwargs):
 
 
 def events(column, name, positive):
-    """Return whether each row is the event, (n_rows,), and the name of the event.
+    """Return whether each row is the event, (n_rows,), and the label of the event as
+    text.
 
-    `column` holds labels, `name` is the name of the column, and `positive` the label
-    that the user gave, or None.
+    `column` holds labels and `name` is its name; `positive` is the label that the user
+    calls the event, as text. None means the label 1.
     """
-    values, places = distinct(column, name, what="label")
+    values, positions = distinct(column, name, what="label")
     present = sorted(values, key=str)
     if positive is None:
-        if not _are_two_numbers(present):
+        if not _is_one_the_event(present):
             several = ""
             if len(present) > 2:
                 several = " Or give one score column a class: --score 'p_*'."
@@ -75,56 +75,59 @@ def events(column, name, positive):
         raise ReportError(
             f"column {name!r} has no label {positive!r}; it contains {shown(present)}."
         )
-    return matching[places], positive
+    return matching[positions], positive
 
 
-def _are_two_numbers(labels):
-    """Return whether labels are numbers of which 1 is the event: 0 and 1, or -1 and
-    1.
+def _is_one_the_event(labels):
+    """Return whether the label 1 can only be the event: whether the distinct `labels`
+    are 0 and 1 (or one of these alone), or -1 and 1, as numbers or booleans.
     """
     if not all(isinstance(label, (bool, int, float)) for label in labels):
         return False
     numbers = {float(label) for label in labels}
     if len(numbers) < len(labels):
-        return False  # one number is written in two ways
+        return False  # one number is written in two ways, as 1 and True
     return numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}
 
 
 def class_codes(column, name, classes):
-    """Return the position (n_rows,) of each row's label among the classes, or raise."""
-    values, places = distinct(column, name, what="label")
-    codes = np.full(len(values), -1)
+    """Return the position of each row's label among the classes, (n_rows,). Raise for
+    another label; `name` is the name of the column.
+    """
+    values, positions = distinct(column, name, what="label")
+    codes = np.full(len(values), -1)  # by distinct value; -1 is no class
     for number, value in enumerate(values):
         for k, text in enumerate(classes):
             if is_same(value, text):
                 codes[number] = k
                 break
     if -1 in codes:
-        row = int(np.argmin(codes[places]))
+        row = int(np.argmin(codes[positions]))
         raise ReportError(
             f"column {name!r}: row {row} has the label {str(column[row])!r}, which is"
             f" not one of the classes {shown(classes)}. Name the classes with"
             f" --classes, in the order of the score columns. {COUNTING}"
         )
-    return codes[places]
+    return codes[positions]
 
 
 def rescaled(scores, columns):
-    """Return scores (n, K) divided by the sums of their rows, and how far the worst of
-    these sums is off 1.
+    """Divide probabilities (n, K) by the sums of their rows, which rounding in a file
+    may put off 1. Return the result, (n, K), and the largest distance of a sum from 1.
 
-    Numbers that were rounded for a file need not sum to 1. Raise if a sum is off by
-    more than that; `columns` are the names of the columns, for the message.
+    Raise if that is more than rounding explains; `columns` are the names of the
+    columns, for the message.
     """
     total = scores.sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
-    row = int(off.argmax())
+    row = int(off.argmax())  # the worst one
     if off[row] > _ROUNDED:
         raise ReportError(
             f"columns {shown(columns)}: row {row} sums to {total[row]:.6g}, but the"
             f" probabilities of a row must sum to 1. {COUNTING}"
         )
-    total[off <= _EXACT] = 1  # off by the rounding of sums only: keep these scores
+    # Where the sum itself was rounded, in double precision, the scores are kept.
+    total[off <= _EXACT] = 1
     return scores / total[:, None], float(off[row])
 
 
@@ -142,11 +145,15 @@ def is_same(value, text):
 
 
 def segment_columns(columns, names, notes):
-    """Return the segment of each row as text, (n_rows,), by column; with several
-    columns also by their crossing, which comes last.
+    """Return the segments by column: a dict from the name of a column to the segment of
+    each row as text, (n_rows,).
 
-    With one column its values are the names of segments; with several the name of the
-    column is put before them. A crossing of too many segments is left out, with a note.
+    With one column the segments are its values, such as "f". With several they have the
+    column's name before them, "sex = f", and a last entry combines all columns: its
+    name is "sex × site", and its segments are such as "sex = f, site = 2". It is left
+    out, with a note appended to `notes`, if there are too many combinations.
+
+    `columns` is a dict of arrays (n_rows,), `names` are the columns of segments.
     """
     if len(names) < 2:
         return {name: _segment_names(columns[name], name) for name in names}
@@ -154,31 +161,33 @@ def segment_columns(columns, names, notes):
     for name in names:
         texts = _segment_names(columns[name], name).astype(str)
         segments[name] = np.char.add(f"{name} = ", texts)
-    crossing, *others = segments.values()
+    combined, *others = segments.values()
     for texts in others:
-        crossing = np.char.add(np.char.add(crossing, ", "), texts)
-    n_segments = len(np.unique(crossing))
+        combined = np.char.add(np.char.add(combined, ", "), texts)
+    n_segments = len(np.unique(combined))
     if n_segments > _MOST_SEGMENTS:
         notes.append(
             f"The crossing of {', '.join(names)} has {n_segments:,} segments and is"
             f" left out: a report takes at most {_MOST_SEGMENTS}."
         )
         return segments
-    return {**segments, " × ".join(names): crossing}
+    return {**segments, " × ".join(names): combined}
 
 
 def _segment_names(column, name):
-    """Return the value of each row in a column as text, "(missing)" for none."""
-    values, places = distinct(column)
+    """Return the value of each row in a column as text, (n_rows,), "(missing)" for a
+    missing one. Raise if there are too many distinct values.
+    """
+    values, positions = distinct(column)
     names = list(map(str, values))
-    if (places < 0).any():
-        names.append("(missing)")
+    if (positions < 0).any():
+        names.append("(missing)")  # at the position -1, the last one
     if len(names) > _MOST_SEGMENTS:
         raise ReportError(
             f"column {name!r} has {len(names)} different values; a report has at most"
             f" {_MOST_SEGMENTS} segments."
         )
-    return np.array(names)[places]
+    return np.array(names)[positions]
 
 
 def identifiers(header, used):
@@ -214,7 +223,7 @@ def cluster_column(column, name, notes):
     """Return the cluster of each row, (n_rows,), as a number or text; None if no two
     rows share one. A note on the clusters is appended to `notes`.
     """
-    values, places = distinct(column, name, what="cluster")
+    values, positions = distinct(column, name, what="cluster")
     if len(values) == 1:
         raise ReportError(
             f"column {name!r} has one value, {column[0]!s}: the variation between"
@@ -238,4 +247,4 @@ def cluster_column(column, name, notes):
         return column
     # Objects of several types have no order: as text they have.
     texts = np.array([str(value) for value in values])
-    return texts[places]
+    return texts[positions]

@@ -231,13 +231,16 @@ class Claim(str):
 
 
 def claim(name, /, **words):
-    """Return the `Claim` with a name of `CLAIMS`, its gaps filled with these words."""
+    """Return a sentence of a report as a `Claim`: the template ``CLAIMS[name]``, whose
+    placeholders such as "{size}" are replaced by the keyword arguments.
+    """
     text = CLAIMS[name].format(**words)
     # A sentence begins with a capital, but the name of a model stays as the user spells
     # it.
     if not CLAIMS[name].startswith("{name}"):
         text = text[0].upper() + text[1:]
-    sentence = Claim(_ONE_POINT.sub("1 point", text))
+    text = _ONE_POINT.sub("1 point", text)  # for "1 points"
+    sentence = Claim(text)
     sentence.name = name
     sentence.words = words
     return sentence

@@ -22,17 +22,6 @@ from skcalib._report._table import read_new_scores, read_table
 
 _QUIET_SECONDS = 5  # shorter work shows no progress
 # Options that hold for the file and for the baseline.
-_OF_BOTH = (
-    "label",
-    "scores",
-    "classes",
-    "positive",
-    "cluster",
-    "seed",
-    "names",
-    "weight",
-    "weight_type",
-)
 
 
 def add_report_command(commands):
@@ -265,8 +254,21 @@ def _checked_thresholds(arguments):
 
 
 def _tables(arguments, step):
-    """Return the table of the file, and that of the baseline or None."""
-    columns = {name: getattr(arguments, name) for name in _OF_BOTH}
+    """Read and return the table of the file, and that of the baseline or None, both
+    `ReportTable`. `step` is called with a text before each file is read.
+    """
+    # Options for both files.
+    columns = {
+        "label": arguments.label,
+        "scores": arguments.scores,
+        "classes": arguments.classes,
+        "positive": arguments.positive,
+        "cluster": arguments.cluster,
+        "seed": arguments.seed,
+        "names": arguments.names,
+        "weight": arguments.weight,
+        "weight_type": arguments.weight_type,
+    }
     time_order = None
     if arguments.time_order is not None:
         time_order = [name.strip() for name in arguments.time_order.split(",")]
@@ -360,42 +362,48 @@ def _write_page(output, numbers, table, seed, step):
         ) from error
 
 
-@contextmanager
-def _progress():
-    """Yield a function to be called with a text on each step of the work. If the work
-    takes long, a line with the last step is written to standard error at least every
-    5 s.
-    """
-    begun = monotonic()
-    written = begun  # time of the last line
-    steps = []  # texts of all steps so far
-    done = Event()  # set at the end, which stops the thread
+class _ProgressLines:
+    """Lines on standard error with the last step of the work."""
 
-    def write():
+    def __init__(self):
+        self.begun = monotonic()
+        self.written = self.begun  # time of the last line
+        self.last_step = None
+
+    def step(self, what):
+        """Note the next step, a text; after the first 5 s also write it."""
+        self.last_step = what
+        if monotonic() - self.begun >= _QUIET_SECONDS:
+            self._write()
+
+    def remind(self, done):
+        """Write a line whenever none was written for 5 s, until the event `done`."""
+        while not done.wait(_QUIET_SECONDS / 5):  # looks once a second
+            is_quiet = monotonic() - self.written >= _QUIET_SECONDS
+            if self.last_step is not None and is_quiet:
+                self._write()
+
+    def _write(self):
         """Write a line with the last step and the time since the start."""
-        nonlocal written
-        written = monotonic()
+        self.written = monotonic()
         print(
-            f"skcalib report: {steps[-1]} ({written - begun:.0f} s)",
+            f"skcalib report: {self.last_step} ({self.written - self.begun:.0f} s)",
             file=sys.stderr,
             flush=True,
         )
 
-    def step(what):
-        """Note the next step."""
-        steps.append(what)
-        if monotonic() - begun >= _QUIET_SECONDS:
-            write()
 
-    def remind():
-        """Write a line whenever none was written for 5 s, in a thread."""
-        while not done.wait(_QUIET_SECONDS / 5):  # looks once a second
-            if steps and monotonic() - written >= _QUIET_SECONDS:
-                write()
-
+@contextmanager
+def _progress():
+    """Yield a function that is called with a text before each step of the work. If the
+    work takes more than 5 s, a line with the last step is written to standard error at
+    least every 5 s.
+    """
+    lines = _ProgressLines()
+    done = Event()
     if _QUIET_SECONDS > 0:  # with 0 each step is written at once, and none repeated
-        Thread(target=remind, daemon=True).start()
+        Thread(target=lines.remind, args=(done,), daemon=True).start()
     try:
-        yield step
+        yield lines.step
     finally:
         done.set()

@@ -122,8 +122,8 @@ class ReportTable:
         return {self.segment_name: self.segments}
 
     def at(self, rows):
-        """Return the table of some of the rows: those of a mask or of an array of
-        positions. Periods without a row are dropped from the order.
+        """Return the table of some of the rows: those of a mask (n_rows,) or of an
+        array of positions. Periods without a row are dropped from `period_order`.
         """
         order = self.period_order
         periods = taken(self.periods, rows)
@@ -160,32 +160,45 @@ class ReportTable:
         return self.forecasts(name).event_rows
 
     def by_class(self, name, seed):
-        """Return the rows of each class against the rest, class by class, as one
-        `Rows`, and the name of the class of each of them; None without classes.
+        """Return the forecasts of each class against the rest, for a model.
+
+        Returns
+        -------
+        one_against_rest : Rows
+            All samples (of a large table a random sample) as forecasts of the event
+            that the first class happens, then all for the second class, and so on.
+        class_of_row : ndarray of str, shape (n_classes * n_samples,)
+            The class that each of these rows is about.
+
+        The result is None for a table of one event.
         """
         if self.classes is None:
             return None
         n_classes = len(self.classes)
         sample = self.sample(_MOST_CLASS_SCORES // n_classes, seed)
         rows = self.forecasts(name).at(sample)
-        # The rows once for each class, class by class.
-        row = np.tile(np.arange(len(rows.labels)), n_classes)
+        n_samples = len(rows.labels)
+        sample_of_row = np.tile(np.arange(n_samples), n_classes)
+        # (n_classes, n_samples), flattened class by class
+        is_class = rows.labels == np.arange(n_classes)[:, None]
         one_against_rest = rows._replace(
             scores=np.ascontiguousarray(rows.scores.T).ravel(),
-            labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
-            sample_weight=taken(rows.sample_weight, row),
-            clusters=taken(rows.clusters, row),
+            labels=is_class.ravel(),
+            sample_weight=taken(rows.sample_weight, sample_of_row),
+            clusters=taken(rows.clusters, sample_of_row),
         )
-        return one_against_rest, np.repeat(np.array(self.classes), len(rows.labels))
+        class_of_row = np.repeat(np.array(self.classes), n_samples)
+        return one_against_rest, class_of_row
 
     def losses(self, name):
-        """Return the Brier score and the log-loss with their intervals, by the names in
-        `LOSSES`.
+        """Return the mean losses of a model with their intervals: a dict from "brier"
+        and "log" to a dict of "estimate", "low" and "high".
         """
         rows = self.forecasts(name)
         intervals = {}
-        for key, loss in LOSSES.items():
-            intervals[key] = rows.interval(loss(rows.scores, rows.labels))
+        for loss_name, loss in LOSSES.items():
+            losses = loss(rows.scores, rows.labels)  # one for each row
+            intervals[loss_name] = rows.interval(losses)
         return intervals
 
     def brier_difference(self, name):
@@ -198,8 +211,8 @@ class ReportTable:
         return self.forecasts(name).interval(loss - loss_of_first)
 
     def sample(self, most, seed):
-        """Return the positions of a random sample of at most `most` rows, or a slice of
-        all rows.
+        """Return an index of at most `most` rows: the sorted positions of a random
+        sample, or a slice of all rows if they are not more.
         """
         if self.n_rows <= most:
             return slice(None)

@@ -21,12 +21,12 @@ _KINDS = {
 
 
 def percent(share, n=None):
-    """Return a share as a percentage, with the digits that n samples support; a dash
-    for None.
+    """Return a share in [0, 1] as a percentage, with the digits that n samples support;
+    a dash for None.
     """
     if share is None:
         return "–"
-    return tight(percent_words(share, n))
+    return tight(percent_words(share, n))  # no line break before the sign
 
 
 # In the next functions `values` is a dict with "estimate", "low" and "high", and `kind`
@@ -39,32 +39,41 @@ def estimate(values, kind):
 
 
 def limits(values, kind):
-    """Return an interval as text, and why the estimate lies outside if it does."""
+    """Return an interval as text, as in "1.2 to 3.4 %", followed by the reason why the
+    estimate lies outside, if it does.
+
+    `values` is a dict with "low", "high" and maybe "reason", and `kind` a key of
+    `_KINDS`, such as "percent".
+    """
     _, unit, _ = _KINDS[kind]
-    low = _shown(values["low"], values, kind).removesuffix(unit)
+    low = _shown(values["low"], values, kind).removesuffix(unit)  # the unit once
     high = _shown(values["high"], values, kind)
     reason = f" ({values['reason']})" if values.get("reason") else ""
     return f"{low} to {high}{reason}"
 
 
 def bias(row):
-    """Return the bias of a group and its simultaneous limits as two texts, both in
-    percentage points: with a sign, or as too high or too low where it is off. The
-    second is "no interval" where there are none.
+    """Return the bias of a group and its limits as two texts in percentage points, as
+    in ("4.0 too high", "3.1 to 4.9 points") or ("+0.2 fine", "-0.5 to +0.9 points").
+    The second is "no interval" if there are no limits.
+
+    `row` is the dict of a segment, class or period; its "verdict" is a dict with
+    "estimate", "low" and "high" as probabilities.
     """
-    found = row["verdict"]
-    if found["low"] is None:
-        return estimate(found, "points"), "no interval"
+    verdict = row["verdict"]
+    if verdict["low"] is None:
+        return estimate(verdict, "points"), "no interval"
     if is_off(row):
-        side = "too high" if found["estimate"] > 0 else "too low"
+        side = "too high" if verdict["estimate"] > 0 else "too low"
         # Words tell the side, so that numbers have no sign. Without it -5 to -3 is
         # 3 to 5: the limits change places.
-        low, high = sorted((abs(found["low"]), abs(found["high"])))
-        size = {"estimate": abs(found["estimate"]), "low": low, "high": high}
+        low, high = sorted((abs(verdict["low"]), abs(verdict["high"])))
+        size = {"estimate": abs(verdict["estimate"]), "low": low, "high": high}
         return f"{estimate(size, 'size')} {side}", f"{limits(size, 'size')} points"
-    if found["kind"] == "fine":
-        return f"{estimate(found, 'points')} fine", f"{limits(found, 'points')} points"
-    return estimate(found, "points"), f"{limits(found, 'points')} points"
+    shown = estimate(verdict, "points")
+    if verdict["kind"] == "fine":
+        shown = f"{shown} fine"
+    return shown, f"{limits(verdict, 'points')} points"
 
 
 def is_off(row):
@@ -107,8 +116,8 @@ def pvalue(value):
 
 
 def evidence(e_value):
-    """Return an e-value as text. Beyond a million, and below .01, its size has no
-    further meaning.
+    """Return an e-value, the evidence of a monitor for a change, as text. Above a
+    million and below .01 its exact size does not matter.
     """
     if e_value > 1e6:
         return "> 1,000,000"
@@ -134,19 +143,25 @@ def tight(words):
     )
 
 
-def _shown(value, values, kind):
-    """Return a number as text, with as many decimals as an interval supports.
+def _shown(value, interval, kind):
+    """Return a number as text, with as many decimals as its interval supports.
 
-    `value` may be None, which is shown as a dash; `values` is the dict with the limits
-    "low" and "high" of the interval, and `kind` a key of `_KINDS`.
+    Parameters
+    ----------
+    value : float or None
+        The number; None is shown as a dash.
+    interval : dict
+        The limits "low" and "high", which may be None.
+    kind : str
+        A key of `_KINDS`, which decides scale, unit and sign.
     """
     scale, unit, sign = _KINDS[kind]
     if value is None:
         return "–"
-    if values.get("low") is None:
+    if interval.get("low") is None:
         text = rounded(scale * value)
     else:
-        n_decimals = decimals(scale * values["low"], scale * values["high"])
+        n_decimals = decimals(scale * interval["low"], scale * interval["high"])
         text = fixed(scale * value, n_decimals)
     if sign and value > 0:
         text = sign + text

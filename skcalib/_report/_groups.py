@@ -13,8 +13,11 @@ SMALL_CLASS = 30
 
 
 def segment_rows(event_rows, groups, seed, kind="segment"):
-    """Return a list with a dict for each segment or class, in the order of the p-values
-    of their biases. `groups` (n,) are the names by row, or None.
+    """Return a list with a dict of numbers for each segment or class, the smallest
+    p-value of the bias first.
+
+    `event_rows` are the `Rows`, `groups` (n,) the name of each row's segment or class
+    (None gives an empty list), and `kind` is "segment" or "class".
     """
     if groups is None:
         return []
@@ -30,10 +33,11 @@ def segment_rows(event_rows, groups, seed, kind="segment"):
 
 
 def rows_by_column(event_rows, segmentations, seed, tolerance):
-    """Return a list with a dict for each segment of all columns, with p-values and
-    verdicts adjusted for their number.
+    """Return a list with a dict of numbers for each segment of all columns of segments,
+    with p-values and verdicts adjusted for the number of all these segments.
 
-    `segmentations` holds the segment of each row, (n,), by column.
+    `segmentations` is a dict from the name of a column to the segment of each row,
+    (n,).
     """
     rows = []
     n_segments = sum(len(np.unique(groups)) for groups in segmentations.values())
@@ -56,10 +60,12 @@ def class_rows(event_rows, names, seed, tolerance):
     """Return a list with a dict for each class against the rest: first those with a
     significant error, the largest first, then the others by their p-values.
 
-    The test is Kuiper's, which sees deviations that cancel in the bias. With clusters,
-    whose draws take long for each class, it is the test of the bias.
+    The test of the error is Kuiper's, which detects deviations that cancel in the bias.
+    With clusters it would have to draw labels, which takes long for each class: the
+    test of the bias is taken instead.
 
-    `event_rows` holds the rows of all classes, `names` (n,) the class of each row.
+    `event_rows` holds all samples once for each class, as forecasts of that class
+    against the rest; `names` (n,) is the class of each row.
     """
     rows = segment_rows(event_rows, names, seed, kind="class")
     judge_groups(rows, "class", event_rows, names, tolerance)
@@ -77,10 +83,13 @@ def class_rows(event_rows, names, seed, tolerance):
             row["error_pvalue"] = tested.pvalue
     adjust(rows, "error_pvalue", "adjusted_error_pvalue")
 
-    def key(row):
-        """Return (0, minus the error) for a significant error, else (1, p-value)."""
-        if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
-            return 0, -np.nan_to_num(row["estimate"])
-        return 1, row["error_pvalue"]
+    return sorted(rows, key=_significant_first)
 
-    return sorted(rows, key=key)
+
+def _significant_first(row):
+    """Return a key by which the dicts of classes are sorted: significant errors, the
+    largest first, then the others by p-value.
+    """
+    if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
+        return 0, -np.nan_to_num(row["estimate"])
+    return 1, row["error_pvalue"]

@@ -19,7 +19,7 @@ def judged_model(event_rows, model, tolerance, is_binary):
     """Return the verdicts on all rows of a model, dicts by name: "bias",
     "over_confidence" (the bias for the more probable outcome) and "error".
     """
-    one_group = np.zeros(len(event_rows.labels), int)  # whose name is then "0"
+    one_group = np.zeros(len(event_rows.labels), int)  # one group, called "0"
     bias = _bias_verdicts(event_rows, one_group, tolerance)
     over_confidence = bias
     if is_binary:
@@ -66,7 +66,7 @@ def judged_rows(event_rows, tolerance, n_intervals):
 
 
 def n_samples(event_rows):
-    """Return the number of samples, with frequency weights their sum."""
+    """Return the number of samples: the sum of frequency weights, else that of rows."""
     if event_rows.sample_weight is None or event_rows.weight_type == "importance":
         return len(event_rows.labels)
     return float(event_rows.sample_weight.sum())

@@ -34,8 +34,12 @@ _FEWEST_IN_BIN = 50  # fewest rows of a bin of the maximum calibration error
 
 
 def bias_numbers(event_rows, classes):
-    """Return a dict of means: score, event frequency, their difference, and the
-    overconfidence, which is that difference for the more probable outcome.
+    """Return a dict of means: score, event frequency, their difference (the bias) with
+    its interval, and the overconfidence with its interval.
+
+    The overconfidence is the bias for the more probable outcome of each sample; with
+    several classes (`classes` is None for one event) the scores are already those of
+    the predicted class. `event_rows` are the `Rows` of one event.
     """
     bias = event_rows.interval(event_rows.scores - event_rows.labels)
     over_confidence = bias
@@ -52,30 +56,31 @@ def bias_numbers(event_rows, classes):
 
 
 def error_rows(event_rows, seed, classes):
-    """Return calibration errors with their intervals as a list of dicts; the first is
-    the error of the summary. With one event slope and intercept are added.
+    """Return calibration errors with their intervals as a list of dicts. The first is
+    the mean absolute error, which the summary names. For one event (`classes` is None)
+    calibration slope and intercept are added.
     """
     slope_options = {
         "confidence_level": CONFIDENCE_LEVEL,
         **event_rows.inference_options,
     }
     interval_options = _interval_options(event_rows, seed)
-    # One bin with a few rows would decide the maximum error: bins are merged until each
-    # holds the weight of 50 rows. Importance weights may have any scale, so there that
-    # is 50 mean weights.
-    enough = _FEWEST_IN_BIN
+    # A bin with few rows must not decide the maximum error: bins are merged until each
+    # has the weight of 50 rows. Importance weights may have any scale, so that the mean
+    # weight is that of a row.
+    min_weight = _FEWEST_IN_BIN
     if event_rows.weight_type == "importance":
-        enough = _FEWEST_IN_BIN * event_rows.sample_weight.mean()
+        min_weight = _FEWEST_IN_BIN * event_rows.sample_weight.mean()
     total = total_weight(event_rows.sample_weight, len(event_rows.labels))
     kinds = {
         "mean absolute calibration error": MEAN_ABSOLUTE,
         "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
         "expected calibration error": {"metric": expected_calibration_error},
     }
-    if total >= 2 * enough:  # else there would be one bin only
+    if total >= 2 * min_weight:  # else there would be one bin only
         metric = partial(
             maximum_calibration_error,
-            binning=MinimumMass(EqualWidth(15), min_weight=enough),
+            binning=MinimumMass(EqualWidth(15), min_weight=min_weight),
         )
         kinds["maximum calibration error"] = {"metric": metric}
     errors = []
@@ -126,8 +131,8 @@ def _interval_options(event_rows, seed):
 
 
 def reason_outside(estimate, low, high, known=""):
-    """Return why an estimate lies outside of its interval, None if it does not. A
-    `known` reason why it lies above is returned as it is.
+    """Return why an estimate lies outside of its interval, as text; None if it does
+    not. `known` is the reason for an estimate above, if one is known already.
     """
     if estimate < low:
         return "the noise that is taken away from the estimate is uncertain itself"
@@ -137,9 +142,10 @@ def reason_outside(estimate, low, high, known=""):
 
 
 def tested_calibration(event_rows, seed):
-    """Return a dict on the test of the first error of `error_rows`, which rejects
-    exactly if the interval of that error excludes 0.
+    """Return a dict on the resampling test of calibration by the mean absolute
+    calibration error. It rejects exactly if the interval of that error excludes 0.
     """
+    # Draws of dependent labels take long.
     n_resamples = _N_RESAMPLES if event_rows.clusters is None else _N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
     options = {

@@ -34,7 +34,8 @@ def given_classes(arguments):
 
 
 def score_models(specs, classes, header, others, path):
-    """Return the models that the options stand for.
+    """Return the score columns of each model, from the options ``--score`` and
+    ``--classes``.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def score_models(specs, classes, header, others, path):
     if not patterns and classes is None:
         return {spec: (spec,) for spec in specs}, None
     if not patterns:
-        # The text is the part of an error message that says who names the columns.
+        # `named_by` is a part of the error message for another number of columns.
         columns = _by_class(specs, classes, named_by="--score was given")
         name = commonprefix(specs).rstrip("_-. ") or "scores"
         return {name: tuple(columns.values())}, classes
@@ -73,7 +74,7 @@ def score_models(specs, classes, header, others, path):
             f"--score {plain} is one column and --score '{patterns[0]}' is one column"
             " per class: use only one kind in a report."
         )
-    # the columns of each pattern by class
+    # For each pattern, a dict from class to column.
     matched = {}
     for pattern in patterns:
         matched[pattern] = _matched(pattern, classes, header, others, path)
@@ -137,10 +138,11 @@ def _matched(pattern, classes, header, others, path):
 
 
 def _by_class(columns, classes, named_by):
-    """Return columns by the classes of ``--classes``, in their order.
+    """Return a dict from each class of ``--classes`` to its column; both are lists in
+    the same order. Raise if they differ in length.
 
-    If their numbers differ, the message says after `named_by` how many columns there
-    are, as in "--score was given 3 columns".
+    `named_by` is the beginning of a clause in the error message that goes on with the
+    number of columns, as in "--score was given 3 columns".
     """
     if len(columns) != len(classes):
         raise ReportError(

@@ -61,7 +61,7 @@ def report_numbers(
     seed : int
         Seed of resamples and folds.
     step : callable
-        Told what is done next, for a progress bar.
+        Called with a text on what is done next, to show progress.
     baseline : ReportTable, default=None
         Earlier rows that the periods, or all rows, are compared with.
     thresholds : sequence of float, default=()
@@ -77,11 +77,10 @@ def report_numbers(
         Plain values; None where a number is not defined.
     """
     models = []
-    considered_by_model = []  # the `Considered` of each, in the order of `models`
+    advice_by_model = []  # the `Considered` of each, in the order of `models`
     with warnings.catch_warnings():
-        # A note of the report replaces the warning about clusters. A segment that is
-        # missing in a fold has the fit of all rows there, which is no news for a
-        # reader.
+        # A note of the report replaces the warning about clusters. The other warning is
+        # about a segment without rows in a fold, and does not concern a reader.
         warnings.filterwarnings(
             "ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning
         )
@@ -89,11 +88,11 @@ def report_numbers(
             model, found = _model_numbers(
                 table, name, baseline, thresholds, seed, step, tolerance
             )
-            considered_by_model.append(found)
-            if len(considered_by_model) > 1:
+            advice_by_model.append(found)
+            if len(advice_by_model) > 1:
                 model["brier_difference"] = table.brier_difference(name)
                 model["brier_difference_as_advised"] = brier_difference_as_advised(
-                    considered_by_model[0], found
+                    advice_by_model[0], found
                 )
             if new_scores is not None:
                 step(f"performance of {name} on the new scores")
@@ -219,15 +218,17 @@ def _summarise(model, table, tolerance):
 
 
 def _few_events(table):
-    """Return a note, in a list, that replaces the library's warning about clusters with
-    few events; an empty list without it.
+    """Return a list with a note if there are clusters and few expected events or
+    non-events, for which intervals may be too short; else an empty list.
     """
-    # The smaller of the expected numbers of events and of non-events, of any model.
-    expected = np.inf
+    if table.clusters is None:
+        return []
+    # The smallest expected number of events or non-events by the scores of any model.
+    fewest = np.inf
     for name in table.names:
         scores = table.event_rows(name).scores
-        expected = min(expected, scores.sum(), (1 - scores).sum())
-    if table.clusters is None or expected >= FEW_EVENTS:
+        fewest = min(fewest, scores.sum(), (1 - scores).sum())
+    if fewest >= FEW_EVENTS:
         return []
     return [
         f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of"
@@ -236,24 +237,30 @@ def _few_events(table):
 
 
 def _paper(table, event_rows, model, seed):
-    """Return a paragraph that can be cited in a paper; None if it is not defined."""
-    if table.classes is None:
-        options = {
-            **event_rows.inference_options,
-            "pos_label": True,
-            "random_state": seed,
-        }
-        del options["labels"]  # `pos_label` names the event already
-        try:
-            with warnings.catch_warnings():
-                # of scores of exactly 0 and 1: the paragraph itself says it
-                warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
-                return str(
-                    calibration_summary(event_rows.labels, event_rows.scores, **options)
-                )
-        except ValueError:  # one class only
-            return None
-    error = model["errors"][0]
+    """Return a paragraph on a model that can be cited in a paper; None if it is not
+    defined. `event_rows` are the `Rows` of the event, `model` is the dict of numbers.
+    """
+    if table.classes is not None:
+        return _paper_of_classes(table, model)
+    options = {
+        **event_rows.inference_options,
+        "pos_label": True,
+        "random_state": seed,
+    }
+    del options["labels"]  # `pos_label` names the event already
+    try:
+        with warnings.catch_warnings():
+            # of scores of exactly 0 and 1: the paragraph itself says it
+            warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
+            return str(
+                calibration_summary(event_rows.labels, event_rows.scores, **options)
+            )
+    except ValueError:  # one class only
+        return None
+
+
+def _paper_of_classes(table, model):
+    """Return the paragraph of `_paper` for a model of several classes."""
     brier, log_loss = model["proper_scores"]
     test = model["test"]
 
@@ -267,10 +274,10 @@ def _paper(table, event_rows, model, seed):
     return (
         f"In {table.n_rows:,} samples of {len(table.classes)} classes the top-label"
         " calibration error (mean absolute, debiased, up to 15 bins of equal mass) was"
-        f" {shown(error)}, {pvalue} for the hypothesis of calibration. The predicted"
-        f" class was right in {right} of the samples, its mean probability was"
-        f" {mean_score}. The Brier score, summed over the classes, was {shown(brier)}"
-        f" and the log-loss {shown(log_loss)} nats. Intervals are at"
+        f" {shown(model['errors'][0])}, {pvalue} for the hypothesis of calibration. The"
+        f" predicted class was right in {right} of the samples, its mean probability"
+        f" was {mean_score}. The Brier score, summed over the classes, was"
+        f" {shown(brier)} and the log-loss {shown(log_loss)} nats. Intervals are at"
         f" {level_words(CONFIDENCE_LEVEL)} confidence."
     )
 

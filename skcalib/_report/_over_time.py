@@ -18,13 +18,16 @@ _SCORE_BINS = 15
 
 
 def trend_numbers(table, event_rows):
-    """Return the trend of the bias from the first period to the last as a dict; None
-    for fewer than four periods.
+    """Return the linear trend of the bias over the periods as a dict: how much the
+    fitted bias changes ("moved") from the first period to the last, with limits and
+    p-value; None for fewer than four periods.
+
+    `table` is the `ReportTable`, `event_rows` the `Rows` of the event.
     """
     if table.periods is None or len(table.period_order) < _FEWEST_PERIODS:
         return None
     order = table.period_order
-    # The event is True; it is named where both labels occur.
+    # With one label only, naming the event would be an error.
     pos_label = None
     if event_rows.labels.any() and not event_rows.labels.all():
         pos_label = LABELS[1]
@@ -52,56 +55,60 @@ def trend_numbers(table, event_rows):
 
 
 def _is_step(table, event_rows):
-    """Return whether a step fits the biases of the periods better than a straight line,
-    each by least squares with the weights of the periods. Of steps, the period of the
-    best one counts.
+    """Return whether one step (a constant before some period, and another one from it
+    on) fits the biases of the periods better than a straight line does, by weighted
+    least squares.
     """
-    place = _places(table)
-    weight = weights_or_ones(event_rows.sample_weight, len(place))
+    period_of_row = _places(table)
+    weight = weights_or_ones(event_rows.sample_weight, len(period_of_row))
     error = event_rows.scores.astype(np.float64) - event_rows.labels
-    period_weight = np.bincount(place, weight)
+    period_weight = np.bincount(period_of_row, weight)
     is_used = period_weight > 0
-    bias = np.bincount(place, weight * error)[is_used] / period_weight[is_used]
+    bias_sum = np.bincount(period_of_row, weight * error)
+    bias = bias_sum[is_used] / period_weight[is_used]
     period_weight = period_weight[is_used]
-    time = np.arange(len(is_used))[is_used]
-
-    def residual_squares(feature):
-        """Return the weighted sum of squared residuals of the biases after a regression
-        on a constant and this feature (n_periods,).
-        """
-        centred = feature - np.average(feature, weights=period_weight)
-        rest = bias - np.average(bias, weights=period_weight)
-        covariance = np.sum(period_weight * centred * rest)
-        slope = covariance / np.sum(period_weight * centred**2)
-        return np.sum(period_weight * (rest - slope * centred) ** 2)
-
-    of_steps = []
+    time = np.arange(len(is_used))[is_used]  # the numbers of the periods
+    squares_of_steps = []
     for since in time[1:]:
-        of_steps.append(residual_squares((time >= since).astype(float)))
-    return bool(min(of_steps, default=np.inf) < residual_squares(time))
+        step = (time >= since).astype(float)
+        squares_of_steps.append(_residual_squares(bias, step, period_weight))
+    best_step = min(squares_of_steps, default=np.inf)
+    return bool(best_step < _residual_squares(bias, time, period_weight))
+
+
+def _residual_squares(values, feature, weight):
+    """Return the weighted sum of squared residuals of values (m,) after a linear
+    regression on a constant and a feature (m,), with weights (m,).
+    """
+    centred = feature - np.average(feature, weights=weight)
+    rest = values - np.average(values, weights=weight)
+    slope = np.sum(weight * centred * rest) / np.sum(weight * centred**2)
+    return np.sum(weight * (rest - slope * centred) ** 2)
 
 
 def autocorrelation(table, event_rows):
-    """Return the autocorrelation of the errors of samples that follow each other in
-    time, and its one-sided p-value, as a dict; None without times or with clusters.
+    """Return the autocorrelation of the errors (label minus score) of samples that
+    follow each other in time, and its one-sided p-value, as a dict; None without times,
+    with clusters, or for few samples.
 
-    Mean errors by score, period and segment are subtracted first: a curve, a drift or a
-    segment that is off is not dependence.
+    Mean errors by score, period and segment are subtracted first: miscalibrated scores,
+    periods or segments are not dependence.
     """
     if table.periods is None or event_rows.clusters is not None:
         return None
     if len(event_rows.labels) < _FEWEST_ROWS:
         return None
-    # The finest times there are, else the periods.
+    # The order of time: by dates if they are known, else by periods.
     moments = table.moments
     if moments is None:
         moments = _places(table)
     order = np.argsort(moments, kind="stable")
-    groups = [table.periods, *table.segmentations.values()]
-    error = event_rows.labels - event_rows.scores.astype(np.float64)
-    edges = EqualMass(_SCORE_BINS).bin_edges(event_rows.scores.astype(np.float64))
-    groups.append(np.searchsorted(edges[1:-1], event_rows.scores))
-    for group in groups:
+    scores = event_rows.scores.astype(np.float64)
+    error = event_rows.labels - scores
+    # The period, the segments and the bin of each sample's score.
+    edges = EqualMass(_SCORE_BINS).bin_edges(scores)
+    score_bin = np.searchsorted(edges[1:-1], event_rows.scores)
+    for group in (table.periods, *table.segmentations.values(), score_bin):
         _, code = np.unique(group, return_inverse=True)
         group_mean = np.bincount(code, error) / np.bincount(code)
         error = error - group_mean[code]

@@ -50,7 +50,8 @@ def period_rows(table, name, baseline, seed, tolerance=0.02):
         order = ["all rows"]
     rows = group_records(event_rows, periods, "period", seed)
     rows.sort(key=lambda row: order.index(row["period"]))
-    # Without a baseline the first period is one.
+    # Each period is compared with the baseline or, if there is none, with the first
+    # period.
     if baseline is None:
         before = event_rows.at(periods == order[0])
     else:
@@ -99,6 +100,7 @@ def monitor_rows(table, name):
     if table.periods is None or table.is_weighted or table.clusters is not None:
         return []
     event_rows = table.event_rows(name)
+    scores = event_rows.scores.astype(np.float64)
     monitors = GroupMonitors()
     # The number of each row's period in the order of time, (n_rows,).
     period_names, code = np.unique(table.periods, return_inverse=True)
@@ -106,30 +108,32 @@ def monitor_rows(table, name):
     period = np.array(number_of_period)[code]
 
     def update(group, order):
-        """Update the monitors with all rows: `group` (n_rows,) is the group of each,
-        and `order` (n_rows,) the positions of the rows in the order to be seen.
+        """Pass all rows to the monitors of their groups.
+
+        `group` (n_rows,) is the number of each row's group, `order` (n_rows,) holds the
+        positions of the rows in the order in which they are passed.
         """
-        scores = event_rows.scores[order].astype(np.float64)
         monitors.partial_fit(
-            scores, event_rows.labels[order], group[order], time=period[order]
+            scores[order], event_rows.labels[order], group[order], time=period[order]
         )
 
-    # Groups are numbers, positions in this list: 0 for all rows, then the segments.
-    names = ["all rows"]
+    # The number of a group is its position in this list.
+    group_names = ["all rows"]
     all_rows = np.zeros(len(period), dtype=np.intp)
     update(all_rows, np.argsort(period, kind="stable"))
-    for segmentation in table.segmentations.values():
-        segments, group, size = np.unique(
-            segmentation, return_inverse=True, return_counts=True
+    for segment_of_row in table.segmentations.values():
+        segments, code, size = np.unique(
+            segment_of_row, return_inverse=True, return_counts=True
         )
         # The largest segments first, each in the order of time: `lexsort` sorts by its
         # last key first.
-        order = np.lexsort((period, group, -size[group]))
-        update(len(names) + group, order)
-        names += segments.tolist()
+        order = np.lexsort((period, code, -size[code]))
+        update(len(group_names) + code, order)
+        group_names += segments.tolist()
     rows = records(monitors.table_.columns())
+    # From numbers back to the names of groups and periods.
     for row in rows:
-        row["group"] = names[row["group"]]
+        row["group"] = group_names[row["group"]]
         for key in ("alarm_time", "change_time"):
             if row[key] is not None:
                 row[key] = table.period_order[row[key]]

@@ -5,7 +5,8 @@ DuckDB.
 import csv
 import gzip
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -45,11 +46,11 @@ def opened(path):
     header : list of str
         The names of the columns.
     read : callable
-        From names to their columns as arrays by name, with NaN or None where a value is
-        missing, and the number of rows of the file. ``words`` are those among them that
-        may hold words, in which only an empty cell is missing. Of more than ``most``
-        rows, or two million, in files that DuckDB reads it takes a random sample, by
-        ``seed``.
+        ``read(names, words=(), most=2_000_000, seed=0)`` returns a dict of arrays by
+        name, with NaN or None where a value is missing, and the number of rows of the
+        file. `words` are the columns that may hold text, in which only an empty cell is
+        missing. From a file that DuckDB reads it takes a random sample of at most
+        `most` rows.
 
     Raises
     ------
@@ -58,19 +59,16 @@ def opened(path):
     """
     path = Path(path)
     try:
-        scanned = _scanned(path)
-        # What DuckDB scans is not opened here. `table` reads some columns of the file.
-        with nullcontext() if scanned else _binary(path) as file:
-            header, table = scanned or _parquet(path, file) or _csv(path, file)
-
-            def read(names, words=(), most=_MOST_ROWS, seed=0):
-                """Return columns by name and the number of all rows; see `opened`."""
-                names = list(dict.fromkeys(names))
-                _check_names(path, names, header)
-                columns, n_rows = table(names, words, min(most, _MOST_ROWS), seed)
-                return {name: _from_series(columns[name]) for name in names}, n_rows
-
-            yield header, read
+        source = _duckdb_source(path)
+        if source is not None:
+            yield source.header, partial(_read_columns, path, source)
+            return
+        with _binary(path) as file:
+            if _is_parquet(path, file):
+                source = _ParquetSource(file)
+            else:
+                source = _CsvSource(path, file)
+            yield source.header, partial(_read_columns, path, source)
     except ReportError:
         raise
     except ImportError as error:
@@ -84,6 +82,16 @@ def opened(path):
         ) from error
 
 
+def _read_columns(path, source, names, words=(), most=_MOST_ROWS, seed=0):
+    """Return some columns of a source as arrays, a dict by name, and the number of rows
+    of the file; the arguments after `source` are those of ``read`` in `opened`.
+    """
+    names = list(dict.fromkeys(names))
+    _check_names(path, names, source.header)
+    frame, n_rows = source.frame(names, words, min(most, _MOST_ROWS), seed)
+    return {name: _from_series(frame[name]) for name in names}, n_rows
+
+
 def _binary(path):
     """Return an open file that can be read more than once: for a pipe a copy in
     memory.
@@ -95,44 +103,59 @@ def _binary(path):
     return path.open("rb") if path.is_file() else BytesIO(path.read_bytes())
 
 
-def _csv(path, file):
-    """Return the names of the columns of a CSV file, and a function ``table(names,
-    words, most, seed)`` that reads it, with the arguments of `opened`.
+class _CsvSource:
+    """A CSV file.
 
-    All columns and all rows are read, whatever `names` and `most` ask for.
+    Parameters
+    ----------
+    path : Path
+        Its name, for messages and the suffix ``.gz``.
+    file : binary file
+        The open file.
+
+    Attributes
+    ----------
+    header : list of str
+        The names of the columns.
     """
-    file.seek(0)
-    if path.suffix.lower() == ".gz":
-        file = gzip.GzipFile(fileobj=file)
-    first = file.readline().decode("utf-8-sig").strip("\r\n")
-    if not first.strip():
-        raise ReportError(f"{path} is empty: its first line must name the columns.")
-    separator = _separator(first)
-    header = next(csv.reader([first], delimiter=separator))
 
-    def table(names, words, most, seed):
-        """Return all columns, and the number of rows."""
+    def __init__(self, path, file):
+        file.seek(0)
+        if path.suffix.lower() == ".gz":
+            file = gzip.GzipFile(fileobj=file)
+        first_line = file.readline().decode("utf-8-sig").strip("\r\n")
+        if not first_line.strip():
+            raise ReportError(f"{path} is empty: its first line must name the columns.")
+        self._file = file
+        self._separator = _separator(first_line)
+        self.header = next(csv.reader([first_line], delimiter=self._separator))
+
+    def frame(self, names, words, most, seed):
+        """Return a DataFrame of all columns and rows, and the number of rows.
+
+        Only the columns in `words` matter of the arguments: in these, which may hold
+        text, only an empty field is missing, since "NA" may be a name.
+        """
         import pandas as pd
 
-        # In columns of words only an empty field is missing: "NA" may be a name.
         missing = {}
-        for name in header:
+        for name in self.header:
             missing[name] = [""] if name in words else list(_MISSING)
-        options = {
-            "na_values": missing,
-            "keep_default_na": False,
-            "low_memory": False,
-            "encoding": "utf-8-sig",
-        }
-        file.seek(0)
+        self._file.seek(0)
         with warnings.catch_warnings():
-            # values without a column
+            # pandas warns of a row with more values than columns.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            # All columns, for with usecols= a row of too many values goes unnoticed.
-            columns = pd.read_csv(file, sep=separator, index_col=False, **options)
-        return columns, len(columns)
-
-    return header, table
+            # All columns are read: with usecols= such a row would go unnoticed.
+            frame = pd.read_csv(
+                self._file,
+                sep=self._separator,
+                index_col=False,
+                na_values=missing,
+                keep_default_na=False,
+                low_memory=False,
+                encoding="utf-8-sig",
+            )
+        return frame, len(frame)
 
 
 def _separator(first_line):
@@ -152,30 +175,37 @@ def separator_of(path):
         return _separator(file.readline().decode("utf-8-sig", errors="replace"))
 
 
-def _parquet(path, file):
-    """Return the names of a Parquet file's columns, and a function that reads it, as
-    `_csv` does; None for another file.
+def _is_parquet(path, file):
+    """Return whether an open file is a Parquet file: by its suffix or, since a pipe has
+    none, by its first bytes.
     """
-    # a pipe has no name
-    if path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1":
-        return None
-    from pyarrow.parquet import ParquetFile
+    return path.suffix.lower() in _PARQUET or file.read(4) == b"PAR1"
 
-    parquet = ParquetFile(file)
 
-    def table(names, words, most, seed):
-        """Return the named columns, and the number of rows."""
+class _ParquetSource:
+    """A Parquet file, given as an open binary file; `header` is a list of the names of
+    its columns.
+    """
+
+    def __init__(self, file):
+        from pyarrow.parquet import ParquetFile
+
+        self._parquet = ParquetFile(file)
+        self.header = self._parquet.schema_arrow.names
+
+    def frame(self, names, words, most, seed):
+        """Return a DataFrame of the named columns with all rows, and the number of
+        rows. The other arguments do not matter for a Parquet file.
+        """
         # Without its metadata a column that pandas wrote as an index is a column.
-        columns = parquet.read(columns=names).to_pandas(ignore_metadata=True)
-        return columns, parquet.metadata.num_rows
+        table = self._parquet.read(columns=names)
+        frame = table.to_pandas(ignore_metadata=True)
+        return frame, self._parquet.metadata.num_rows
 
-    return parquet.schema_arrow.names, table
 
-
-def _scanned(path):
-    """Return the names of the columns, and a function that reads them, as `_csv` does,
-    for what DuckDB reads: a glob, a Parquet file with many rows, or a large CSV file.
-    None for another file, or without DuckDB.
+def _duckdb_source(path):
+    """Return a glob, a Parquet file with many rows or a large CSV file as a source that
+    DuckDB reads; None for another file, or if DuckDB is not installed.
     """
     name = str(path).lower()
     is_file = path.is_file()
@@ -193,29 +223,45 @@ def _scanned(path):
         relation = scan(str(path))
     except (FileNotFoundError, ValueError) as error:
         raise ReportError(error) from error
-    ((n_rows,),) = relation.aggregate("count(*)").fetchall()
-    if is_parquet and is_file and n_rows <= _MOST_ROWS:
+    source = _DuckdbSource(relation)
+    if is_parquet and is_file and source.n_rows <= _MOST_ROWS:
         return None
+    return source
 
-    def table(names, words, most, seed):
-        """Return the named columns of at most about `most` rows, and the number of all
-        rows.
+
+class _DuckdbSource:
+    """A DuckDB relation.
+
+    Attributes
+    ----------
+    header : list of str
+        The names of the columns.
+    n_rows : int
+        The number of rows.
+    """
+
+    def __init__(self, relation):
+        self._relation = relation
+        self.header = list(relation.columns)
+        ((self.n_rows,),) = relation.aggregate("count(*)").fetchall()
+
+    def frame(self, names, words, most, seed):
+        """Return a DataFrame of the named columns, with all rows or with a random
+        sample of about `most`, and the number of all rows.
         """
         wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
-        if n_rows <= most:
-            return relation.project(wanted).df(), n_rows
+        if self.n_rows <= most:
+            return self._relation.project(wanted).df(), self.n_rows
         # A row is drawn if the hash of its number, modulo 2^32, is below the wanted
-        # share of 2^32. So the sample is the same for any number of threads. The seed
-        # is added above the digits of the number, so that seeds do not share hashes.
+        # share of 2^32: the sample is the same for any number of threads. A multiple of
+        # 2^32 is added to the number, the seed, so that seeds do not share hashes.
         rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
-        chosen = (
+        is_drawn = (
             f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} <"
-            f" {int(2**32 * most / n_rows)}"
+            f" {int(2**32 * most / self.n_rows)}"
         )
-        query = f"SELECT {wanted} FROM ({rows}) WHERE {chosen}"
-        return relation.query("skcalib_file", query).df(), n_rows
-
-    return list(relation.columns), table
+        query = f"SELECT {wanted} FROM ({rows}) WHERE {is_drawn}"
+        return self._relation.query("skcalib_file", query).df(), self.n_rows
 
 
 def _from_series(series):

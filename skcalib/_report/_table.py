@@ -181,7 +181,7 @@ def read_table(
         repeated_keys=tuple(repeated),
         n_of_key=len(distinct(columns[repeated[0]])[0]) if repeated else None,
     )
-    return _without_rows_of_no_use(table, seed)
+    return _without_unused_rows(table, seed)
 
 
 def read_new_scores(path, table):
@@ -324,7 +324,8 @@ def _scores_by_model(columns, models, classes, notes):
         The class of each column; None means that a column is the probability of the
         event.
     notes : list of str
-        Gets a note where rows of probabilities were visibly off 1.
+        Notes for the page. One is appended if the probabilities of a row do not sum to
+        1 and are rescaled.
 
     Returns
     -------
@@ -353,11 +354,11 @@ def _scores_by_model(columns, models, classes, notes):
     return scores
 
 
-def _without_rows_of_no_use(table, seed):
-    """Return the table without rows of weight 0; if it has clusters and many rows, a
-    random sample of them.
+def _without_unused_rows(table, seed):
+    """Return the table without rows of weight 0 and, if it has clusters and many rows,
+    with a random sample of them only: with clusters the computations take long.
     """
-    used = np.arange(table.n_rows)
+    used = np.arange(table.n_rows)  # positions of the rows to keep
     notes = list(table.notes)
     if table.weight is not None:
         used = np.flatnonzero(table.weight > 0)

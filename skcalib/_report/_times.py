@@ -37,11 +37,12 @@ _MONTH = (
 
 
 def _either_way(part, year=r"\d{4}", gap=r"[\s./_-]*"):
-    """Return a compiled pattern of a part of a year, such as a quarter, before or after
-    the year, which may be missing.
+    """Return a compiled pattern of a part of a year, such as "Q1", together with the
+    year, as in "2024 Q1" or "Q1 2024", or alone.
 
-    Its groups are y1 and p1 for the year and the part if the year comes first or is
-    missing, y2 and p2 if it comes last.
+    `part`, `year` and `gap` (what may stand between them) are patterns. The groups of
+    the result are y1 and p1, the year and the part, if the year comes first or is
+    missing, and p2 and y2 if it comes last.
     """
     year_first = f"(?:(?P<y1>{year}){gap})?(?P<p1>{part})"
     year_last = f"(?P<p2>{part})(?:{gap}(?P<y2>{year}))"
@@ -105,16 +106,16 @@ def named_periods(column, name, time_order=None):
     if column.dtype.kind == "M":
         days = np.datetime_as_string(column, unit="D")
         column = np.where(np.isnat(column), None, days)
-    values, places = distinct(column, name, what="time")
+    values, positions = distinct(column, name, what="time")
     names = list(map(str, values))
     moments = None  # times of the rows that are finer than periods, (n,)
     if time_order is None and all(map(_DATE.match, names)):
         # ISO dates have the order of their texts.
         _, rank = np.unique(np.array(names), return_inverse=True)
-        moments = rank[places]
+        moments = rank[positions]
         names = _shortened(names)
     periods = sorted(set(names))
-    period_of_row = np.array(names)[places]
+    period_of_row = np.array(names)[positions]
     if time_order is not None:
         _check_time_order(time_order, periods, name)
         return Periods(period_of_row, list(time_order), None)
@@ -177,15 +178,14 @@ def _check_time_order(time_order, periods, name):
 
 
 def _refuse_unclear(periods, name):
-    """Raise for numbers that look like seconds since 1970, and for dates whose day and
-    month cannot be distinguished.
+    """Raise for numbers that look like seconds since 1970, and for dates that are not
+    written as YYYY-MM-DD. `periods` is a list of text, `name` the name of the column.
     """
     dates = []
     for text in periods:
-        # "3 May 2024" has a month and a number, but is not the name of a month, which
-        # "May 2024" is.
-        has_other_months = _WITH_MONTH.fullmatch(text) and not _calendar(text)
-        if _DAY_FIRST.match(text) or has_other_months:
+        # "3 May 2024" is a date, while "May 2024" is the name of a month.
+        is_named_date = _WITH_MONTH.fullmatch(text) and not _calendar_key(text)
+        if _DAY_FIRST.match(text) or is_named_date:
             dates.append(text)
     if dates:
         found = (
@@ -203,15 +203,19 @@ def _refuse_unclear(periods, name):
 
 
 def _order_of_names(periods, name):
-    """Return periods in the order of time if their names have one, else None.
+    """Return the list of periods in chronological order if their names tell it, else
+    None. `name` is the name of the column.
 
     Quarters, weeks and months are ordered within years; numbers, and names that differ
-    only in a number, by the number.
+    only in a number, by the number. Raise for periods in several formats.
     """
-    # What is sorted by: (kind, position in time).
-    keys = [_time_key(period) for period in periods]
-    # Each kind with a period as an example.
-    kinds = {kind: period for period, (kind, _) in zip(periods, keys, strict=True)}
+    # Pairs of a kind ("quarter", "number", ...) and a value that is sorted by.
+    keys = []
+    kinds = {}  # each kind with a period as an example
+    for period in periods:
+        kind, value = _time_key(period)
+        keys.append((kind, value))
+        kinds[kind] = period
     if set(kinds) == {"word"}:
         keys = _keys_of_numbered(periods)
         if keys is None:
@@ -234,8 +238,8 @@ def _order_of_names(periods, name):
 
 
 def _order_of_runs(period_of_row):
-    """Return the periods in the order of the file if the rows of each period stand
-    together there; else None.
+    """Return the list of periods in the order in which they appear in the file, if the
+    rows of each period are contiguous there; else None. `period_of_row` is (n_rows,).
     """
     is_first = np.append(True, period_of_row[1:] != period_of_row[:-1])
     order = period_of_row[is_first].tolist()
@@ -245,11 +249,12 @@ def _order_of_runs(period_of_row):
 
 
 def _time_key(period):
-    """Return the kind of a period's name ("day", "number", "quarter", ..., "word"), and
-    a value by which names of this kind are sorted.
+    """Return the kind of a period's name ("quarter", "week", "month", "day", "number"
+    or "word"), and a value by which names of this kind are sorted.
     """
-    if calendar := _calendar(period):
-        return calendar
+    key = _calendar_key(period)
+    if key is not None:
+        return key
     if _DATE.match(period):
         return "day", period
     try:
@@ -268,22 +273,21 @@ def _keys_of_numbered(periods):
     texts = {re.sub(r"\d+", "#", period) for period in periods}
     if len(texts) > 1 or "#" not in texts.pop():
         return None
-    # (n_periods, n_numbers), as Python's integers, which may be long
-    rows = [list(map(int, re.findall(r"\d+", period))) for period in periods]
-    numbers = np.array(rows, dtype=object)
-    # By the first number, then the second: `lexsort` sorts by its last key first.
-    order = np.lexsort(numbers.T[::-1].astype(float))
-    steps = np.diff(numbers[order], axis=0)
-    if (steps < 0).any():
-        return None
-    return [tuple(row) for row in numbers.tolist()]
+    # The numbers of each name, as a tuple of integers.
+    keys = [tuple(map(int, re.findall(r"\d+", period))) for period in periods]
+    # In the order of the first number, then of the second, none may decrease.
+    for key, next_key in pairwise(sorted(keys)):
+        for number, next_number in zip(key, next_key, strict=True):
+            if next_number < number:
+                return None
+    return keys
 
 
-def _calendar(period):
-    """Return the kind of a quarter, week or month, and (year, number within the year);
-    None for other names.
+def _calendar_key(period):
+    """Return the kind of a calendar period and its position in time, as in ("quarter",
+    (2024, 1)) for "Q1 2024"; None for other names.
 
-    A name without a year has no order: "Jan" may come before or after "Dec".
+    It is None for a name without a year, too: "Jan" may come before or after "Dec".
     """
     for kind, pattern in _NAMED.items():
         match = pattern.fullmatch(period.strip())
@@ -295,6 +299,8 @@ def _calendar(period):
         part = match["p1"] or match["p2"]
         number = re.search(r"\d+", part)
         if number:
-            return kind, (int(year), int(number[0]))
-        return kind, (int(year), _MONTHS.index(part[:3].lower()))
+            number_in_year = int(number[0])
+        else:
+            number_in_year = _MONTHS.index(part[:3].lower())
+        return kind, (int(year), number_in_year)
     return None
