@@ -503,6 +503,7 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
     """
     most = n_rows // (n_folds * _ROWS_PER_BIN)
     if n_bins is None:
+        # At least the smallest usual number, for which the folds may be too small.
         fewest = _USUAL_N_BINS[0]
         n_bins = [count for count in _USUAL_N_BINS if count == fewest or count <= most]
     n_bins = np.unique(np.asarray(n_bins, dtype=np.int64))

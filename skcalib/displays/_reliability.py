@@ -619,17 +619,14 @@ class ReliabilityDisplay(FromEstimator):
             panel_number = panels.index(panel_name)
             axes = frame.axes[panel_number]
             style = {**style_of[curve.model], "label": panel.line_label(curve)}
-            color = style["color"]
             if consistency_band:
-                band_color = None if is_alone else color
+                band_color = None if is_alone else style["color"]
                 self.consistency_bands_.append(
                     panel.draw_consistency(axes, curve, band_color, consistency_kw)
                 )
-            self.intervals_ += panel.draw_intervals(
-                axes, curve, color, is_alone, interval_kw
+            self._draw_curve(
+                axes, curve, style, is_alone, line_kw, interval_kw, fold_kw
             )
-            self.fold_lines_ += panel.draw_folds(axes, curve, color, fold_kw)
-            self.lines_.append(panel.draw_curve(axes, curve, style, line_kw))
             if strips:
                 # One strip for each of the models that share the axes.
                 strips_of_panel = frame.strips[panel_number]
@@ -652,6 +649,18 @@ class ReliabilityDisplay(FromEstimator):
             legend_kw=legend_kw,
         )
         return self
+
+    def _draw_curve(self, axes, curve, style, is_alone, line_kw, interval_kw, fold_kw):
+        """Draw a `ReliabilityCurve` with its intervals, and the lines of its folds if
+        the model was cross-validated. `is_alone` says whether the axes have no other
+        curve; the keywords ending in `_kw` are the user's.
+        """
+        color = style["color"]
+        self.intervals_ += panel.draw_intervals(
+            axes, curve, color, is_alone, interval_kw
+        )
+        self.fold_lines_ += panel.draw_folds(axes, curve, color, fold_kw)
+        self.lines_.append(panel.draw_curve(axes, curve, style, line_kw))
 
     def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
         """Write what stands around the curves: labels of axes, the title of each panel

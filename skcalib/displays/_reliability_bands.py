@@ -232,7 +232,8 @@ class BinLimitsMaker:
             self.n_resamples,
             np.random.RandomState(self.seed),
         )
-        # Blocks of draws of labels whose probability in each cell is its mean score.
+        # Labels have the mean score of their cell as their probability. The draws come
+        # in blocks (n_draws, n_cells).
         return np.concatenate(list(draws(cells.mean_score)))
 
     @property
@@ -287,14 +288,14 @@ def _independent_trials(statistics, confidence_level):
 
 
 def _widening_factor(task, fitted, cluster, confidence_level):
-    """Return by how much the deviations of resamples of whole clusters are multiplied,
-    at least 1. NaN, with a warning, if there are too few clusters.
+    """Return the factor, at least 1, by which a bootstrap of whole clusters must be
+    widened to have the width of an interval for few clusters. NaN, with a warning, if
+    there are too few clusters.
 
-    A bootstrap of few clusters varies too little: its variance is that of the clusters'
-    sums of residuals (CR0), and its quantiles are about normal. An interval for few
-    clusters has the variance of jackknifed sums (CR3) and the quantile of Student's t.
-    The factor is the ratio of the half-widths of both intervals, for the mean of all
-    labels. Residuals are the labels minus `fitted` (n,).
+    The factor is that of intervals for the mean of all labels. The bootstrap's has the
+    variance of the clusters' sums of residuals (CR0) and about normal quantiles. One
+    for few clusters has the larger variance of jackknifed sums (CR3) and the quantile
+    of Student's t. Residuals are the labels minus `fitted` (n,).
     """
     _, code = np.unique(cluster, return_inverse=True)
     weight = weights_or_ones(task.sample_weight, len(fitted))
@@ -302,6 +303,7 @@ def _widening_factor(task, fitted, cluster, confidence_level):
     residual = residual - np.average(residual, weights=weight)
     is_importance = task.weight_type == "importance"
     influence = Influence(residual, weight, is_importance, code)
+    # The half-width for few clusters.
     half_width, reason_for_none = influence.half_width(confidence_level)
     if reason_for_none:
         warn(f"The bootstrap band is missing: {reason_for_none}.")
@@ -413,9 +415,11 @@ def _frequency_of_counts(counts, observed):
     n_cells) of non-events and of events in resamples. A cell from which no row is drawn
     has its `observed` frequency, one of (n_cells,).
     """
-    total = counts.sum(axis=1)
-    frequency = np.broadcast_to(observed, total.shape).copy()
-    return np.divide(counts[:, 1], total, out=frequency, where=total > 0)
+    n_drawn = counts.sum(axis=1)
+    n_events = counts[:, 1]
+    # The division fills in the cells with drawn rows.
+    frequency = np.broadcast_to(observed, n_drawn.shape).copy()
+    return np.divide(n_events, n_drawn, out=frequency, where=n_drawn > 0)
 
 
 def _scores_of_bands(scores, bin_means):

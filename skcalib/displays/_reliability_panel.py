@@ -297,7 +297,7 @@ def axis_labels(display, frame):
     known and there is room.
     """
     x_label, y_label = _AXIS_LABELS[display.kind]
-    # For each axis the longest text first.
+    # For each axis the longest text first; the last one is without articles.
     x_variants = [x_label, x_label.replace(" the ", " ")]
     y_variants = [y_label, y_label.replace(" the ", " ")]
     if display.event is not None:

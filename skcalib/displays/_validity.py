@@ -275,15 +275,7 @@ class ValidityDisplay(FromEstimator):
             for model, repeats in named_models(samples, name).items():
                 curves.append(_curve(model, repeats, panel_kind, epsilons, options))
             if n_samples is not None:
-                # The tolerance that uniform-mass binning guarantees with each of some
-                # probabilities: a curve like those of the models.
-                tolerances = [
-                    uniform_mass_epsilon(
-                        n_samples, n_bins, level, kind=panel_kind, keep_boundary=False
-                    )
-                    for level in _LEVELS
-                ]
-                guarantees[panel_kind] = (np.array(tolerances), _LEVELS)
+                guarantees[panel_kind] = _guarantee(n_samples, n_bins, panel_kind)
         guarantee_label = "guarantee"
         if n_samples is not None:
             guarantee_label += f", {count_words(n_samples)} rows in {n_bins} bins"
@@ -468,6 +460,19 @@ def _curve(model, repeats, kind, epsilons, options):
     return ValidityCurve(
         model, kind, epsilons, validity, standard_error, n_rows, len(repeats)
     )
+
+
+def _guarantee(n_samples, n_bins, kind):
+    """Return what uniform-mass binning guarantees, as two arrays (n_levels,): the
+    tolerances, and the probabilities with which predictions lie within them.
+    """
+    tolerances = []
+    for level in _LEVELS:
+        epsilon = uniform_mass_epsilon(
+            n_samples, n_bins, level, kind=kind, keep_boundary=False
+        )
+        tolerances.append(epsilon)
+    return np.array(tolerances), _LEVELS
 
 
 def _warn_of_distinct_scores(y_true, y_proba, options):
