@@ -158,8 +158,8 @@ def _name_axes(frame, x_label, y_label):
     row and the vertical ones in the first column.
     """
     last_row = (len(frame.axes) - 1) // frame.n_columns
-    # `lowest` is the lowest of the axes below a panel, such as a histogram, or the panel
-    # itself.
+    # `lowest` is the lowest of the axes below a panel, such as a histogram, or else the
+    # panel itself.
     for i, (ax, lowest) in enumerate(zip(frame.axes, frame.lowest, strict=True)):
         row, column = divmod(i, frame.n_columns)
         if row == last_row:
