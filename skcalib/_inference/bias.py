@@ -435,8 +435,9 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
         unlimited = BiasTest(pvalue, low=-1.0, high=1.0, bias_pvalue=1.0)
         return BiasTest(pvalue, low, high, bias_pvalue=pvalue), unlimited
     # The limits of the shift are those at which the observed number k of events is in a
-    # tail: P(S >= k) = tail at the lower one, P(S <= k) = tail at the upper one. Both
-    # are sought as distances from the estimated shift.
+    # tail of the distribution of their number S: P(S >= k) = tail at the lower limit,
+    # P(S <= k) = tail at the upper one. Both are sought as distances from the shift at
+    # which k events are expected.
     tails = _EventCountTails(z, weight, events)
     # The search begins at two standard errors of the shift, at most 4.
     first_distance = min(2 / np.sqrt(tails.variance), 4.0)
@@ -526,7 +527,9 @@ class _EventCountTails:
     """
 
     def __init__(self, z, weight, events):
-        self.weight = weight  # (m,), numbers of rows
+        # Rows with log-odds z (m,); `weight` (m,) says how many have each, and `events`
+        # (k) how many events were observed among them.
+        self.weight = weight
         # The shift at which as many events are expected as were observed, and the
         # probabilities (m,) of an event there, with log(p) and log(1 - p).
         self.estimated_shift = _estimated_shift(z, weight, events)

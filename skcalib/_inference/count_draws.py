@@ -343,6 +343,8 @@ class _SingleRowCounts:
 
     def __init__(self, cells, n, f, missing):
         self.cells = cells
+        # The probability of no event, (m,). With one row neither the number of rows n
+        # nor the variance that a count lacks matters.
         self._no_event = 1 - f
 
     def counts(self, block):
@@ -366,6 +368,8 @@ class _NormalCounts:
     """
 
     def __init__(self, cells, n, f, missing):
+        # Of each cell, (m,): n rows, the event probability f, and the share `missing`
+        # by which the variance of the number of events is below n f (1 - f).
         self.cells = cells
         self._n = n
         # The count is mean + deviation (z + (z^2 - 1) skewness / 6), here sorted by
@@ -403,6 +407,8 @@ class _RareCounts:
     """
 
     def __init__(self, cells, n, f, missing):
+        # Of each cell, (m,): n rows, the event probability f, and the share `missing`
+        # by which the variance of the number of events is below n f (1 - f).
         self.cells = cells
         # P(count <= 0), P(count <= 1), ..., P(count <= k - 1) of the rarer of events
         # and non-events, (k, m).
@@ -723,8 +729,9 @@ class ClusterDraws:
             (weight / cells.weight[cell], (cell, np.arange(n * n_columns))),
             (len(cells.weight), n * n_columns),
         )
-        # The correlation of normal deviates within a cluster. Every column is estimated
-        # with clusters of its own: the pair (cluster, column) is one number.
+        # The correlation of normal deviates within a cluster, from the residuals about
+        # score + deviation, the observed deviation of the row's cell. Each column has
+        # clusters of its own: the pair (cluster, column) is one number.
         fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
         column_cluster = self._cluster[:, None] * n_columns + np.arange(n_columns)
         self.correlation = cluster_correlation(

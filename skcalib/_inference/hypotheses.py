@@ -169,9 +169,11 @@ class _JoinedPowers:
 
     def __init__(self, error, classes, powers, weights):
         self._error = error
-        self._classes = classes
+        self._classes = classes  # how the problems of a group are combined
+        # An `ErrorPower` for each problem: the p-th power of its error as a function of
+        # the event frequencies of its cells.
         self._powers = powers
-        self._weights = weights
+        self._weights = weights  # of the groups, (n_groups,)
         # The cells of all problems, one problem after the other, and where those of
         # each problem but the last end.
         self.cells = Cells.joined([power.cells for power in powers])

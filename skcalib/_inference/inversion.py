@@ -306,6 +306,10 @@ def _search_limits(hypotheses, tail):
     """Search the lower and the upper limit of the error for one `Hypotheses`, each
     wrong with probability `tail`.
 
+    A hypothesis says that event frequencies differ from the scores by c times a
+    direction, one of several deviations. The limits are errors at the smallest and the
+    largest c that is not rejected.
+
     This is a generator, so that the draws of several searches can be made together: it
     yields a `_Request`, is sent the `Drawn`, and returns (low, high). The methods of
     `_DirectionSearch` are such generators, too, and ``yield from`` runs them.

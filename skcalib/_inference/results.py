@@ -142,8 +142,8 @@ def record_text(record):
 
 
 def record_html(record):
-    """Return a named tuple as an HTML table: one row, or one row an entry where the
-    entries are named tuples.
+    """Return a named tuple as an HTML table with a column for each field. If the fields
+    are named tuples themselves, each is a row.
     """
     entries = record._asdict()
     title = type(record).__name__
@@ -151,8 +151,9 @@ def record_html(record):
     if not are_records:
         columns = {name: [entry] for name, entry in entries.items()}
         return html_table(columns, caption=title)
-    rows = [entry._asdict() for entry in entries.values()]
+    # The first column, without a title, holds the names of the fields.
     columns = {"": list(entries)}
+    rows = [entry._asdict() for entry in entries.values()]
     for field in rows[0]:
         columns[field] = [row[field] for row in rows]
     return html_table(columns, caption=title)

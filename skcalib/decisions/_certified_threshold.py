@@ -268,6 +268,7 @@ def certify(
     level = 1 - check_confidence_level(confidence_level)
     promises = [guarantee.promise for guarantee in guarantees]
     is_alone = len(guarantees) == 1
+    # Recall alone, and the false positive rate alone, need no search.
     is_ordered = is_alone and promises[0] in _ORDERED
     if is_ordered and not (thresholds is None and start is None):
         raise ValueError(

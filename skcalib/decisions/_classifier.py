@@ -208,9 +208,10 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         )
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
-            # The sentences: what was not found, the guarantee, and why.
-            what, _, why, *_ = str(self.certificate_).split("\n")
-            warn(f"{what} {why}")
+            # Of the lines of the certificate, the first says that nothing was found,
+            # and the third why.
+            lines = str(self.certificate_).split("\n")
+            warn(f"{lines[0]} {lines[2]}")
         return self._set_fitted(model)
 
     def predict(self, X: ArrayLike) -> np.ndarray:

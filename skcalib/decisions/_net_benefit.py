@@ -345,6 +345,7 @@ def net_benefit(
         cells, weight, is_importance, cluster, strategies.reference == "model"
     )
     influences = unit_influences(cells, events, n_reached, weight, squares, cluster)
+    # The critical values are those of a band if draws are asked for.
     n_draws = None
     rng = None
     if simultaneous:
@@ -367,6 +368,7 @@ def net_benefit(
     frequency = float(np.average(events, weights=weight))
     if prevalence is not None:
         frequency = prevalence
+    # What the model itself costs, in the unit of the result.
     loss = harm / frequency if standardize else harm
     (n_treated,) = treated_weight(strategies.model_reached, weight, len(t))
     return NetBenefit(

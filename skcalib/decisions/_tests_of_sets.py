@@ -58,8 +58,8 @@ class SetTests:
     """
 
     def __init__(self, rows, sets):
-        self.rows = rows
-        self.sets = sets
+        self.rows = rows  # `DecidedRows`: all samples
+        self.sets = sets  # `AcceptedSets`: from strict to lenient thresholds
         # Number of samples, and number of errors if all of them were accepted.
         self.n_all = len(rows.scores)
         self.all_wrong = int(np.count_nonzero(rows.is_error))

@@ -69,8 +69,8 @@ class TreatmentCells(NamedTuple):
         if self.is_stratified:
             # `treatment_value` contains the given shares of both labels.
             return np.sum(self.treatment_value * self.mean_difference, axis=1)
-        # Per label, the weight that only the model treats minus that which only the
-        # reference treats.
+        # Per label, (m, 2), the weight that only the model treats minus that which only
+        # the reference treats; each unit of it adds `treatment_value`.
         more_treated = self.weight @ _DIFFERENCE
         gained = np.sum(self.treatment_value * more_treated, axis=1)
         return gained / (self._label_weight() @ self.denominator)
@@ -136,9 +136,11 @@ class TreatmentCells(NamedTuple):
     def limits(self, z, design_effect, *, cautious):
         """Return the lower and the upper score limit of the net benefit, (m,) each.
 
-        `score_limits` takes numbers of rows in cells, what a row adds to the numerator
-        and to the denominator of the net benefit, and whether a cell can have rows. A
-        cell of weights w is replaced by n = (sum w)^2 / sum w^2 rows of one weight k =
+        A cell holds the rows with one label and one difference of treatments: 1 where
+        only the model treats, -1 where only the reference does, else 0. `score_limits`
+        takes numbers of rows in cells, what a row adds to the numerator and to the
+        denominator of the net benefit, and whether a cell can have rows. A cell of
+        weights w is replaced by n = (sum w)^2 / sum w^2 rows of one weight k =
         sum w^2 / sum w, which have the same sums of w and of w^2. A sample may contain
         only rows of small weight in a cell where the population also has rows of large
         weight. So each cell has a second cell beside it, without rows, whose k is that
@@ -157,17 +159,7 @@ class TreatmentCells(NamedTuple):
         row_weight = self._row_weight()  # k, (m, 2, 3)
         counts = self.weight / row_weight / design_effect[:, None, None]
         possible = np.broadcast_to(self.possible[:, None], counts.shape)
-        # k of all rows with a difference, of both labels: (m, 1, 3).
-        average = self.squares.sum(axis=(1, 2)) / self.weight.sum(axis=(1, 2))
-        difference_weight = self.weight.sum(axis=1)
-        difference_k = np.broadcast_to(average[:, None], difference_weight.shape).copy()
-        np.divide(
-            self.squares.sum(axis=1),
-            difference_weight,
-            out=difference_k,
-            where=difference_weight > 0,
-        )
-        second_weight = np.maximum(row_weight, difference_k[:, None])
+        second_weight = np.maximum(row_weight, self._row_weight_of_both_labels())
         # Three cells and the empty ones beside them for each label, (m, 2, 6).
         counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
         row_weight = np.concatenate((row_weight, second_weight), axis=2)
@@ -203,6 +195,17 @@ class TreatmentCells(NamedTuple):
         np.divide(label_square, label_weight, out=row_weight, where=label_weight > 0)
         np.divide(squares, weight, out=row_weight, where=weight > 0)
         return row_weight
+
+    def _row_weight_of_both_labels(self):
+        """Return sum w^2 / sum w of all rows with each difference of treatments,
+        whatever their label, (m, 1, 3); of all rows if there are none with a
+        difference.
+        """
+        weight = self.weight.sum(axis=1)
+        of_all_rows = self.squares.sum(axis=(1, 2)) / self.weight.sum(axis=(1, 2))
+        row_weight = np.broadcast_to(of_all_rows[:, None], weight.shape).copy()
+        np.divide(self.squares.sum(axis=1), weight, out=row_weight, where=weight > 0)
+        return row_weight[:, None]
 
     def _stratified_limits(self, counts, row_weight, possible, z, cautious):
         """Return the lower and the upper limit, (m,) each, of a net benefit at a given

@@ -263,7 +263,9 @@ def calibration_by_cluster(
 
 
 def _counts(values, sample_weight):
-    """Return sums of weights as an array, of integers without weights."""
+    """Return the weights of clusters as an array: integers, numbers of samples, if
+    `sample_weight` is None.
+    """
     counts = np.array(values)
     if sample_weight is None:
         return counts.astype(np.intp)

@@ -347,6 +347,7 @@ def calibration_summary(
     data, cluster = rows_and_clusters(data, clusters, weight_type)
     task = one_task(data, "auto")
     rows = SummaryRows.of_task(task, weight_type, cluster, level)
+    # By name of the statistic: why it or its limits are not defined, and its interval.
     reasons = not_estimable(task)
     numbers = {}
     for name in ("intercept", "slope"):
