@@ -150,7 +150,12 @@ class CountDraws:
         laws = self._laws(frequency, np.minimum(c, 1.0))
         if len(laws) == 1:
             for block in self._blocks():
-                yield np.divide(laws[0].counts(block), self.trials, dtype=np.float64)
+                counts = laws[0].counts(block)
+                if counts.dtype == bool:
+                    # Cells of one row: the number of events is the frequency.
+                    yield counts.astype(np.float64)
+                else:
+                    yield counts / self.trials
             return
         # The counts come law by law. `position` says where the count of each cell
         # stands.
