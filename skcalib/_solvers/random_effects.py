@@ -55,8 +55,11 @@ def pooled(estimates, variances, level):
 
 
 def reml_variance(estimates, variances):
-    """Return tau^2 of the largest restricted likelihood, at least 0, for estimates
-    (n_clusters,) of known variances.
+    """Return the variance between clusters, tau^2, of the largest restricted likelihood
+    (REML), at least 0.
+
+    `estimates` (n_clusters,) are those of the clusters, and `variances` (n_clusters,)
+    their known sampling variances.
     """
     # The fixed point of the REML score equation, with w = 1 / (v + tau^2):
     # tau^2 = sum w^2 ((x - mean)^2 - v) / sum w^2 + 1 / sum w. It starts at the

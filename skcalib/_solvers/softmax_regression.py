@@ -500,6 +500,9 @@ class _PenalisedLogLoss:
     def _conjugate_gradient_step(self):
         """Return Newton's step (n_parameters,), approximately, by preconditioned
         conjugate gradients, and its relative residual.
+
+        The preconditioner of the caller is used if there is one, otherwise one that is
+        computed here.
         """
         # Each step in the precision of the Hessian, `block.dtype`, gets its own
         # preconditioner. In the last steps of a fit, in double precision with a Hessian

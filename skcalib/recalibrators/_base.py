@@ -606,7 +606,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         return log_odds
 
     def _class_probabilities(self, scores):
-        """Return the probabilities (n, K) that scores (n, K) stand for."""
+        """Return the probabilities (n, K) of more than two classes from scores (n, K),
+        which are probabilities or logits.
+        """
         if self.input == "logit":
             return softmax(scores.astype(np.float64), axis=1)
         return scores

@@ -352,8 +352,8 @@ class VectorScaling(AffineScaling):
         return n_classes * np.repeat([float(alpha), ridge_of_intercepts], n_classes)
 
     def _reference(self, logits):
-        """Return what is subtracted from the logits of each row, (n,): their mean, or 0
-        without `center`.
+        """Return what is subtracted from the logits (n, K) of each row, as (n,): their
+        mean, or 0 without `center`.
         """
         if self.center:
             return super()._reference(logits)

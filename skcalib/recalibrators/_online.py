@@ -362,7 +362,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return codes
 
     def _start(self):
-        """Set the state of an object that has processed no sample."""
+        """Set the state before the first sample: two learners, the names of the members
+        and their weights, which are equal.
+        """
         self._remember_parameters()
         self._learning = OnlineNewton()
         self._forgetting = ForgettingNewton(self.half_life)
