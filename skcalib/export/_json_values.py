@@ -95,22 +95,23 @@ def from_json(data, where, nested):
 
 
 def _object_from_json(data, where, nested):
-    """Return the value of an object of JSON: one of the forms that `as_json` writes, or
-    what `nested` makes of it.
+    """Return the value of an object of JSON, a dict: an infinite number, an array, a
+    tuple or a dict as `as_json` writes them, otherwise ``nested(data, where)``.
+
+    `where` is its place in the document, for messages.
     """
-    match data:
-        case {"number": text, **others} if not others:
-            if not isinstance(text, str) or text not in _INFINITIES:
-                raise Defect(
-                    where, f"must be the number 'inf' or '-inf', found {text!r}"
-                )
-            return _INFINITIES[text]
-        case {"array": items, "dtype": dtype, **others} if not others:
-            return _array_from_json(items, dtype, where)
-        case {"tuple": list(items), **others} if not others:
-            return tuple(from_json(items, where, nested))
-        case {"pairs": list(items), **others} if not others:
-            return _dict_from_json(items, where, nested)
+    keys = data.keys()
+    if keys == {"number"}:
+        name = data["number"]
+        if not isinstance(name, str) or name not in _INFINITIES:
+            raise Defect(where, f"must be the number 'inf' or '-inf', found {name!r}")
+        return _INFINITIES[name]
+    if keys == {"array", "dtype"}:
+        return _array_from_json(data["array"], data["dtype"], where)
+    if keys == {"tuple"} and isinstance(data["tuple"], list):
+        return tuple(from_json(data["tuple"], where, nested))
+    if keys == {"pairs"} and isinstance(data["pairs"], list):
+        return _dict_from_json(data["pairs"], where, nested)
     return nested(data, where)
 
 
@@ -186,7 +187,9 @@ def _item(item, kind, where):
 
 
 def _dict_from_json(items, where, nested):
-    """Return the dict of a list of pairs: JSON's own objects have text keys only."""
+    """Return the dict that is written as a list of pairs [key, value], since keys of
+    JSON's own objects are texts; `where` is its place in the document.
+    """
     mapping = {}
     for i, item in enumerate(items):
         is_pair = isinstance(item, list) and len(item) == 2

@@ -146,7 +146,7 @@ def _rewrite(tree, warehouse):
     # with NULL are excluded by a condition anyway.
     for node in tree.find_all(expressions.Least, expressions.Greatest):
         node.set("ignore_nulls", False)
-    if warehouse.double is None:  # no name of its own for double precision
+    if warehouse.double is None:  # the type that sqlglot writes is right
         return
     for cast in tree.find_all(expressions.Cast):
         if cast.to.is_type(expressions.DataType.Type.DOUBLE):
