@@ -362,7 +362,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return codes
 
     def _start(self):
-        """Set the state before the first sample: two learners, the names of the members
+        """Set the state before the first row: two learners, the names of the members
         and their weights, which are equal.
         """
         self._remember_parameters()
