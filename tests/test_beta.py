@@ -296,3 +296,16 @@ def test_scores_at_one_end_do_not_run_away():
     held = BetaCalibration().fit(scores, y)
     assert free.b_ > 20
     assert 0.5 < held.b_ < 2
+
+
+def test_certain_and_mostly_wrong_scores_are_mended():
+    """Scores of 1 in nearly all rows, with 8 % events: Newton's first step from slopes
+    of 1 leads beyond all scores, where the loss has no curvature.
+    """
+    rng = np.random.default_rng(0)
+    scores = np.where(rng.random(1000) < 0.9, 1.0, 1e-12)
+    labels = (rng.random(1000) < 0.08).astype(int)
+    forecast = BetaCalibration(clip=None).fit(scores, labels).predict_proba(scores)
+    frequency = labels.mean()
+    assert np.abs(forecast[:, 1] - frequency).max() < 0.03
+    assert log_loss(labels, forecast) < 0.35

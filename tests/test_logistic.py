@@ -130,3 +130,32 @@ def test_a_bound_that_holds_takes_no_more_steps():
         coef[:2], fit_logistic(features[:, :2], labels), rtol=1e-6
     )
     assert len(passes) < 15
+
+
+@pytest.mark.parametrize("has_bounds", [False, True], ids=["free", "bounded"])
+def test_starts_beyond_all_scores_lead_to_the_minimum(has_bounds):
+    """A logistic loss has no curvature there, so that a Newton step leads nowhere."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(20, 300))
+        # log-odds of a classifier that is nearly always certain, and mostly wrong
+        certain = 36.0 * np.sign(rng.normal(size=n)) * (rng.random(n) < 0.95)
+        features = np.column_stack((certain, np.ones(n)))
+        targets = np.clip(rng.random(n) < 0.08, 0.01, 0.99)
+        start = np.array([1.0, float(rng.normal() * 300)])
+        penalty = np.diag([1.0, 0.0])
+        lower = np.array([0.0 if has_bounds else -np.inf, -np.inf])
+        weight = np.ones(n)
+        coef = fit_logistic(
+            features, targets, centre=start, penalty=penalty, lower=lower
+        )
+        problem = (features, targets, weight, penalty, start)
+        twin = minimize(
+            _loss,
+            np.zeros(2),
+            args=problem,
+            method="L-BFGS-B",
+            bounds=[(lower[0], None), (None, None)],
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000},
+        )
+        assert _loss(coef, *problem) <= twin.fun + 1e-6 * max(1, abs(twin.fun))

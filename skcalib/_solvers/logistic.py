@@ -36,6 +36,13 @@ _NOTHING_LEFT = 1e-22
 _NOISE = 1e-6
 # of a loss, a sum over the rows, relative to it
 _ROUNDING_OF_LOSS = 128 * np.finfo(float).eps
+# The decrement, per unit of weight, above which steps that end have not found the
+# minimum; and the largest change of a log-odds by one of the careful steps that follow.
+_MUCH_LEFT = 1e-6
+_LARGEST_CHANGE = 5.0
+# Curvature of the loss per unit of weight that features of up to 45 can cause; those of
+# log-odds are 36 at most.
+_MOST_CURVATURE = 500.0
 _NO_ROOM = 1e-6  # a coefficient that is closer to its bound than this is on it
 _INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
 # The sigmoid of least squared loss: slopes at which it is tried, and at how many
@@ -118,7 +125,7 @@ def fit_logistic(
         start, derivatives = _starting_point(loss, lower)
     else:
         derivatives = loss.derivatives(start)
-    return minimised(loss, start, derivatives, lower)
+    return _log_loss_minimum(loss, start, derivatives, lower)
 
 
 def location_scale(values, sample_weight):
@@ -193,6 +200,16 @@ class _PenalisedLogLoss(NamedTuple):
             return len(self.targets)
         return float(self.weight.sum())
 
+    def largest_change(self, step):
+        """Return the largest change, over all rows, that a step (d,) makes to the
+        log-odds.
+        """
+        changes = [
+            np.abs(step @ self.features(rows)).max()
+            for rows in row_blocks(len(self.targets), len(step))
+        ]
+        return max(changes)
+
     def derivatives(self, coef):
         """Return the loss at the coefficients (d,), its gradient (d,) and its Hessian
         (d, d), in one pass over the rows.
@@ -260,7 +277,7 @@ def _starting_point(loss, lower):
         return loss.centre, at_centre
     sample = loss.of_every(_SAMPLE_STEP)
     sample_start, sample_derivatives = _starting_point(sample, lower)
-    coef = minimised(
+    coef = _log_loss_minimum(
         sample, sample_start, sample_derivatives, lower, last_decrement=_LAST_OF_SAMPLE
     )
     at_coef = loss.derivatives(coef)
@@ -271,8 +288,43 @@ def _starting_point(loss, lower):
     return loss.centre, at_centre
 
 
-def minimised(loss, start, derivatives, lower, last_decrement=0.0):
-    """Return the coefficients (d,) of least loss within their bounds, by Newton steps.
+def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
+    """Return the coefficients (d,) of least loss within their bounds.
+
+    Newton's steps begin at `start`. Beyond all scores a logistic loss has no curvature,
+    and the step from there is too long for any line search. If the steps end in such a
+    place, others begin where all coefficients are 0 (or at their bounds), and none of
+    them changes the log-odds of a row by more than `_LARGEST_CHANGE`.
+
+    Parameters
+    ----------
+    loss : _PenalisedLogLoss
+        The loss.
+    start, derivatives, lower, last_decrement
+        As in `_newton_minimum`.
+    """
+    coef, is_stuck = _newton_minimum(loss, start, derivatives, lower, last_decrement)
+    if not is_stuck:
+        return coef
+    origin = np.maximum(np.zeros_like(coef), lower)
+    careful, _ = _newton_minimum(
+        loss,
+        origin,
+        loss.derivatives(origin),
+        lower,
+        last_decrement,
+        change_of_step=loss.largest_change,
+    )
+    loss_at_coef, *_ = loss.derivatives(coef)
+    loss_at_careful, *_ = loss.derivatives(careful)
+    return careful if loss_at_careful < loss_at_coef else coef
+
+
+def _newton_minimum(
+    loss, start, derivatives, lower, last_decrement=0.0, change_of_step=None
+):
+    """Return the coefficients (d,) of least loss within their bounds, by Newton steps,
+    and whether the steps ended although much could be gained.
 
     Parameters
     ----------
@@ -287,6 +339,9 @@ def minimised(loss, start, derivatives, lower, last_decrement=0.0):
     last_decrement : float, default=0.0
         A step with a decrement of at most this is the last one. The decrement,
         ``gradient @ step``, is about twice the loss that can still be gained.
+    change_of_step : callable, default=None
+        Takes a step (d,) and returns the largest change that it makes to the log-odds
+        of a row. If given, steps are shortened to a change of `_LARGEST_CHANGE`.
     """
     coef = start
     decrement = np.inf
@@ -300,17 +355,44 @@ def minimised(loss, start, derivatives, lower, last_decrement=0.0):
         # halved is rounding.
         only_rounding = previous_decrement / 2 < decrement < _NOISE
         if nothing_left or only_rounding:
-            break
+            return coef, _is_flat(loss, gradient, decrement, room=coef - lower)
         # So small a gain is lost in the rounding of the loss: the step is taken without
         # a line search.
         if decrement <= max(_ROUNDING_OF_LOSS * current, last_decrement):
-            return np.maximum(coef - step, lower)
+            is_stuck = _is_flat(loss, gradient, decrement, room=coef - lower)
+            return np.maximum(coef - step, lower), is_stuck
+        if change_of_step is not None:
+            step *= min(1, _LARGEST_CHANGE / change_of_step(step))
         coef, derivatives = line_search(
             loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0)
         )
         if derivatives is None:  # no shorter step lowers the loss
             break
-    return coef
+    return coef, bool(decrement > _MUCH_LEFT * loss.total_weight)
+
+
+def _is_flat(loss, gradient, decrement, room):
+    """Return whether the steps have ended on a slope without curvature instead of at
+    the minimum.
+
+    A logistic loss curves by at most ``weight * feature**2 / 4`` a row. Along one
+    coefficient, the loss that can be gained is thus at least the squared gradient over
+    twice the sum of these, which is far more than half the decrement on such a slope.
+
+    Parameters
+    ----------
+    loss : _PenalisedLogLoss or _SquaredLoss
+        The loss.
+    gradient, room : ndarray of shape (d,)
+        The gradient, and how far each coefficient is above its lower bound.
+    decrement : float
+        The gradient times Newton's step.
+    """
+    can_move = (room > _NO_ROOM) | (gradient < 0)
+    steepest = np.abs(gradient[can_move]).max(initial=0.0)
+    twice_least_gain = steepest**2 / (_MOST_CURVATURE * loss.total_weight)
+    much_left = _MUCH_LEFT * loss.total_weight
+    return bool(twice_least_gain > max(10 * decrement, much_left))
 
 
 def _newton_step(hessian, gradient, room):
@@ -501,4 +583,6 @@ def _local_minimum(loss, start):
     """Return the (slope, intercept) of the minimum of a `_SquaredLoss` that Newton's
     steps from `start` lead to.
     """
-    return minimised(loss, start, loss.derivatives(start), np.full(2, -np.inf))
+    no_bounds = np.full(2, -np.inf)
+    coef, _ = _newton_minimum(loss, start, loss.derivatives(start), no_bounds)
+    return coef
