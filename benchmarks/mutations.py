@@ -223,8 +223,8 @@ MUTATIONS = [
     ),
     (
         "recalibrators/_cautious.py",
-        "np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)",
-        "n_rows * standard_error(self.gain_, _LEVEL)",
+        "np.hypot(error_of_rows, gain_of_imagined_row)",
+        "error_of_rows",
         "small_rules",
     ),
     (
@@ -398,8 +398,8 @@ MUTATIONS = [
     ),
     (
         "monitoring/_excess.py",
-        "pvalue = (1 + n_reached) / len(statistics)",
-        "pvalue = n_reached / len(statistics)",
+        "pvalue = (1 + n_reached) / (1 + len(drawn))",
+        "pvalue = n_reached / len(drawn)",
         "calibration_change",
     ),
     (
