@@ -132,8 +132,10 @@ class ClassBinStatistics(Mapping):
 def summed_batch(
     y_true, y_proba, edges, sample_weight, *, multiclass, labels, input, ignore_label
 ):
-    """Return the sums of a batch: `BinStatistics`, or `ClassBinStatistics` for
-    "marginal". The parameters are those of `BinStatistics.from_predictions`.
+    """Return the sums by bin of a batch: `BinStatistics`, or for "marginal"
+    `ClassBinStatistics`, those of each class.
+
+    The parameters are those of `BinStatistics.from_predictions`; `edges` are checked.
     """
     check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
     check_option(input, "input", ("probability", "logit"))
@@ -159,13 +161,14 @@ def summed_batch(
         labels=labels,
         multilabel=multiclass == "marginal",
     )
-    of_tasks = []
+    # One binary problem, or for "marginal" one for each class.
+    statistics = []
     for task in binary_tasks(data, multiclass):
         weight = task.sample_weight
-        of_tasks.append(bin_statistics(task.scores, task.labels, edges, weight))
+        statistics.append(bin_statistics(task.scores, task.labels, edges, weight))
     if multiclass != "marginal":
-        return of_tasks[0]
-    return ClassBinStatistics(dict(zip(data.classes.tolist(), of_tasks, strict=True)))
+        return statistics[0]
+    return ClassBinStatistics(dict(zip(data.classes.tolist(), statistics, strict=True)))
 
 
 def _without(ignore_label, y_true, y_proba, sample_weight):

@@ -66,10 +66,23 @@ class SweepPower(ErrorPower):
         is_rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
         finest = positions_of_most_bins(self.table, self.cut_rule)
         powers[is_rising] = self._binned(positives[is_rising], finest)
-        # The others go through 2, 3, ... bins together. If the frequencies of a draw
-        # fall in these bins, its error is that in the bins before. `draws` are the
-        # numbers of those that still go on.
+        # The others go through 2, 3, ... bins together. Few draws are left after many
+        # bins: each is swept by itself.
         draws = np.flatnonzero(~is_rising)
+        draws = self._sweep_together(positives, draws, powers)
+        for draw in draws:
+            cuts = self._sweep(positives[draw])
+            powers[draw] = self._binned(positives[draw : draw + 1], cuts)[0]
+        return powers
+
+    def _sweep_together(self, positives, draws, powers):
+        """Sweep through 2, 3, ..., 64 bins with some draws at once, and return the
+        numbers of those whose frequencies still rise in the last of these bins.
+
+        If the frequencies of a draw fall in some bins, its error is that in the bins
+        before: its p-th power is put into `powers` (all draws,). `positives` (all
+        draws, m + 1) are cumulative numbers of events.
+        """
         cuts_before = np.array([0, len(self.scores)])
         for cuts in self.partitions:
             events = np.diff(positives[np.ix_(draws, cuts)], axis=1)
@@ -82,11 +95,7 @@ class SweepPower(ErrorPower):
             cuts_before = cuts
             if not len(draws):
                 break
-        # Few draws are left after many bins: each is swept by itself.
-        for draw in draws:
-            cuts = self._sweep(positives[draw])
-            powers[draw] = self._binned(positives[draw : draw + 1], cuts)[0]
-        return powers
+        return draws
 
     @cached_property
     def partitions(self):

@@ -494,24 +494,13 @@ def _certificate(
     level = union_level(confidence_level, len(problems) * n_candidates)
     limits = []
     epsilons = []
-    for events, rows, predicted in problems:
+    for problem in problems:
         if interval == "theorem":
-            # The same tolerance for all bins, which needs no labels.
-            epsilon = uniform_mass_epsilon(
-                n_samples, len(rows), level, kind, keep_boundary
+            low, high, epsilon = _limits_by_theorem(
+                problem, n_samples, level, kind, keep_boundary
             )
-            low = np.clip(predicted - epsilon, 0.0, 1.0)
-            high = np.clip(predicted + epsilon, 0.0, 1.0)
         else:
-            low, high = event_frequency_interval(
-                events,
-                rows,
-                confidence_level=level,
-                simultaneous=kind == "conditional",
-                interval=interval,
-            )
-            # The largest distance of a prediction from an end of its interval.
-            epsilon = float(np.maximum(predicted - low, high - predicted).max())
+            low, high, epsilon = _limits_by_interval(problem, interval, level, kind)
         low.flags.writeable = False
         high.flags.writeable = False
         limits.append((low, high))
@@ -536,6 +525,34 @@ def _certificate(
         n_problems=len(problems),
         n_candidates=n_candidates,
     )
+
+
+def _limits_by_theorem(problem, n_samples, level, kind, keep_boundary):
+    """Return the lower and the upper limits (n_bins,) of the event frequencies of a
+    binary problem, and the tolerance, which is the same for all bins and needs no
+    labels.
+    """
+    _, rows, predicted = problem
+    epsilon = uniform_mass_epsilon(n_samples, len(rows), level, kind, keep_boundary)
+    low = np.clip(predicted - epsilon, 0.0, 1.0)
+    high = np.clip(predicted + epsilon, 0.0, 1.0)
+    return low, high, epsilon
+
+
+def _limits_by_interval(problem, interval, level, kind):
+    """Return the lower and the upper limits (n_bins,) of the event frequencies of a
+    binary problem, and the tolerance: the largest distance of a prediction from an end
+    of its interval.
+    """
+    events, rows, predicted = problem
+    low, high = event_frequency_interval(
+        events,
+        rows,
+        confidence_level=level,
+        simultaneous=kind == "conditional",
+        interval=interval,
+    )
+    return low, high, float(np.maximum(predicted - low, high - predicted).max())
 
 
 def _selection(n_candidates):
