@@ -106,9 +106,9 @@ def certified_threshold(
         threshold, or probabilities of *other* samples, the guarantee is exact for new
         samples.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample; samples of one cluster, such as visits by one patient,
-        may be dependent. The tests then use whole clusters, and many clusters are
-        required.
+        Cluster of each sample; samples in the same cluster, such as visits by one
+        patient, may be dependent. The tests then use whole clusters, and many clusters
+        are required.
     fitted_on : fitted recalibrator, dict or {"cross-fitted"}, default=None
         The recalibrator that computed the probabilities, or its `provenance_`. If it
         was fitted to exactly these samples, the search is stricter, or an error is
@@ -375,13 +375,13 @@ def certified_abstention(
         threshold, or confidences of *other* samples, the guarantee is exact for new
         samples.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample; samples of one cluster, such as questions about one
+        Cluster of each sample; samples in the same cluster, such as questions about one
         document, may be dependent.
 
     Returns
     -------
     certified : CertifiedThreshold
-        The threshold, with the promise "abstention"; ``accepts(confidence)`` returns
+        The threshold, with the promise "abstention"; ``accepts(confidence)`` indicates
         which answers are given.
 
     Raises

@@ -76,7 +76,7 @@ def certified_routing(
         Candidate thresholds, fixed beforehand; None means the grid of
         `certified_threshold`.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample; samples of one cluster, such as questions about one
+        Cluster of each sample; samples in the same cluster, such as questions about one
         document, may be dependent. The tests then use whole clusters, and many clusters
         are required.
 

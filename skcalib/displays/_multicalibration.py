@@ -36,10 +36,10 @@ class MulticalibrationDisplay:
     """Held-out gain of each round of corrections, and the chosen number of rounds.
 
     A gain is the cross-validated log-loss of the global map minus the log-loss after
-    the rounds. The bars extend two standard errors below and above the gain; the chosen
-    round has the highest lower end, provided that it is above 0. Create it with
-    `from_estimator`. `SegmentDisplay` shows the effect of the rounds on the worst
-    segments.
+    the rounds. The bars extend two standard errors below and above the gain; the round
+    whose bar has the highest lower end is chosen, provided that this end is above 0.
+    Create the display with `from_estimator`. `SegmentDisplay` shows the effect of the
+    rounds on the worst segments.
 
     Parameters
     ----------

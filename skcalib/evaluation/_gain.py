@@ -51,9 +51,9 @@ def recalibration_gain(
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
         ``StackedRecalibrator()``.
     loss : {"log", "brier"}, default="log"
-        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
-        "brier" is (s - y)^2 for two classes, and its sum over the classes if there are
-        more.
+        "log" is the log-loss in nats, computed from probabilities clipped to
+        [2^-52, 1 - 2^-52]; "brier" is (s - y)^2 for two classes, and its sum over the
+        classes if there are more.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which every sample is predicted once. An int gives random folds that
         depend only on the samples. The folds are not stratified, because equal class

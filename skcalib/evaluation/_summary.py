@@ -285,16 +285,17 @@ def calibration_summary(
     The other intervals are valid for any number of events. The interval for the ratio
     is exact if the true log-odds differ from those of the scores by a constant (for
     equal scores, it is the Clopper-Pearson interval), and wider otherwise. The interval
-    for the Brier score is a gamma interval. If few samples contribute most of the loss,
-    it is Garwood's interval for a Poisson count [3]_; the lower limit accounts for rows
-    without a loss. The interval for the AUC is computed by Newcombe's method 5 [4]_,
-    and is wider if DeLong's variance is larger. If one of few events occasionally has a
-    low score, the upper limit is too low: with 15 events and an AUC of .99, the
-    coverage of a 95% interval was .92 in a simulation. The intervals for slope and
-    intercept are those of `calibration_slope_intercept`. With clusters or importance
-    weights, numbers of samples are divided by the design effect, and the interval for
-    the AUC uses DeLong's variance on the log-odds scale. With fewer than 10 events or
-    non-events, this interval and that of the scaled Brier score are NaN.
+    for the Brier score is a gamma interval. If a few samples contribute most of the
+    loss, it is Garwood's interval for a Poisson count [3]_; the lower limit accounts
+    for rows without a loss. The interval for the AUC is computed by Newcombe's method 5
+    [4]_, and is wider if DeLong's variance is larger. If there are only a few events
+    and one of them occasionally has a low score, the upper limit is too low: with 15
+    events and an AUC of .99, the coverage of a 95% interval was .92 in a simulation.
+    The intervals for slope and intercept are those of `calibration_slope_intercept`.
+    With clusters or importance weights, numbers of samples are divided by the design
+    effect, and the interval for the AUC uses DeLong's variance on the log-odds scale.
+    With fewer than 10 events or non-events, this interval and that of the scaled Brier
+    score are NaN.
 
     The guide "Do the guarantees hold?" reports the coverage of these intervals.
 

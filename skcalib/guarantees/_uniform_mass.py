@@ -241,7 +241,7 @@ def max_n_bins(
         tolerance.
     skcalib.guarantees.conditional_epsilon : The tolerance that holds for all bins
         simultaneously.
-    skcalib.displays.BinCountDisplay : Draws the tolerance against the number of bins.
+    skcalib.displays.BinCountDisplay : Plots the tolerance against the number of bins.
 
     References
     ----------

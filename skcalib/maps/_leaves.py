@@ -10,7 +10,7 @@ from skcalib.maps._node import Node
 
 @dataclass(frozen=True, eq=False)
 class Scores(Node):
-    """The scores of a row, at which a map starts.
+    """The scores of a row: the input of a map.
 
     Parameters
     ----------

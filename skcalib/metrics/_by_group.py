@@ -298,10 +298,10 @@ def calibration_by_group(
         the smallest groups.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
         Alternative hypothesis for the p-values and for the limits of the bias.
-        "greater" means more events than predicted (a default rate above the grade's
-        probability), and "less" means fewer. For a one-sided alternative, the other
-        limit (`bias_low` or `bias_high`) is the smallest or largest possible value of
-        the bias.
+        "greater" means more events than predicted (such as a default rate above the
+        probability of default of its grade), and "less" means fewer. For a one-sided
+        alternative, the other limit (`bias_low` or `bias_high`) is the smallest or
+        largest possible value of the bias.
     adjustment : {"holm", "exact"}, default="holm"
         Method by which p-values are adjusted for the number of groups. Holm's method is
         valid for any p-values. "exact" uses the independence of the groups and the
@@ -322,7 +322,7 @@ def calibration_by_group(
         sample size of ``sum(w)**2 / sum(w**2)``, which is the `n` of the table. The
         variance of the number of events is the sum of w^2 s (1 - s) over the samples.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: samples of one cluster (a patient, a match) may be
+        Cluster of each sample: samples in the same cluster (a patient, a match) may be
         dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds

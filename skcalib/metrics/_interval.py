@@ -140,13 +140,13 @@ def calibration_error_interval(
     -----
     The interval inverts a test: for a number c >= 0, the event frequency at a score s
     is assumed to be s + c d(s), where d is the deviation estimated from the labels.
-    Except for the unbiased errors of norm 2, two further versions of d are used as
-    well: a smoothed d, and a d that is shrunk where it cannot be distinguished from
-    noise. Labels are drawn with this frequency, and the metric is computed from them,
-    with the scores and bins unchanged. The lower limit is the smallest error, and the
-    upper limit the largest, at which a share of ``(1 - confidence_level) / 2`` of the
-    draws is at least as extreme as the observed value. Bins that depend on the labels
-    are treated as fixed, except for those of `sweep_calibration_error`, which are
+    Except for the unbiased errors of norm 2, two further versions of d are used: a
+    smoothed d, and a d that is shrunk where it cannot be distinguished from noise.
+    Labels are drawn with this frequency, and the metric is computed from them, with the
+    scores and bins unchanged. The lower limit is the smallest error, and the upper
+    limit the largest, at which a share of ``(1 - confidence_level) / 2`` of the draws
+    is at least as extreme as the observed value. Bins that depend on the labels are
+    treated as fixed, except for those of `sweep_calibration_error`, which are
     recomputed for each draw.
 
     If there are several labels per row, they are drawn with the dependence estimated

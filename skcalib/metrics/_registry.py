@@ -71,7 +71,7 @@ class Metric:
     See Also
     --------
     skcalib.metrics.register_metric : Registers such a metric.
-    skcalib.metrics.CalibrationError : Base class of calibration errors.
+    skcalib.metrics.CalibrationError : Base class for calibration errors.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def register_metric(metric: Metric) -> Metric:
 
     See Also
     --------
-    skcalib.metrics.CalibrationError : Base class of calibration errors.
+    skcalib.metrics.CalibrationError : Base class for calibration errors.
 
     Examples
     --------

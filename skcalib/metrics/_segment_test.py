@@ -179,7 +179,7 @@ def segment_calibration_test(
         repeated (whole numbers). "importance": each sample was observed once and
         represents more or less than one (a sampling correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: samples of one cluster (a patient, a match) may be
+        Cluster of each sample: samples in the same cluster (a patient, a match) may be
         dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds

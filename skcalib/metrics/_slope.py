@@ -110,7 +110,7 @@ def calibration_slope_intercept(
     See Also
     --------
     skcalib.evaluation.calibration_summary : These and the other statistics usually
-        reported in a paper on a model.
+        reported in papers on prediction models.
     skcalib.PlattScaling : Recalibrates with a slope and an intercept in log-odds.
     skcalib.metrics.calibration_test : Tests whether the error is larger than expected
         by chance.

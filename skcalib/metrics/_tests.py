@@ -86,7 +86,7 @@ def calibration_test(
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
 ) -> CalibrationTestResult:
-    """Test on held-out data whether probabilities are calibrated.
+    """Test whether probabilities are calibrated, using held-out data.
 
     Parameters
     ----------

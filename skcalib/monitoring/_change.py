@@ -142,8 +142,8 @@ def calibration_change(
         (a sampling correction, a covariate shift); the weights w of a data set
         correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     clusters : pair of array-likes, default=None
-        The clusters of the samples before and after: samples of one cluster (a patient,
-        a match) may be dependent, even across the two data sets.
+        The clusters of the samples before and after: samples in the same cluster (a
+        patient, a match) may be dependent, even across the two data sets.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -147,7 +147,7 @@ def estimated_performance(
     Labelled samples show how often events occur at each score. If this relationship has
     not changed, accuracy, event frequency, log-loss and Brier score can be estimated
     from the new scores alone, with intervals that account for the uncertainty of both
-    data sets. Pass the new labels that are already known as `y_new`.
+    data sets. If some of the new labels are already available, pass them as `y_new`.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ def estimated_performance(
         "frequency": weights count samples. "importance": each sample was observed once
         and represents more or less than one.
     clusters : array-like of shape (n,), default=None
-        Cluster of each labelled sample, such as a patient; samples of one cluster may
-        be dependent.
+        Cluster of each labelled sample, such as a patient; samples in the same cluster
+        may be dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -223,9 +223,9 @@ def estimated_performance(
     (n_b + 1), plus ``sum B^2 f (1 - f) / m^2`` for the labels of the new samples.
     Ratios (precision, recall, false positive rate) are handled by the delta method,
     with the covariance of numerator and denominator. With `clusters`, the first sum is
-    at least the jackknife variance of the clusters' sums (CR3), and the quantiles are
-    those of Student's t distribution with Satterthwaite degrees of freedom. If the
-    effective number of clusters is below three, the limits are NaN.
+    replaced by the jackknife variance of the clusters' sums (CR3) if that is larger,
+    and the quantiles are those of Student's t distribution with Satterthwaite degrees
+    of freedom. If the effective number of clusters is below three, the limits are NaN.
 
     With known labels and their sampling probabilities pi, the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, with the second term for known labels only; this

@@ -410,7 +410,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
 
 class BinaryRecalibrator(BaseRecalibrator):
-    """Base class of binary methods.
+    """Base class for binary methods.
 
     ``_fit_binary(scores, labels, sample_weight)`` receives scores (n,) on the scale
     named by `_scale`, boolean labels (n,) and positive weights or None, and sets the

@@ -57,7 +57,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
+        nat. With a number, probabilities are clipped to [clip, 1 - clip]; with None, to
+        [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
         For K > 2 classes, whether to calibrate each class against the rest, or only the
         confidence of the predicted class.

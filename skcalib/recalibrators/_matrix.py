@@ -257,7 +257,8 @@ class VectorScaling(AffineScaling):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
+        nat. With a number, probabilities are clipped to [clip, 1 - clip]; with None, to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -417,7 +418,8 @@ class MatrixScaling(AffineScaling):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
+        nat. With a number, probabilities are clipped to [clip, 1 - clip]; with None, to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -550,7 +552,8 @@ class DirichletCalibration(MatrixScaling):
         "auto" learns a floor f: a probability p becomes
         ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
         unless a larger value, up to .1, improves the log-likelihood by more than half a
-        nat. A number clips to [clip, 1 - clip]; None clips to [2^-52, 1 - 2^-52].
+        nat. With a number, probabilities are clipped to [clip, 1 - clip]; with None, to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. Logits are normalised to log-probabilities.
     classes : array-like, default=None
