@@ -408,7 +408,7 @@ def test_figures_without_labels_are_those_of_the_rows():
     share = f"covered the true value in {_span(known)} % of the runs"
     assert f"2,000 new samples, the intervals {share}" in page
     share = f"covered the true value in {_span(early)} % of the runs"
-    assert f"twice as early, a 90 % interval {share}" in page
+    assert f"in half the time that non-events took, a 90 % interval {share}" in page
 
 
 def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
@@ -517,7 +517,10 @@ def test_figures_of_families_of_groups_are_those_of_the_page():
         re.findall(r"\| (\.\d+) \| (\.\d+) \|$", table, re.M), dtype=float
     ).T
     low, high = f"{100 * holm.min():.0f}", f"{100 * holm.max():.0f}"
-    assert f"conservative for small groups: {low} to {high} % of cases" in guide
+    assert (
+        f"conservative for small groups: it does so in only {low} to {high} % of cases"
+        in guide
+    )
     assert exact.min() > 0.045
     assert "comes close to 5 %" in guide
 
