@@ -8,7 +8,7 @@ from _catalog import refused
 from scipy.special import softmax
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
-from skcalib._fitting.folds import _order, cross_validation_folds
+from skcalib._fitting.folds import _is_sampled, _order, cross_validation_folds
 
 
 def sample(n=103, n_classes=3, seed=0):
@@ -271,3 +271,16 @@ def test_rows_to_fit_to_come_from_all_the_other_folds(most, stratified):
         others = np.delete(counts, number)
         assert others.sum() <= most + 2
         assert others.max() - others.min() <= 3
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 4, 5, 10])
+@pytest.mark.parametrize("step", range(1, 16))
+def test_a_sample_of_the_training_rows_comes_from_all_other_folds(n_folds, step):
+    """With five folds, every fifth copy must not come from one of the four others."""
+    n_others = n_folds - 1
+    n_copies = 60 * step * n_others
+    is_sampled = _is_sampled(n_copies, n_folds, most=n_copies // step)
+    fold = np.arange(n_copies)[is_sampled] % n_others
+    counts = np.bincount(fold, minlength=n_others)
+    assert counts.sum() == pytest.approx(n_copies / step, abs=step)
+    assert np.ptp(counts) <= 1

@@ -1,5 +1,6 @@
 """Folds of the calibration set, which depend on its rows alone."""
 
+import math
 from numbers import Integral
 from typing import NamedTuple
 
@@ -233,17 +234,23 @@ def _share_of_copies(rows, copies):
 
 def _is_sampled(n_copies, n_folds, most):
     """Return which of the training copies of a fold are fitted to, booleans
-    (n_copies,): all of them, or if there are more than `most` about every step-th one.
+    (n_copies,): all of them, or if there are more than `most` every step-th one.
 
     The copies lie class by class, so that every step-th is a stratified sample. They
-    come from the n_folds - 1 other folds in turn. With a step of 4 and four other folds
-    all would come from one of them, so that the sample is moved on by one copy after
-    each round of the folds.
+    come from the n_folds - 1 other folds in turn: of four other folds, every fourth
+    copy would come from the same one. The sample is therefore moved on by some copies
+    after each round of the folds.
     """
     step = max(-(-n_copies // most), 1)  # rounded up
+    # Copy k of round r is taken if (n_folds - 1 + shift) * r + k is a multiple of the
+    # step. If the factor of r has no divisor in common with the step, this holds for
+    # each fold k in one of `step` rounds.
+    shift = 1
+    while math.gcd(n_folds - 1 + shift, step) > 1:
+        shift += 1
     place = np.arange(n_copies)
     n_rounds_before = place // (n_folds - 1)
-    return (place + n_rounds_before) % step == 0
+    return (place + shift * n_rounds_before) % step == 0
 
 
 def _split_lone_classes(fold_of_copy, codes, n_folds):
