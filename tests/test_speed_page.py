@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.speed.jobs import JOBS, Target
+from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.page import FAMILIES, conditions, missed, with_tables
 from benchmarks.speed.run import Measured, combined
 
@@ -149,6 +149,15 @@ def test_figures_of_several_runs_are_ranges():
     faster = [replace(one, peer_over_ours=one.peer_over_ours / 2) for one in rows]
     behind = with_tables(MARKS, faster, "").split("## Jobs that miss")[1]
     assert "| quick .500 to 1.50 | quick 1.00 to 3.00 |" in behind
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, job in JOBS.items() if job.has_trusting_peers]
+)
+def test_ours_without_validation_has_the_same_result(name):
+    job = JOBS[name]
+    problem = job.make(*job.quick)
+    assert without_checks(job.ours)(problem) == pytest.approx(job.ours(problem))
 
 
 def test_a_page_without_marks_is_refused():

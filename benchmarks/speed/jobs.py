@@ -96,6 +96,8 @@ def without_checks(run):
                 "_row_summary",
                 lambda scores, add, predict: summary(scores, False, predict),
             ),
+            patch.object(checks, "_doubtful_in_double", lambda total, *rest: total),
+            patch.object(checks, "_normalize_rows", lambda scores, *rest: scores),
         ):
             return run(problem)
 
