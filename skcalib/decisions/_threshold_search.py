@@ -48,7 +48,7 @@ _GUIDED_EXACTNESS = (
     "Exact given the scores, for the mean error probability of the accepted calibration"
     " rows. For new rows it is simulated, because where the search starts depends on"
     " the scores: in six worlds of 100 to 2,000 rows a guarantee with 90 % confidence"
-    " was broken in at most 10.4 % of samples. With start= it is exact for new rows,"
+    " was broken in at most 9.6 % of samples. With start= it is exact for new rows,"
     " too."
 )
 CLUSTERED = (
