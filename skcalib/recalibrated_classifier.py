@@ -411,6 +411,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             raise ValueError(
                 f"ensemble must be True, False or 'auto', found {self.ensemble!r}."
             )
+        # `estimator` is a clone of the parameter `self.estimator`, or the default
+        # classifier if that is None. Only the user's own may be frozen.
         is_frozen = isinstance(self.estimator, FrozenEstimator)
         is_unsplit = is_frozen or get_tags(estimator).input_tags.pairwise
         if self.ensemble == "auto" and is_unsplit:

@@ -622,8 +622,9 @@ def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
     among them (n,).
 
     `groups` is "predicted_class", or an array with the group of each row; `data` are
-    `ScoredLabels`. With `max_bins` more distinct numbers are cut at quantiles;
-    `takes_max_bins` says whether an error may advise the user to pass that argument.
+    `ScoredLabels`. If an array of numbers has more than `max_bins` distinct values, it
+    is cut into groups at quantiles; None leaves every value a group of its own.
+    `takes_max_bins` says whether an error may advise the user to pass `max_bins`.
     """
     if is_predicted_class(groups):
         return predicted_class(data)

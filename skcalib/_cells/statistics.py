@@ -100,12 +100,12 @@ class BinStatistics(CellSums):
 
     def __post_init__(self):
         # The object is frozen: each field is replaced by an array of checked numbers.
-        object.__setattr__(self, "edges", _check_edges(_as_sums(self.edges, "edges")))
+        object.__setattr__(self, "edges", _check_edges(_as_finite(self.edges, "edges")))
         for name in _SUMS:
             sums = getattr(self, name)
             if sums is None and name == "weight_squared":
                 sums = _squares_of_equal_weights(self.weight, self.count)
-            sums = _as_sums(sums, name)
+            sums = _as_finite(sums, name)
             if sums.shape != (self.n_bins,):
                 raise ValueError(
                     f"{name} must have one entry for each of {self.n_bins} bins, found"
@@ -190,7 +190,8 @@ class BinStatistics(CellSums):
         """
         from skcalib._cells.class_statistics import summed_batch
 
-        edges = _check_edges(_as_sums(edges, "edges"))
+        edges = _check_edges(_as_finite(edges, "edges"))
+        # The result for "marginal" is another class, `ClassBinStatistics`.
         return summed_batch(
             y_true,
             y_proba,
@@ -586,7 +587,7 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
         sums[number, filled] += np.add.reduceat(term, starts)
 
 
-def _as_sums(values, name):
+def _as_finite(values, name):
     """Return a field of the statistics, called `name`, as an array of finite float64
     (int64 for "count"); raise a ValueError for anything else.
     """

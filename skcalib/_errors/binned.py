@@ -79,12 +79,12 @@ class BinnedError(CalibrationError):
         computed for drawn labels. Only the sweep, whose bins depend on the labels, has
         cells other than the bins: its distinct scores, pooled to at most `most`.
         """
-        is_value = most is None
-        if self.is_sweep and not is_value:
+        for_draws = most is not None
+        if self.is_sweep and for_draws:
             return SweepPower(task.cells(most), norm=self.norm, base=self.binning.base)
         # The sums of squared scores cost a pass over the rows: only the residual
         # variance and drawn labels need them.
-        needs_moments = self.method == "unbiased" or not is_value
+        needs_moments = self.method == "unbiased" or for_draws
         moments = 1
         if needs_moments:
             moments = 2
@@ -92,7 +92,7 @@ class BinnedError(CalibrationError):
         if self.method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
         cells = bins
-        if self.method == "label_binned" or not is_value:
+        if self.method == "label_binned" or for_draws:
             cells = Cells.of_bins(bins)
         if needs_moments:
             cells = task.adjusted(cells)
@@ -102,7 +102,9 @@ class BinnedError(CalibrationError):
             return DebiasedPower(cells, norm=self.norm)
         if self.method == "unbiased":
             return UnbiasedPower(cells, norm=self.norm)
-        return LabelBinnedPower(cells, norm=self.norm, task=task, is_value=is_value)
+        return LabelBinnedPower(
+            cells, norm=self.norm, task=task, is_exact=not for_draws
+        )
 
     def from_power(self, power):
         """Return the error for its p-th power: the p-th root, or with `squared` the
@@ -277,8 +279,8 @@ class LabelBinnedPower(PluginPower):
     """The mean over rows of |s_i - y_b|^p (Roelofs et al.), y_b the frequency of the
     row's bin.
 
-    The value is taken over the samples. Draws of labels interpolate, for each bin, a
-    table of its mean at many frequencies.
+    The reported error is the exact mean over the rows. Draws of labels interpolate, for
+    each bin, a table of its mean at many frequencies.
 
     Parameters
     ----------
@@ -288,21 +290,23 @@ class LabelBinnedPower(PluginPower):
         The norm p.
     task : BinaryTask
         The rows.
-    is_value : bool
-        Whether `observed` is the value of the error, exact, or comparable with draws.
+    is_exact : bool
+        How `observed` is computed. True: as the mean over the rows, for the reported
+        error. False: from the interpolated tables, as `power` does for drawn labels, so
+        that both have the same rounding when they are compared.
     """
 
-    def __init__(self, cells, *, norm, task, is_value):
+    def __init__(self, cells, *, norm, task, is_exact):
         super().__init__(cells, norm=norm)
         self.task = task
-        self.is_value = is_value
+        self.is_exact = is_exact
 
     @property
     def observed(self):
-        """The p-th power of the error of the observed labels: over the rows where it is
-        the value of the error, else as `power` has it, to be compared with draws.
+        """The p-th power of the error of the observed labels: the mean over the rows if
+        `is_exact`, else the value of `power` at their event frequencies.
         """
-        if not self.is_value:
+        if not self.is_exact:
             return super().observed
         scores = self.task.scores
         frequency = self.cells.event_frequency[self.cells.of_rows(scores)]

@@ -285,12 +285,16 @@ def _sum_over_pairs(proba, weighted_residual, bandwidth):
     residuals.
 
     `proba` are probabilities (n, K), and `weighted_residual` (n, K) are the residuals
-    times the weights. The pairs are taken in tiles that fit the cache, each pair of
-    tiles once.
+    times the weights. The kernel is exp(-distance / bandwidth). The matrix of all pairs
+    is summed in tiles that fit the cache. Since it is symmetric, only its diagonal and
+    the tiles above are computed, and the latter count twice.
     """
-    columns = np.ascontiguousarray(proba.T)
+    columns = np.ascontiguousarray(proba.T)  # (K, n)
 
-    def tile(rows, others):
+    def sum_of_tile(rows, others):
+        """Return the sum over the pairs of one sample of the slice `rows` and one of
+        the slice `others`.
+        """
         distance = _distances(columns[:, rows], columns[:, others])
         kernel = np.exp(distance / -bandwidth)
         products = weighted_residual[rows] @ weighted_residual[others].T
@@ -299,9 +303,9 @@ def _sum_over_pairs(proba, weighted_residual, bandwidth):
     total = 0.0
     for start in range(0, len(proba), _ROWS):
         rows = slice(start, start + _ROWS)
-        total += tile(rows, rows)
+        total += sum_of_tile(rows, rows)
         for first in range(start + _ROWS, len(proba), _COLUMNS):
-            total += 2 * tile(rows, slice(first, first + _COLUMNS))
+            total += 2 * sum_of_tile(rows, slice(first, first + _COLUMNS))
     return total
 
 

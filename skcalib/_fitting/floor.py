@@ -69,10 +69,10 @@ def learned_floor(scores, codes, sample_weight, input):
 
     Temperature scaling is fitted with each candidate for e, the smallest first. A
     candidate is taken if its log-likelihood exceeds the best so far by more than half a
-    nat. The targets are Platt's, which take one row of each class (of K > 2 classes one
-    row of all) for one that could have been of another class. So scores of 0 and 1 cost
-    something even where they are all right. With plain labels the floor would be 0
-    until the first of them is wrong.
+    nat. Instead of 0 and 1, the targets are Platt's: of the n rows of a class, the true
+    class has the target 1 - 1 / (n + 2) rather than 1 (with K > 2 classes, n is the
+    number of all rows). Scores of 0 and 1 therefore cost something even if they are all
+    right. With plain labels the floor would be 0 until the first of them is wrong.
 
     Parameters
     ----------

@@ -723,7 +723,8 @@ def _event_count_tails(z, events, weight):
         upper, lower = _event_count_tails(-z, round(total - events), weight)
         return lower, upper
     tails = _EventCountTails(z, weight, events)
-    # The log-odds as they are, a shift of 0.
+    # The tails are functions of tau = estimated shift - tested shift of the log-odds.
+    # The tested shift is 0 here, that is, the log-odds z themselves.
     tau = tails.estimated_shift
     return float(tails.at_least_observed(tau)), float(tails.at_most_observed(tau))
 

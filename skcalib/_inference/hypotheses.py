@@ -123,7 +123,7 @@ def error_hypotheses(error, data, resampling):
         # The labels of a row depend on each other as their residuals about the observed
         # deviation show.
         label_deviation = observed_deviation
-        directions += _common_shifts(powers)
+        directions += _common_shifts(powers)  # beside those of single cells
     # 3. The draws of the event frequencies.
     if cluster is not None:
         draw = ClusterDraws(
@@ -496,12 +496,17 @@ def _directions_of_scores(powers, cells):
 
 
 def _common_shifts(powers):
-    """Return two more directions (m,) for rows with several labels: the mean deviation
-    of its problem (label) in every cell, and the mean over all problems in every cell.
+    """Return two directions (m,) of the search for an interval (see `_directions`), in
+    which all cells of a problem, or all cells together, deviate equally.
 
-    Labels of a row that depend on each other make deviations of the same sign in many
-    cells uncertain. The observed deviation, mostly noise of single cells, has little of
-    such a common shift.
+    They are for rows with several labels, each label a binary problem. In the first,
+    every cell of a problem has the mean deviation of that problem; in the second, every
+    cell has the mean over all problems. If the labels of a row depend on each other,
+    chance shifts the event frequencies of many cells together. An interval must
+    allow for such a shift, but the observed deviations, mostly noise that differs from
+    cell to cell, hardly contain it.
+
+    `powers` is a list of the `ErrorPower` of each problem, with the problem's cells.
     """
     shifts = []
     for power in powers:

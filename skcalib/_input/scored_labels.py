@@ -127,6 +127,8 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     """Return the `ScoredLabels` of a metric's input with one label per row, rows of
     weight zero included; the arguments are those of `check_scored_labels`.
     """
+    # 1. The arguments, each by itself. A predicted class is not computed where nothing
+    # needs it.
     by_class = multiclass in ("marginal", "pooled")
     scores, predicted, confidence = checked_scores(
         y_proba,
@@ -139,6 +141,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         y_true, len(scores), name="y_true", scores_name="y_proba"
     )
     refuse_swapped(y_true, scores)
+    # 2. Several classes: the label of a row is the number of its column.
     n_columns = scores.shape[1]
     if n_columns > 2:
         if pos_label is not None:
@@ -157,11 +160,12 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         return ScoredLabels(
             scores, codes, sample_weight, classes, predicted, confidence
         )
-    # `column` is that of the positive class in the scores.
+    # 3. Two classes: `column` is that of the positive class in the scores.
     is_positive, classes, column = _positive_class(y_true, n_columns, pos_label, labels)
     if n_columns == 2 and multiclass != "auto":
         # Both columns stay as they were given: 1 - s can lie in another bin, and
-        # marginal rows need not sum to 1. A label is then the index of its column.
+        # marginal rows need not sum to 1. A label is then the index of its column;
+        # `classes` are (negative, positive), and are put into the order of the columns.
         if column == 0:
             classes = classes[::-1]
             codes = (~is_positive).astype(np.intp)
@@ -170,6 +174,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         return ScoredLabels(
             scores, codes, sample_weight, classes, predicted, confidence
         )
+    # 4. One event: the scores are the column of the positive class.
     if n_columns == 1:
         hint_at_labels(y_proba, scores[:, 0])
         if pos_label is None and labels is None:

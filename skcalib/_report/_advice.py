@@ -210,12 +210,12 @@ def _advice_since_change(cv, chosen, changes, period_order, tolerance):
     steps, _ = _steps_to_advice(later_cv, later_cv.candidates())
     best_of_later = steps[-1]
 
-    def pvalue_of(of_all, of_later):
-        """Return the p-value of "on the later samples, the candidate fitted to all
-        samples has no larger log-loss than the one fitted to the later ones".
+    def pvalue_of(fitted_to_all, fitted_to_later):
+        """Return the one-sided p-value of "on the later samples, the `Candidate` fitted
+        to all samples has no larger log-loss than the one fitted to the later ones".
         """
-        loss_of_all = cv.log_loss_by_row(of_all)[is_later]
-        gain = loss_of_all - later_cv.log_loss_by_row(of_later)
+        loss_of_all = cv.log_loss_by_row(fitted_to_all)[is_later]
+        gain = loss_of_all - later_cv.log_loss_by_row(fitted_to_later)
         return later_cv.rows.mean(gain).pvalue
 
     pvalue = pvalue_of(chosen, best_of_later)

@@ -327,16 +327,31 @@ def _files_read(arguments):
 
 
 def _write_page(output, numbers, table, seed, step):
-    """Draw the pictures and write the page, as HTML or PDF."""
+    """Draw the pictures and write the page, as HTML or PDF.
+
+    Parameters
+    ----------
+    output : str or Path
+        Path of the page; one that ends in .pdf gives a PDF.
+    numbers : dict
+        The numbers of the report.
+    table : ReportTable
+        Labels and scores.
+    seed : int
+        Seed of the pictures' samples.
+    step : callable
+        Called with a text before each step, which reports the progress.
+    """
     from skcalib._report._pictures import class_pictures, reliability_picture
 
     step("pictures")
     pictures = {"reliability": reliability_picture(table, seed)}
-    for model in numbers["models"] if numbers["classes"] else ():
-        step(f"pictures of the classes of {model['name']}")
-        pictures["classes", model["name"]] = class_pictures(
-            table, model["name"], model["classes"], seed
-        )
+    if numbers["classes"]:
+        for model in numbers["models"]:
+            step(f"pictures of the classes of {model['name']}")
+            pictures["classes", model["name"]] = class_pictures(
+                table, model["name"], model["classes"], seed
+            )
     step("page")
     page = report_page(numbers, pictures)
     path = Path(output).resolve()

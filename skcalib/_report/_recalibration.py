@@ -355,7 +355,9 @@ class CrossValidation:
         """Return a list of the probabilities of all samples, one array for each fold:
         by the recalibrator that is fitted without the fold.
 
-        For `column`, `segments` and `others` see `candidate`.
+        Without a `column` of segments, one map is fitted to all samples. With one, each
+        of its `segments` has a map of its own. The other segments are then fitted as
+        one group if `others` is "shared", and keep their scores if it is "unchanged".
         """
         if column is None:
             return [self._predicted(recalibrator, fold) for fold in folds]

@@ -52,6 +52,7 @@ _PromiseName = Literal[
 ]
 # Rates that never rise from strict to lenient thresholds, or never fall.
 _ORDERED = ("recall", "false_positive_rate")
+# The assumption of `certified_abstention` about the model, printed with its result.
 _MODEL_ALONE = "The answers come from one model that was not fitted to these rows."
 
 
@@ -268,7 +269,9 @@ def certify(
     level = 1 - check_confidence_level(confidence_level)
     promises = [guarantee.promise for guarantee in guarantees]
     is_alone = len(guarantees) == 1
-    # Recall alone, and the false positive rate alone, need no search.
+    # Recall alone, and the false positive rate alone, depend on the scores of one class
+    # only: the threshold is an order statistic of them. With clusters the rows may be
+    # dependent, and it is searched for, like that of other guarantees.
     is_ordered = is_alone and promises[0] in _ORDERED
     if is_ordered and not (thresholds is None and start is None):
         raise ValueError(
@@ -293,8 +296,9 @@ def certify(
     }
     assumption, uses_same_rows = _assumption_about_map(fitted_on, checked.data.labels)
     if uses_same_rows:
-        # The map keeps the order of the rows or reverses it, as the labels say: each of
-        # the two orders gets half of the level.
+        # A map fitted to these rows keeps the order of their scores or, if the labels
+        # suggest it, reverses it. The tests must be valid for either order: each gets
+        # half of the level (Bonferroni).
         level /= 2
     if uses_same_rows and start is not None:
         raise ValueError(
@@ -419,7 +423,9 @@ def certified_abstention(
     (0.627, 0.371)
     """
     max_error = check_number(max_error, "max_error", above=0, below=1)
+    # Probability with which the guarantee may fail.
     level = 1 - check_confidence_level(confidence_level)
+    # The confidences, checked, are themselves compared with the threshold.
     scores = deciding_scores(confidence, "abstention")
     correct = check_label_vector(
         correct, len(scores), name="correct", scores_name="confidence"

@@ -200,12 +200,15 @@ def score_statistic(lost, gained, n, max_loss):
     `lost` and `gained` are numbers of lost and gained answers among n; they may be
     arrays of one shape, which the result has, too.
     """
-    # The most likely share q of gains under the hypothesis is the positive root of
+    # Under the hypothesis, a share q of the answers is gained, r = q + max_loss is
+    # lost, and the rest 1 - q - r is the same. The likelihood is q^gained r^lost times
+    # the power n - gained - lost of this rest. It is largest at the positive root of
     # 2 n q^2 + linear q - constant = 0.
     linear = (2 * n - (lost - gained)) * max_loss - (lost + gained)
     constant = gained * max_loss * (1 - max_loss)
     gain_share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)
-    # The loss of an answer is 1, 0 or -1; its variance under the hypothesis times n.
+    # The loss of an answer is 1, 0 or -1. Its square has the mean 2 q + max_loss, so
+    # that its variance is 2 q + max_loss - max_loss^2; here times n.
     variance = n * (2 * gain_share + max_loss * (1 - max_loss))
     return (lost - gained - n * max_loss) / np.sqrt(variance)
 

@@ -332,11 +332,14 @@ def _tested_threshold(tests, guarantees, starts, fields):
     if not strict_guarantees:
         best = strictest_set
     elif recall_guarantees and most_lenient_set is not None:
-        # Both directions have half of the level: Bonferroni.
+        # Each of the two sequences of tests was given half of the level. The p-value at
+        # the whole level is therefore twice the larger one (Bonferroni).
         pvalue = np.minimum(2 * pvalue, 1.0)
         if strictest_set is None:
             best = None
         elif sets.n_rows[most_lenient_set] < sets.n_rows[strictest_set]:
+            # Recall needs more rows than the other guarantees allow: each can be met
+            # alone, but no threshold meets all of them together.
             return none_found(fields, guarantees, "together")
     if best is not None:
         n_wrong = [int(tests.n_errors(guarantee)[best]) for guarantee in guarantees]

@@ -292,10 +292,13 @@ def _widening_factor(task, fitted, cluster, confidence_level):
     widened to have the width of an interval for few clusters. NaN, with a warning, if
     there are too few clusters.
 
-    The factor is that of intervals for the mean of all labels. The bootstrap's has the
-    variance of the clusters' sums of residuals (CR0) and about normal quantiles. One
-    for few clusters has the larger variance of jackknifed sums (CR3) and the quantile
-    of Student's t. Residuals are the labels minus `fitted` (n,).
+    The factor is the ratio of two half-widths of an interval for the mean of all
+    labels. The one for few clusters, in the numerator, has the variance of jackknifed
+    sums (CR3) and the quantile of Student's t. The bootstrap's, in the denominator, is
+    smaller: it has the variance of the clusters' sums of residuals (CR0) and about
+    normal quantiles. Residuals are the labels minus `fitted` (n,).
+
+    `task` are the n rows, and `cluster` (n,) says which cluster each belongs to.
     """
     _, code = np.unique(cluster, return_inverse=True)
     weight = weights_or_ones(task.sample_weight, len(fitted))
@@ -303,11 +306,12 @@ def _widening_factor(task, fitted, cluster, confidence_level):
     residual = residual - np.average(residual, weights=weight)
     is_importance = task.weight_type == "importance"
     influence = Influence(residual, weight, is_importance, code)
-    # The half-width for few clusters.
+    # The half-width for few clusters (CR3 and Student's quantile).
     half_width, reason_for_none = influence.half_width(confidence_level)
     if reason_for_none:
         warn(f"The bootstrap band is missing: {reason_for_none}.")
         return np.nan
+    # That of the bootstrap (CR0 and the normal quantile).
     sums_of_clusters = np.bincount(code, weight * residual)
     quantile = ndtri((1 + confidence_level) / 2)
     sum_of_squares = sums_of_clusters @ sums_of_clusters

@@ -429,10 +429,13 @@ def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
     """Return a lazy frame whose rows are joined to the pieces (`Pieces`) that hold
     their scores, and the SQL text of the forecast from the columns of a piece.
 
-    `score` and `map_index` name columns; `map_index` is None for a single map.
+    `polynomials` is a list of the maps. `score` and `map_index` name columns: that of
+    the score, and that of the index of a row's map, None for a single map. `score_text`
+    is the score in the SQL of `dialect` (a `Dialect`).
     """
-    # A join loses rows with NULL: those without a valid score get the score 0 for it,
-    # and no forecast, since the caller guards the text.
+    # A join would lose rows whose score is NULL. Rows without a valid score are joined
+    # with the score 0 instead; their forecast is not used, because the caller makes it
+    # NULL.
     is_inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
     inside = nw.when(is_inside).then(nw.col(score)).otherwise(nw.lit(0.0))
     name = f"{score}_inside"

@@ -296,9 +296,11 @@ class Segments:
         values = []
         tables = []
         for key in keys:
-            distinct_values, table = numbered(frame, key)
+            # `number_table` has each value, as the engine stores it, and its position
+            # in `distinct_values`. NULL is in neither: None, the last, stands for it.
+            distinct_values, number_table = numbered(frame, key)
             values.append([*distinct_values, None])
-            tables.append(table)
+            tables.append(number_table)
         return cls(keys, values, tables)
 
     def attached(self, frame, name="segment"):

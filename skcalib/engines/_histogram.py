@@ -10,8 +10,10 @@ from sklearn.utils import Bunch
 from skcalib.engines._columns import check_no_hidden_nan, table_changed
 from skcalib.engines._native import beside, fetched, nw
 
-# Sums over rows of a factor (the weight, or the weight of events) times a quantity (the
-# score, or its distance from the nearer of 0 and 1) to a power, by name.
+# Sums over rows, by name: a quantity (the score, or its distance from the nearer of 0
+# and 1) to a power, times a factor (the weight, or the weight of events). Near 1 the
+# distance is small: from sums of its squares, the variance within a narrow cell is
+# computed with more digits than from squares of the score.
 _SUMS = {
     "weighted_score": ("score", 1, "weight"),
     "weighted_score_squared": ("score", 2, "weight"),
@@ -509,13 +511,17 @@ class ScoreHistogram:
         columns `names` identify a cell.
         """
         score = nw.col("score")
+        # The distance from the nearer of 0 and 1 is a column, so that engines compute
+        # it once for all sums.
         distance = nw.when(score <= 0.5).then(score).otherwise(1 - score)
-        # as a column, so that engines compute it once
-        frame = frame.with_columns(distance.alias("nearer_end"))
-        quantities = {"score": score, "distance": nw.col("nearer_end")}
-        summands = self._summands()
+        frame = frame.with_columns(distance.alias("distance_from_end"))
+        quantities = {"score": score, "distance": nw.col("distance_from_end")}
+        # What a row adds to each sum: first the weights alone, which are also the
+        # factors of the others, then a power of the score or distance times a factor.
+        factors = self._summands()
+        summands = dict(factors)
         for name in self.score_sums:
-            summands[name] = _product(name, quantities, summands)
+            summands[name] = _product(name, quantities, factors)
         ends = (score.min().alias("low"), score.max().alias("high"))
         return _grouped(frame, names, summands, [*ends, *further])
 

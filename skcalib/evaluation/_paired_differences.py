@@ -241,19 +241,23 @@ def mean_over_pairs(task, unit, n_units, error):
 
 
 def _pair_variance(sums, other_sums):
-    """Return the variance of a difference of two means over pairs that comes from pairs
-    alone: 2 times the sum over i != j of (x_i x_j - z_i z_j)^2.
+    """Return the part of the variance of a difference of two means over pairs of units
+    that comes from pairs alone: 2 times the sum over i != j of (x_i x_j - z_i z_j)^2.
 
-    x_i and z_i are rows of the sparse arrays, (n_units, n_bins), of both means.
+    x_i and z_i are rows of the sparse arrays, (n_units, n_bins), of both means. The
+    difference is the sum over i != j of d_ij = x_i x_j - z_i z_j, in which each pair
+    occurs twice. The x and z are centred, so that the terms of different pairs are
+    uncorrelated, and the variance is the sum over pairs of (2 d_ij)^2.
     """
-    # Expanded, all pairs with i = j among them: the sum over i and j of (x_i x_j)^2 is
-    # the squared Frobenius norm of X'X, and likewise for the other products.
+    # First the sum over all i and j, i = j included. Expanded, it is the sum of
+    # (x_i x_j)^2, which is the squared Frobenius norm of X'X, plus the same for Z,
+    # minus twice the sum of (x_i x_j) (z_i z_j), which is the squared norm of X'Z.
     squares = (
         _squared_norm(sums.T @ sums)
         + _squared_norm(other_sums.T @ other_sums)
         - 2 * _squared_norm(sums.T @ other_sums)
     )
-    # The terms with i = j, (n_units,), of which the squares are subtracted.
+    # Then the terms with i = j are subtracted: d_ii = |x_i|^2 - |z_i|^2, (n_units,).
     diagonal = sums.power(2).sum(axis=1) - other_sums.power(2).sum(axis=1)
     return float(max(2 * (squares - diagonal @ diagonal), 0.0))
 

@@ -443,15 +443,15 @@ class Graph(NodeWriter):
         """Write the softmax; of the possible classes alone where the node says so.
 
         The operator Softmax sums over all classes: the logits of impossible ones are
-        put so low that their exponential is 0. Clipping then raises them above 0, so
-        that they are set to 0 at the end.
+        put so low that their exponential is 0.
         """
         logits = self.write(node.of)
         if node.possible:
             logits = self._impossible_far_below(logits)
         probabilities = self._clipped(self.add("Softmax", logits, axis=1), node.clip)
         if node.possible:
-            return self._rescaled(probabilities)
+            # Clipping has raised impossible classes above 0.
+            return self._without_impossible(probabilities)
         return probabilities
 
     def _write_Possible(self, node):
@@ -473,7 +473,7 @@ class Graph(NodeWriter):
         lowest = self.add("Sub", largest, 2 * LARGEST_GAP)
         return self.add("Where", self.is_impossible, lowest, values)
 
-    def _rescaled(self, probabilities):
+    def _without_impossible(self, probabilities):
         """Return probabilities with 0 for impossible classes, the rest of each row in
         proportion.
         """
@@ -530,13 +530,14 @@ class Graph(NodeWriter):
     def _piece(self, x, cuts):
         """Return the number of cuts below each value (n, 1), int64, by bisection.
 
-        Infinite cuts make their number 2^m - 1, so that m steps, of 2^(m - 1) ... 4, 2
-        and 1 cuts, find the place.
+        Infinite cuts are appended until there are 2^m - 1 of them. The number is then
+        found in m steps, each of which adds 2^(m - 1), ..., 4, 2, 1 or nothing.
         """
         n_steps = len(cuts).bit_length()
         n_infinite = 2**n_steps - 1 - len(cuts)
         padded = self.constant(np.append(cuts, np.full(n_infinite, np.inf)))
-        # no value is above infinity: zeros
+        # The graph has no zeros of this shape, since n is unknown: no value is above
+        # infinity, so that each comparison gives 0.
         piece = self.add("Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"])
         for k in reversed(range(n_steps)):
             step = 2**k
@@ -553,7 +554,7 @@ class Graph(NodeWriter):
         x = self.write(node.of)
         shares = self.shares(x, self.row_sum(x), 1 / node.width)
         if node.possible:
-            return self._rescaled(shares)
+            return self._without_impossible(shares)
         return shares
 
     def _write_RowMax(self, node):
@@ -576,7 +577,7 @@ class Graph(NodeWriter):
         others = self.add("Mul", shares, self.add("Sub", 1.0, confidence))
         spread = self.add("Where", is_largest, confidence, others)
         if node.possible:
-            return self._rescaled(spread)
+            return self._without_impossible(spread)
         return spread
 
     def _largest(self, x):
@@ -618,7 +619,7 @@ class Graph(NodeWriter):
         probabilities = self.add("Softmax", scaled, axis=1)
         probabilities = self._clipped(probabilities, softmax.clip)
         if softmax.possible:
-            return self._rescaled(probabilities)
+            return self._without_impossible(probabilities)
         return probabilities
 
     def _key(self, key):

@@ -181,9 +181,12 @@ def _cells(cuts, input):
 
 
 def pieces_by_cell(pieces, cell, beyond):
-    """Return the rows of a table of pieces, one for each piece in each cell that it
-    reaches, with the columns cell, lower end, upper end, origin, and coefficients from
-    the constant up.
+    """Return the rows of a table of pieces. A piece that reaches several cells has a
+    row in each of them, so that a score finds its piece among the rows of its cell.
+
+    The columns are the number of the cell, the lower and the upper end of the piece
+    (which may lie outside the cell), its origin, and its coefficients from the constant
+    up.
 
     Parameters
     ----------
@@ -208,7 +211,8 @@ def pieces_by_cell(pieces, cell, beyond):
     n_cells = (last_cell - first_cell).astype(int) + 1
     # The piece of each row: i is repeated n_cells[i] times.
     piece = np.repeat(np.arange(len(lower)), n_cells)
-    # The rows of a piece are numbered from 0, and each has the next cell.
+    # The rows of a piece are numbered from 0: its place among all rows less the number
+    # of rows of earlier pieces. Each is for the next cell.
     n_rows_before = np.cumsum(n_cells) - n_cells
     number_in_piece = np.arange(n_cells.sum()) - n_rows_before[piece]
     return np.column_stack(

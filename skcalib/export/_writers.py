@@ -266,11 +266,13 @@ def split_decision(estimator):
     while isinstance(inner, FrozenEstimator):
         inner = inner.estimator
     labels = estimator.classes_.tolist()
-    # Promises in ANSWERS are about rows that are answered: the others are abstained
-    # from. All others are about the event, which is decided for or against.
+    # A promise about an event decides for or against it: the two classes are all labels
+    # there are. One of those in ANSWERS returns the predicted class or abstains, which
+    # needs a label as well, the last one.
     is_event = estimator.promise not in ANSWERS
     if not is_event:
         labels.append(estimator._abstain_label())
+    # In SQL and in ONNX, a column has one type; in Python, labels may be of any types.
     if len({type(label) for label in labels}) > 1:
         raise ValueError(
             "abstain_label must have the same type as the classes outside Python,"

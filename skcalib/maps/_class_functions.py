@@ -118,7 +118,7 @@ class Possible(NodeOf):
     def __call__(self, rows):
         """Return the values (n, K), with 0 for impossible classes."""
         values = rows(self.of)
-        is_impossible = rows.closed  # (n, K), or None if no class is
+        is_impossible = rows.is_impossible  # (n, K), or None if no class is
         if is_impossible is None:
             return values
         return np.where(is_impossible, 0, values)
@@ -135,7 +135,7 @@ class _OfClasses(NodeOf):
         are none, or if `possible` is not set.
         """
         if self.possible:
-            return rows.closed
+            return rows.is_impossible
         return None
 
 
@@ -242,7 +242,7 @@ class Softmax(NodeOf):
         values = rows(self.of)
         is_impossible = None
         if self.possible:
-            is_impossible = rows.closed  # (n, K), or None if no class is
+            is_impossible = rows.is_impossible  # (n, K), or None if no class is
         if is_impossible is not None:
             # exp(-inf) is 0: the class takes no part in the sum
             values = np.where(is_impossible, -np.inf, values)
@@ -353,5 +353,6 @@ class Spread(NodeOf):
         spread = np.where(is_largest, confidence, shares_of_others * (1 - confidence))
         if not self.possible:
             return spread
-        # 0 for impossible classes; the rest of the row is rescaled to sum to 1
-        return without_impossible(spread, rows.closed)
+        # 0 for impossible classes; the rest of the row is rescaled to sum to 1. If no
+        # class is impossible in any row, the mask (n, K) is None, and nothing changes.
+        return without_impossible(spread, rows.is_impossible)

@@ -155,6 +155,7 @@ def step_function(score: Node, cuts: ArrayLike, values: ArrayLike) -> Pieces:
     # only the cuts at which the value changes are written
     is_jump = np.diff(values) != 0
     values = values[np.append(True, is_jump)]
+    # A step is a polynomial of degree 0, a constant, which is the same for any origin.
     origins = np.zeros(len(values))
     return Pieces(score, cuts[is_jump], origins, values[:, None])
 

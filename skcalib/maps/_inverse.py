@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.scores import MAX_MAGNITUDE, check_scores
+from skcalib._rows.links import LARGEST_GAP
 from skcalib.maps._calibration_map import calibration_map, has_map
 from skcalib.maps._choices import Place
 from skcalib.maps._node import Node
@@ -134,22 +135,24 @@ def _grid(recalibrator):
     2,000 over its range, and those at its knots, each with its two neighbours in
     float64.
     """
-    # Log-odds of 36 are the probability 1 - 2^-52. 700 is the gap between logits from
-    # which on a class is impossible.
+    # Log-odds of 36 are the probability 1 - 2^-52.
     log_odds = np.linspace(-36, 36, _GRID + 1)
-    knots = []
+    knots = [[0.0]]  # log-odds of 0, in the middle; also for a map without knots
     if has_map(type(recalibrator)):
-        knots = list(_knots(calibration_map(recalibrator).output))
-    knots = np.concatenate([*knots, [0.0]])
-    # A knot may be one of probabilities or of log-odds: both are tried.
+        knots += _knots(calibration_map(recalibrator).output)
+    knots = np.concatenate(knots)
     if recalibrator.input == "logit":
         low = -MAX_MAGNITUDE
         high = MAX_MAGNITUDE
-        places = [log_odds, knots, [low, -700, 700, high]]
+        # A class is impossible if its logit is this far below that of the other.
+        gaps = [-LARGEST_GAP, LARGEST_GAP]
+        places = [log_odds, knots, gaps, [low, high]]
     else:
         low = 0
         high = 1
         even = np.linspace(0, 1, _GRID + 1)
+        # It is not known whether a knot is a probability or a log-odds: it is taken for
+        # either, since a score too many does no harm.
         places = [even, expit(log_odds), knots, expit(knots), [low, high]]
     scores = np.concatenate(places)
     scores = np.concatenate(

@@ -73,7 +73,7 @@ class Rows:
         self.values = {}
 
     @cached_property
-    def closed(self):
+    def is_impossible(self):
         """Which classes are impossible in each row (n, K): see `Possible`. None if no
         class is impossible in any row.
         """

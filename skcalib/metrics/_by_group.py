@@ -705,7 +705,7 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
     other arguments are those of `calibration_by_group`.
     """
     samples = groups.samples
-    # of integer dtype where each row counts once in all groups
+    # The numbers of rows are ints, unless a group has weights: see `Sample.n`.
     n = np.array([sample.n for sample in samples])
     mean_score = np.array([sample.mean_score for sample in samples])
     event_frequency = np.array([sample.event_frequency for sample in samples])
@@ -717,9 +717,9 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
         reasons.append(reason)
     pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
     bias = mean_score - event_frequency
-    # Of a group without events, or of events alone, one limit is the bias itself.
-    # Rounding, since both are summed in different orders, must not put the bias beyond
-    # this limit.
+    # In a group without events, or of events alone, one limit is the bias itself. The
+    # two are summed in different orders, and may differ by rounding: a limit that the
+    # bias exceeds by less than 1e-12 is set to the bias.
     bias_low = np.where(bias_low - bias < 1e-12, np.minimum(bias_low, bias), bias_low)
     bias_high = np.where(
         bias - bias_high < 1e-12, np.maximum(bias_high, bias), bias_high

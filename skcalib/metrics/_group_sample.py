@@ -115,8 +115,10 @@ class Sample(NamedTuple):
             pvalue = pvalue_of_sides(at_least, at_most, alternative)
         else:
             pvalue = half_pvalue(test.pvalue, is_on_side)
+        # `pvalue` tests calibration: the labels then have the variance s (1 - s).
+        # `bias_pvalue` tests a bias of 0, and allows for residuals that vary more.
         if test.bias_pvalue == test.pvalue:
-            # The residuals vary as under calibration: both tests are the same.
+            # They do not vary more than under calibration: both tests are the same.
             bias_pvalue = pvalue
         else:
             bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
@@ -162,10 +164,12 @@ class Sample(NamedTuple):
         """
         resampling = resampling._replace(cluster=self.cluster)
         if self.task is None or self._bins_are_enough(params["method"]):
+            # Computed from the bin sums: they are all that is known, or are enough. The
+            # rows are in bins already, so that no binning is needed.
             error = BinnedError(binning=None, **params)
             data = BinnedTask(self.statistics)
             hypotheses = error_hypotheses(error, data, resampling)
-            # The hypotheses know the p-th power of this error already.
+            # `observed` is the p-th power of the error of these data.
             return error.from_power(hypotheses.observed), hypotheses
         # The rows of the binary problem, as data with two classes.
         error = BinnedError(binning=self.binning, **params)

@@ -192,8 +192,10 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
         The steps start from the inverse temperature of `near_fit`, a recalibrator
         fitted to similar rows, or None. `same_rows_fit`, which other methods use, is
-        ignored.
+        ignored. `floor` is the learned floor if it is known from another fit; None
+        learns it.
         """
+        # Read by `_fit_logits`, which `_fit_encoded` calls with the rows alone.
         self._start = getattr(near_fit, "inverse_temperature_", None)
         try:
             return self._fit_encoded(scores, codes, sample_weight, floor)

@@ -257,8 +257,11 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         self._randomised_map = self._built_map()
 
     def _built_map(self):
-        """Return the map as an expression in `skcalib.maps`, which `predict_proba`
-        evaluates with `randomize`; None without it.
+        """Return the map as an expression in `skcalib.maps`, by which `predict_proba`
+        looks up random keys with `randomize`.
+
+        Without `randomize` it is None: a bin then depends on the score alone, which
+        `_predict_binary` looks up faster.
         """
         if not self.randomize:
             return None
@@ -285,6 +288,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             random = check_random_state(self.random_state)
             keys = random.random_sample(n_rows)
             self.salt_ = f"{random.randint(np.iinfo(np.int32).max):08x}"
+            # This also changes `ordered_labels`: tied labels get the order of the keys.
             self._cut_key_ = _order_ties(
                 ordered, ordered_labels, cuts, (scores, labels, keys)
             )
@@ -538,13 +542,13 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Order rows with equal scores by random keys, where a cut between bins is among
-    them.
+    """Order the labels of tied rows in place by random keys, where a cut between bins
+    is among them, and return the key at each cut.
 
-    A cut is the score of one of the rows. The rows with the same score are put into the
-    order of their keys, so that chance decides which of them are below the cut. Other
-    ties need no order: the rows all lie in one bin. `ordered_labels` is changed in
-    place.
+    A cut is the score of one of the rows. In `ordered_labels`, the labels of the rows
+    with the same score are put into the order of the rows' keys, so that chance decides
+    which of them are below the cut. Other ties need no order: the rows all lie in one
+    bin.
 
     Parameters
     ----------
