@@ -393,7 +393,7 @@ DIFFERENCES = [
     ),
     Difference(
         "uncertainty-calibration",
-        "calibrated scores, 90 % interval of the l2 error, lower limit",
+        "calibrated scores, 90 % interval for the l2 error, lower limit",
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
         "skcalib inverts a test; uncertainty-calibration resamples the plugin"

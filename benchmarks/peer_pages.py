@@ -136,7 +136,7 @@ def planned(known, _):
     proposed = _peer(known, "scikit-learn")["planned"]
     return (
         "Calibration errors are available as scorers in skcalib. scikit-learn plans"
-        " other names"
+        " to use different names"
         f" ({_link(thread)}, {thread['state']} in {about['read_in']}):\n"
         f"{listed([f'`{name}`' for name in proposed])}.\n"
         "skcalib will adopt these names when this pull request is merged."

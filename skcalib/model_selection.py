@@ -63,8 +63,8 @@ def sharpest_within(
     --------
     skcalib.metrics.get_scorer : Returns a scorer by name.
     skcalib.ScalingBinning : A smooth map whose outputs are then binned.
-    skcalib.displays.BinCountDisplay : Draws error and sharpness against the
-        number of bins.
+    skcalib.displays.BinCountDisplay : Plots error and sharpness against the number of
+        bins.
 
     Notes
     -----

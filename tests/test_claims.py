@@ -205,8 +205,9 @@ def test_the_guide_quotes_levels():
 
 def test_the_guide_quotes_scale():
     assert (
-        "an equal-mass table takes 4 seconds, a fit of Platt scaling takes 4 seconds,"
-        " and a fit of isotonic calibration takes 17 seconds" in _page("large_tables")
+        "computing an equal-mass table takes 4 seconds. Fitting Platt scaling takes 4"
+        " seconds, and fitting isotonic calibration takes 17 seconds"
+        in _page("large_tables")
     )
     found = [
         _row("scale", name)[0]

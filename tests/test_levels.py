@@ -482,7 +482,7 @@ def test_figures_of_several_labels_are_those_of_the_rows():
     )
     rejected = ROWS["resampled ECE, several labels", calibrated].measured
     measured = f"{rejected:.3f}".removeprefix("0")
-    assert f"rejects calibration for {measured} of calibrated data sets" in guide
+    assert f"rejects calibration in {measured} of the calibrated data sets" in guide
     covered = _short("ECE, several labels", off)
     assert f"coverage of the 90 % interval is {covered} ({{doc}}`levels`)" in guide
 
@@ -518,11 +518,11 @@ def test_figures_of_families_of_groups_are_those_of_the_page():
     ).T
     low, high = f"{100 * holm.min():.0f}", f"{100 * holm.max():.0f}"
     assert (
-        f"conservative for small groups: it does so in only {low} to {high} % of cases"
+        f"for small groups, for which this happens in only {low} to {high} % of cases"
         in guide
     )
     assert exact.min() > 0.045
-    assert "comes close to 5 %" in guide
+    assert "brings this rate close to 5 %" in guide
 
 
 def _span(rows):

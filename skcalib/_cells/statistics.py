@@ -55,7 +55,7 @@ class BinStatistics(CellSums):
     weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
         Sums of w s^2 and of w s y.
     weight_squared : array-like of shape (n_bins,), default=None
-        Sums of w^2. None means that all samples of a bin have the same weight, so that
+        Sums of w^2. None means that all samples in a bin have the same weight, so that
         the sum is ``weight**2 / count``.
 
     Attributes
@@ -141,7 +141,7 @@ class BinStatistics(CellSums):
             ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer edges belong
             to the outer bins.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             What to sum if `y_proba` has several columns: "top_label" is the predicted
             class, "marginal" is each class against the rest, and "auto" is the positive

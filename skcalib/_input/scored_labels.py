@@ -344,7 +344,7 @@ def expand_soft_labels(
     Returns
     -------
     scores : ndarray of shape (m,) or (m, K)
-        The scores, repeated for each label of positive probability.
+        The scores, repeated for each label with positive probability.
     y : ndarray of int, shape (m,)
         Labels: the column indices of `soft_labels`, or 0 and 1 if it contains only
         probabilities of the event.

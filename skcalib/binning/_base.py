@@ -79,7 +79,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
             Labels, 0 and 1 or booleans: whether the event occurred. Required by
             strategies that need labels.
         sample_weight : array-like of shape (n,), optional
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
 
         Returns
         -------

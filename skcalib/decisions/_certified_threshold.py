@@ -154,7 +154,7 @@ def certified_threshold(
     skcalib.decisions.CertifiedThresholdClassifier : Classifier with such a threshold.
     skcalib.decisions.certified_routing : Threshold above which a small model answers
         instead of a large model.
-    skcalib.displays.RiskCoverageDisplay : Draws the result.
+    skcalib.displays.RiskCoverageDisplay : Plots the result.
 
     Notes
     -----
@@ -385,8 +385,8 @@ def certified_abstention(
     Returns
     -------
     certified : CertifiedThreshold
-        The threshold, with the promise "abstention"; ``accepts(confidence)`` indicates
-        which answers are given.
+        The threshold, with the guarantee "abstention"; ``accepts(confidence)``
+        indicates which answers to give.
 
     Raises
     ------

@@ -286,7 +286,7 @@ def mean_cost(
     labels : array-like of shape (n_classes,), default=None
         The sorted labels of the rows, required if a class does not occur in `y_true`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
 
     Returns
     -------

@@ -188,10 +188,11 @@ def net_benefit(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction, such as the inverse probability of selection).
+        (to correct for the sampling design, for example by the inverse probability of
+        selection).
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: samples of one cluster (a patient, a centre) may be
-        dependent.
+        Cluster of each sample: samples in the same cluster (for example, from one
+        patient or centre) may be dependent.
     pos_label : int, float, bool or str, default=None
         The label whose probability is given by a single column of scores.
     labels : array-like of shape (2,), default=None
@@ -220,7 +221,7 @@ def net_benefit(
 
     See Also
     --------
-    skcalib.displays.DecisionCurveDisplay : Draws the result.
+    skcalib.displays.DecisionCurveDisplay : Plots the result.
     skcalib.decisions.ExpectedCostClassifier : Decisions for more than two classes or
         actions.
     skcalib.displays.MurphyDisplay : Shows the same losses on a different scale.
@@ -239,16 +240,16 @@ def net_benefit(
     about such rows: with ten rows from a population in which one row in 50 carries more
     than half of the weight, the coverage of a 90% interval was .57.
 
-    With `clusters`, the numbers of samples are divided by a design effect: the ratio of
-    the jackknife variance of the clusters' sums (CR3) to the variance of independent
-    rows or, if it is larger, the design effect implied by the correlation within
-    clusters [3]_, because a large cluster may have a dependence that was observed only
-    in small clusters. The quantiles are those of Student's t distribution with
-    Satterthwaite degrees of freedom. If the effective number of clusters is below
-    three, the limits are NaN. For the worst clusters found by a search, the coverage of
-    a 90% interval was .89. The limits of the difference between two models are NaN if
-    either of them performs better on fewer than 10 rows. With a given `prevalence`, the
-    limits of both labels are combined by the "square and add" method.
+    With `clusters`, sample sizes are divided by a design effect: the ratio of the
+    jackknife variance of the clusters' sums (CR3) to the variance of independent rows
+    or, if it is larger, the design effect implied by the correlation within clusters
+    [3]_, because a large cluster may have a dependence that was observed only in small
+    clusters. The quantiles are those of Student's t distribution with Satterthwaite
+    degrees of freedom. If the effective number of clusters is below three, the limits
+    are NaN. For the worst clusters found by a search, the coverage of a 90% interval
+    was .89. The limits of the difference between two models are NaN if either of them
+    performs better on fewer than 10 rows. With a given `prevalence`, the limits of both
+    labels are combined by the "square and add" method.
 
     For a band, the residuals of each row or cluster are multiplied by a random normal
     factor (multiplier bootstrap). The quantile of the largest deviation over the

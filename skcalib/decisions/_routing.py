@@ -83,9 +83,10 @@ def certified_routing(
     Returns
     -------
     certified : CertifiedThreshold
-        The threshold, with the promise "routing": `accepted` is the share of samples
+        The threshold, with the guarantee "routing": `accepted` is the share of samples
         that the small model answers, `n_wrong` is the net number of correct answers
-        lost, and ``accepts(confidence)`` returns which samples the small model answers.
+        lost, and ``accepts(confidence)`` indicates which samples the small model
+        answers.
 
     Raises
     ------

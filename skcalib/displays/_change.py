@@ -74,7 +74,7 @@ class ChangeDisplay:
     line_ : Line2D
         The line of the change.
     intervals_ : ErrorbarContainer
-        The intervals of the change.
+        The intervals for the change.
     histograms_ : list of StepPatch
         The shares of samples in both data sets; empty without a histogram.
     legend_ : Legend or None

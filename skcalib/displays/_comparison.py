@@ -26,7 +26,8 @@ class ComparisonDisplay:
 
     Models that differ significantly from the reference, after adjustment for the number
     of models, are drawn in colour with a filled marker, and the others in grey with an
-    open marker. Create it with `from_predictions`, or from the result of `compare`.
+    open marker. Create the display with `from_predictions`, or from the result of
+    `compare`.
 
     Parameters
     ----------

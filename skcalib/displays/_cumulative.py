@@ -83,7 +83,7 @@ class CumulativeCurve(NamedTuple):
 
 
 class CumulativeDifferenceDisplay(FromEstimator):
-    """Cumulative differences: running mean of ``y - s`` in the order of the scores.
+    """Cumulative sum of ``y - s`` in the order of the scores, divided by n.
 
     The curve falls where scores are too high and rises where they are too low; its
     slope is the deviation of the event frequency from the score. A calibrated model
@@ -126,7 +126,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     Examples
     --------
-    If scores are too high, the running mean of label minus score falls:
+    If scores are too high, the cumulative sum of label minus score falls:
 
     >>> import numpy as np
     >>> from skcalib.displays import CumulativeDifferenceDisplay
@@ -180,7 +180,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         pos_label : int, float, bool or str, default=None
             Label of the event. None means the greater of the two labels, which
             corresponds to the second column of `predict_proba`.

@@ -41,7 +41,8 @@ class GroupDisplay(FromEstimator):
 
     Groups whose bias is significant after adjustment for the number of groups have a
     filled marker, and the others an open one. A dict compares several models on the
-    same groups. Create it with `from_predictions`, `from_estimator` or `from_table`.
+    same groups. Create the display with `from_predictions`, `from_estimator` or
+    `from_table`.
 
     Parameters
     ----------

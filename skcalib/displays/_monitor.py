@@ -29,7 +29,7 @@ class MonitorDisplay:
 
     The dashed line is the evidence that triggers the alarm. A filled marker shows the
     alarm, and a vertical line the row at which calibration seems to have changed.
-    Create it with `from_monitor`.
+    Create the display with `from_monitor`.
 
     Parameters
     ----------

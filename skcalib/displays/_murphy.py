@@ -37,7 +37,7 @@ class MurphyCurve(NamedTuple):
     loss : ndarray of shape (`n_thresholds`,)
         Mean loss at each threshold.
     brier_score : float
-        The area below the curve from 0 to 1.
+        The area under the curve from 0 to 1.
     """
 
     model: str | None
@@ -53,7 +53,7 @@ class MurphyDisplay(FromEstimator):
     At threshold t, a false alarm costs 2 t and a missed event costs 2 (1 - t), so
     acting and not acting are equally good at a probability of t. A model whose curve is
     nowhere above that of another is at least as good for every cost ratio. The area
-    below a curve is its Brier score. The dotted line is the loss of always or never
+    under a curve is its Brier score. The dotted line is the loss of always or never
     acting, whichever is better; the curve of a calibrated model is never above it.
 
     Parameters
@@ -149,7 +149,7 @@ class MurphyDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         pos_label : int, float, bool or str, default=None
             Label of the event. None means the greater of the two labels, which
             corresponds to the second column of `predict_proba`.

@@ -55,9 +55,9 @@ class ReliabilityDisplay(FromEstimator):
     It draws the event frequency of each bin, with an interval, against its mean score.
     A band around the diagonal shows where the points of a calibrated model would lie. A
     histogram of the scores is drawn below. The title shows the calibration error with
-    its interval. Create it with `from_estimator`, `from_predictions`, `from_cv_results`
-    or `from_statistics`. The results are stored, so `plot` can redraw them without
-    recomputing anything.
+    its interval. Create the display with `from_estimator`, `from_predictions`,
+    `from_cv_results` or `from_statistics`. The results are stored, so `plot` can redraw
+    them without recomputing anything.
 
     Parameters
     ----------
@@ -231,10 +231,10 @@ class ReliabilityDisplay(FromEstimator):
             ``("intercept", "slope", "auc")``. With several models in the same axes,
             they are shown in the legend, without intervals.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         clusters : array-like of shape (n,), default=None
             Cluster of each sample, such as a hospital or a patient. The dependence
-            within clusters is taken into account in the intervals of the bins, the
+            within clusters is taken into account in the intervals for the bins, the
             consistency band, the error and the `statistics`; see Notes.
         pos_label : int, float, bool or str, default=None
             Label of the event. None means the greater of the two labels, which
@@ -268,7 +268,7 @@ class ReliabilityDisplay(FromEstimator):
         Warns
         -----
         UserWarning
-            If there are too few `clusters` for the interval of a bin or for a
+            If there are too few `clusters` for the interval for a bin or for a
             bootstrap.
 
         Notes
@@ -393,7 +393,7 @@ class ReliabilityDisplay(FromEstimator):
         statistics : str or sequence of str, default=()
             Statistics of `calibration_summary` to show in a corner.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         clusters : array-like of shape (n,), default=None
             The cluster of each row of `X`; see `from_predictions`. With folds that keep
             clusters together (`GroupKFold`), each model is tested on clusters that it

@@ -77,7 +77,7 @@ class RiskCoverageDisplay(FromEstimator):
 
     If the curve starts near 0 and rises, the confidence of the model indicates where it
     is wrong. The point marks the threshold of `certified_threshold`, which meets the
-    target at the confidence level; the intervals of the curve hold only pointwise. A
+    target at the confidence level; the intervals for the curve hold only pointwise. A
     threshold read off where the curve crosses the target would miss the target about
     half the time.
 
@@ -101,7 +101,7 @@ class RiskCoverageDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves.
     bands_ : list of PolyCollection
-        The pointwise intervals of the curves.
+        The pointwise intervals for the curves.
     points_ : list of Line2D
         The markers of the certified thresholds.
     target_line_ : Line2D or None

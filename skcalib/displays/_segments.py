@@ -40,7 +40,8 @@ class SegmentDisplay:
     The segment with the largest statistic is at the top. Filled markers show segments
     that are significant after adjustment for all segments tested. Several models, such
     as a global map and a multicalibrated one, are compared on the worst segments of the
-    first. Create it with `from_predictions`, `from_estimator` or `from_result`.
+    first. Create the display with `from_predictions`, `from_estimator` or
+    `from_result`.
 
     Parameters
     ----------

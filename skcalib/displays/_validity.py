@@ -73,8 +73,8 @@ class ValidityDisplay(FromEstimator):
     """Validity plot: share of samples whose prediction is within each tolerance.
 
     It is intended for binned models, whose predictions take few distinct values. Create
-    it with `from_estimator`, `from_predictions`, or `from_repeats` for means over
-    repeated experiments.
+    the display with `from_estimator`, `from_predictions`, or `from_repeats` for means
+    over repeated experiments.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class ValidityDisplay(FromEstimator):
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice. Weights are
+            Frequency weights: a sample with weight 2 counts twice. Weights are
             supported only for a single repeat.
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.

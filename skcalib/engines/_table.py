@@ -67,7 +67,7 @@ class PredictionTable:
     score : str
         Column of the probabilities of the event, in [0, 1].
     weight : str, default=None
-        Column of frequency weights: a weight of 2 counts a row twice.
+        Column of frequency weights: a row with weight 2 counts twice.
     by : str or list of str, default=None
         Columns of segments: results are then dicts with one entry per segment. NULL is
         a separate segment, with the key None; several columns give tuples.

@@ -153,7 +153,7 @@ def calibration_by_cluster(
         Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
         models.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

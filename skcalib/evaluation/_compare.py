@@ -267,7 +267,7 @@ def compare(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction).
+        (to correct for the sampling design).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from the same patient or match) share
         a value.
@@ -303,7 +303,7 @@ def compare(
 
     See Also
     --------
-    skcalib.displays.ComparisonDisplay : Draws the differences.
+    skcalib.displays.ComparisonDisplay : Plots the differences.
     skcalib.monitoring.calibration_change : Compares different samples, such as before
         and after a change.
 
@@ -313,8 +313,8 @@ def compare(
     of the samples' differences. With `clusters`, the variance is the jackknife variance
     of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
     within-cluster correlation of the differences. If the effective number of clusters
-    is below three, the limits are NaN, and `reason` states this. The interval for the
-    Brier score itself is the gamma interval of `calibration_summary`.
+    is below three, the limits are NaN, and `reason` says so. The interval for the Brier
+    score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
@@ -340,7 +340,7 @@ def compare(
 
     Examples
     --------
-    The second model is overconfident by a factor of 2 in log-odds:
+    The second model is overconfident by a factor of 2 on the log-odds scale:
 
     >>> import numpy as np
     >>> from skcalib.evaluation import compare

@@ -58,11 +58,11 @@ def recalibration_gain(
         Folds in which every sample is predicted once. An int gives random folds that
         depend only on the samples. The folds are not stratified, because equal class
         frequencies in all folds would bias the gain upwards. Each class with at least
-        two samples is in every training set.
+        two samples is represented in every training set.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -96,7 +96,7 @@ def recalibration_gain(
     Notes
     -----
     The interval is the normal interval for the mean of the samples' gains, widened to
-    account for the noise of the fits. For the log-loss, a single event with a
+    account for the noise in the fits. For the log-loss, a single event with a
     probability of 0 makes the interval wide. If the training samples of a fold have
     only one class, the gain in this fold is 0. If only 1% of the samples are events,
     the gains of the samples are skewed; with 1,000 simulated rows, the coverage of a

@@ -43,7 +43,7 @@ def refinement_loss(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1] for data to which the model was not fitted.
     loss : {"log", "brier"}, default="log"
-        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
+        "log" is the log-loss, in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
         "brier" is (s - y)^2 for two classes, and its sum over the classes if there are
         more.
     recalibrator : estimator, default=None
@@ -55,7 +55,7 @@ def refinement_loss(
         suits a map with one parameter, such as ``TemperatureScaling``, for comparing
         epochs: the optimism is the same in each epoch, and folds would only add noise.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -137,8 +137,9 @@ def validation_sample_size(
 
     Notes
     -----
-    The formulas of Riley et al. [1]_ assume a calibrated model and normal limits. Let f
-    be the prevalence, z the normal quantile, and LP the log-odds of the risks p:
+    The formulas of Riley et al. [1]_ assume a calibrated model and confidence limits
+    based on the normal approximation. Let f be the prevalence, z the normal quantile,
+    and LP the log-odds of the risks p:
 
     * O/E: ``(1 - f) / (f se^2)``, with se = asinh(width / 2) / z.
     * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, where I_jk is the mean of LP^(j + k) p

@@ -232,7 +232,7 @@ def calibration_summary(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction).
+        (to correct for the sampling design).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or centre) share a
         value.
@@ -248,7 +248,7 @@ def calibration_summary(
     -------
     summary : CalibrationSummary
         Frozen object with one `IntervalEstimate` per statistic, ``to_frame()``, and a
-        paragraph of text as ``str``.
+        paragraph of text that ``str`` returns.
 
     Raises
     ------
@@ -267,19 +267,19 @@ def calibration_summary(
     --------
     skcalib.metrics.calibration_slope_intercept : The slope and the intercept alone.
     skcalib.decisions.net_benefit : The value of decisions based on the scores.
-    skcalib.displays.ReliabilityDisplay : Draws the curve, and accepts these results as
+    skcalib.displays.ReliabilityDisplay : Plots the curve, and accepts these results as
         ``statistics=``.
 
     Notes
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: local parabolas fitted to the
     nearest 75% of the samples. Scores are first pooled to at most 128 values, at which
-    the curve is computed. The curve agrees with R to all digits at the points at which
-    R also computes its curve. R interpolates between these points and extends the curve
-    to the outermost rows, so the ICI differs by about .0005, and Emax by more. If a
-    parabola leaves [0, 1], the curve is clipped, unlike in R. `ici`, `e50`, `e90` and
-    `emax` are above 0 even for calibrated scores, because of the noise in the labels.
-    Their intervals account for this by test inversion, as in
+    the curve is computed. The curve agrees with that of R to all digits at the points
+    at which R also computes its curve. R interpolates between these points and extends
+    the curve to the outermost rows, so the ICI differs by about .0005, and Emax by
+    more. If a parabola leaves [0, 1], the curve is clipped, unlike in R. `ici`, `e50`,
+    `e90` and `emax` are above 0 even for calibrated scores, because of the noise in the
+    labels. Their intervals account for this by test inversion, as in
     `calibration_error_interval`, so an estimate may lie above its interval.
 
     The other intervals are valid for any number of events. The interval for the ratio
@@ -287,24 +287,24 @@ def calibration_summary(
     equal scores, it is the Clopper-Pearson interval), and wider otherwise. The interval
     for the Brier score is a gamma interval. If a few samples contribute most of the
     loss, it is Garwood's interval for a Poisson count [3]_; the lower limit accounts
-    for rows without a loss. The interval for the AUC is computed by Newcombe's method 5
+    for rows with zero loss. The interval for the AUC is computed by Newcombe's method 5
     [4]_, and is wider if DeLong's variance is larger. If there are only a few events
     and one of them occasionally has a low score, the upper limit is too low: with 15
     events and an AUC of .99, the coverage of a 95% interval was .92 in a simulation.
     The intervals for slope and intercept are those of `calibration_slope_intercept`.
-    With clusters or importance weights, numbers of samples are divided by the design
-    effect, and the interval for the AUC uses DeLong's variance on the log-odds scale.
-    With fewer than 10 events or non-events, this interval and that of the scaled Brier
-    score are NaN.
+    With clusters or importance weights, sample sizes are divided by the design effect,
+    and the interval for the AUC uses DeLong's variance on the log-odds scale. With
+    fewer than 10 events or non-events, this interval and that of the scaled Brier score
+    are NaN.
 
     The guide "Do the guarantees hold?" reports the coverage of these intervals.
 
-    In R, ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U, `joint_pvalue`
-    as U:p, `nagelkerke_r2` as R2, and `slope` as Slope. `intercept` is that of ``glm``
-    with the log-odds as offset, `auc` that of ``pROC::roc``, and `eci` that of
-    ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights, the joint
-    test is a Wald test with the sandwich estimator. Scores of exactly 0 and 1 are
-    excluded from `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as in R.
+    In R, ``val.prob`` from the rms package prints `dxy` as Dxy, `unreliability` as U,
+    `joint_pvalue` as U:p, `nagelkerke_r2` as R2, and `slope` as Slope. `intercept` is
+    that of ``glm`` with the log-odds as offset, `auc` that of ``pROC::roc``, and `eci`
+    that of ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights,
+    the joint test is a Wald test with the sandwich estimator. Scores of exactly 0 and 1
+    are excluded from `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as in R.
 
     A statistic that is undefined is NaN, and `reasons` gives the reason: for example,
     the slope for a single distinct score, or the AUC for one class.
@@ -322,7 +322,7 @@ def calibration_summary(
     Examples
     --------
     All scores are equal, and twice as many events occur as expected: log 3 is the
-    distance between 1/4 and 1/2 in log-odds.
+    distance between 1/4 and 1/2 on the log-odds scale.
 
     >>> from skcalib.evaluation import calibration_summary
     >>> summary = calibration_summary([1, 0] * 20, [0.25] * 40, random_state=0)

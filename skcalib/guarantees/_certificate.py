@@ -50,7 +50,7 @@ class CalibrationCertificate:
         Conditions for the guarantee to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
         Interval for the event frequency of each bin. Either all intervals hold
-        simultaneously (conditional), or the interval of the bin of a random sample
+        simultaneously (conditional), or the interval for the bin of a random sample
         holds (marginal). One entry per problem if there are several.
     interval : str
         Name of the bound or interval, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
@@ -124,7 +124,7 @@ class CalibrationCertificate:
         return sentences_html(str(self))
 
     def to_frame(self) -> "DataFrame":
-        """Return the intervals of the bins as a pandas DataFrame.
+        """Return the intervals for the bins as a pandas DataFrame.
 
         Returns
         -------

@@ -30,8 +30,9 @@ class CalibrationMap:
     Parameters
     ----------
     scores : Scores
-        The leaf at which the tree starts. Width 1 means that the score is the positive
-        class's probability or its log-odds; otherwise, each class has one column.
+        The leaf that holds the input scores. Width 1 means that the score is the
+        positive class's probability or its log-odds; otherwise, each class has one
+        column.
     output : Node
         The root of the tree: the positive class's probability (width 1) for two
         classes, otherwise the K probabilities.

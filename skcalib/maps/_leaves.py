@@ -20,7 +20,7 @@ class Scores(Node):
 
     See Also
     --------
-    skcalib.maps.CalibrationMap : Contains the scores at which its tree starts.
+    skcalib.maps.CalibrationMap : Contains the scores that are the input of its tree.
 
     Examples
     --------

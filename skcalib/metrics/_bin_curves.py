@@ -104,7 +104,7 @@ def reliability_curve(
 
     See Also
     --------
-    skcalib.displays.ReliabilityDisplay : Draws the result.
+    skcalib.displays.ReliabilityDisplay : Plots the result.
     skcalib.metrics.BinStatistics : The sums per bin.
 
     Notes
@@ -219,7 +219,7 @@ def validity_curve(
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -241,7 +241,7 @@ def validity_curve(
 
     See Also
     --------
-    skcalib.displays.ValidityDisplay : Draws the result.
+    skcalib.displays.ValidityDisplay : Plots the result.
 
     Notes
     -----

@@ -44,7 +44,7 @@ def kolmogorov_smirnov_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -136,7 +136,7 @@ def kuiper_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -231,7 +231,7 @@ def neighborhood_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers are frequency weights: a weight of 2 counts a sample twice.
+        Weights. Integers are frequency weights: a sample with weight 2 counts twice.
         Other weights are relative: a common factor has no effect.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
@@ -335,7 +335,7 @@ def kde_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers are frequency weights: a weight of 2 counts a sample twice.
+        Weights. Integers are frequency weights: a sample with weight 2 counts twice.
         Other weights are relative: a common factor has no effect.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
@@ -422,10 +422,11 @@ def smooth_calibration_error(
 
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
     Gaussian of standard deviation sigma that is reflected at 0 and at 1. It decreases
-    as sigma grows; the error is the value of sigma at which the two are equal. The
-    error has no parameters to choose, and small changes in the scores have little
-    effect on it. The error never exceeds the error of the unsmoothed frequencies, and
-    is within a constant factor of the distance to the nearest calibrated predictor.
+    as sigma grows; the error is the value of sigma at which ``smECE_sigma`` equals
+    sigma. The error has no parameters to choose, and small changes in the scores have
+    little effect on it. The error never exceeds the error of the unsmoothed
+    frequencies, and is within a constant factor of the distance to the nearest
+    calibrated predictor.
 
     Parameters
     ----------
@@ -434,14 +435,14 @@ def smooth_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     bandwidth : float, default=None
-        Fixed sigma for the smoothing, in (0, 1). None means the sigma that equals the
-        error.
+        Fixed sigma for the smoothing, in (0, 1). None means the self-consistent value,
+        at which sigma equals the error.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -65,11 +65,11 @@ def calibration_error(
         a bin, in which case labels vary less than "debiased" assumes. "label_binned"
         averages ``|s_i - y_b|^p`` over samples [2]_ and is never below "plugin".
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        "auto" is the positive class for one or two columns, and "top_label" for more.
-        "top_label" measures whether the predicted class is correct as often as its
-        score predicts. "marginal" considers each class against the rest. "pooled"
-        treats all n K pairs of a sample and a class as one problem ([1]_, Section 2.2);
-        see Notes.
+        "auto" evaluates the positive class for one or two columns; for more, it means
+        "top_label". "top_label" measures whether the predicted class is correct as
+        often as its score predicts. "marginal" considers each class against the rest.
+        "pooled" treats all n K pairs of a sample and a class as one problem ([1]_,
+        Section 2.2); see Notes.
     class_weight : array-like of shape (K,) or dict, default=None
         Weights w_k of the classes in the marginal error, used without normalisation;
         None means 1 / K for each class.
@@ -77,7 +77,7 @@ def calibration_error(
         Whether to return the signed square, which may be negative (norm 2 only). Use it
         to average over folds.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice, including in the
+        Frequency weights: a sample with weight 2 counts twice, including in the
         debiasing.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
@@ -219,7 +219,7 @@ def expected_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -319,7 +319,7 @@ def maximum_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         Classes with weight zero are excluded from the marginal error.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -420,7 +420,7 @@ def sweep_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -298,10 +298,10 @@ def calibration_by_group(
         the smallest groups.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
         Alternative hypothesis for the p-values and for the limits of the bias.
-        "greater" means more events than predicted (such as a default rate above the
-        probability of default of its grade), and "less" means fewer. For a one-sided
-        alternative, the other limit (`bias_low` or `bias_high`) is the smallest or
-        largest possible value of the bias.
+        "greater" means more events than predicted (for example, a default rate above
+        the probability assigned to a rating grade), and "less" means fewer. For a
+        one-sided alternative, the other limit (`bias_low` or `bias_high`) is the
+        smallest or largest possible value of the bias.
     adjustment : {"holm", "exact"}, default="holm"
         Method by which p-values are adjusted for the number of groups. Holm's method is
         valid for any p-values. "exact" uses the independence of the groups and the
@@ -312,18 +312,20 @@ def calibration_by_group(
         Number of draws for each error's interval. The default is small because there
         may be many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
-        "auto" is the positive class for one or two columns, and "top_label" for more.
+        "auto" evaluates the positive class for one or two columns; for more, it means
+        "top_label".
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction, a covariate shift); weights w correspond to an effective
-        sample size of ``sum(w)**2 / sum(w**2)``, which is the `n` of the table. The
-        variance of the number of events is the sum of w^2 s (1 - s) over the samples.
+        (to correct for the sampling design or for covariate shift); weights w
+        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``, which the
+        table reports as `n`. The variance of the number of events is the sum of w^2 s
+        (1 - s) over the samples.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: samples in the same cluster (a patient, a match) may be
-        dependent.
+        Cluster of each sample: samples in the same cluster (for example, from one
+        patient or match) may be dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -370,7 +372,7 @@ def calibration_by_group(
     scores. This distribution is computed exactly for fewer than 200 rows, and by a
     saddlepoint approximation otherwise. The interval for the bias is derived from a
     common shift in the log-odds; for equal scores, it is the Clopper-Pearson interval.
-    If the residuals y - s vary more than under that shift, the length of each side is
+    If the residuals y - s vary more than that shift implies, the length of each side is
     multiplied by the ratio of the standard deviations. The interval excludes 0 exactly
     when ``bias_pvalue < 1 - confidence_level``. A group with bias 0 and a slope other
     than 1 may have a small `pvalue`, which is then not evidence of a bias. Each
@@ -390,8 +392,8 @@ def calibration_by_group(
     the variance of independent rows, with Satterthwaite degrees of freedom. Both
     p-values and the interval take it into account, and dependent labels are drawn for
     the error's interval. If the effective number of clusters is below three, the limits
-    are NaN and the p-values are 1, and `reason` states this. In groups with fewer than
-    40 expected events or non-events, the type I error rate is not controlled.
+    are NaN and the p-values are 1, and `reason` says so. In groups with fewer than 40
+    expected events or non-events, the type I error rate is not controlled.
 
     References
     ----------

@@ -39,7 +39,7 @@ def kernel_calibration_error(
         distance between samples (computed from 512 equally spaced samples in sorted
         order if more are distinct), or 1 if this median is 0.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers are frequency weights (a weight of 2 counts a sample twice),
+        Weights. Integers are frequency weights (a sample with weight 2 counts twice),
         and copies of a sample form pairs. Other weights are relative: a common factor
         has no effect.
     pos_label : int, float, bool or str, default=None

@@ -75,7 +75,7 @@ def decision_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

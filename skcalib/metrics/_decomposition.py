@@ -78,7 +78,7 @@ def brier_decomposition(
         See `calibration_error`. "marginal" is the mean over classes, each against the
         rest; the multiclass Brier score is K times this mean.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -159,7 +159,7 @@ def log_loss_decomposition(
         See `calibration_error`. "marginal" is the mean over classes, each against the
         rest.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

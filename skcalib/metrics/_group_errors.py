@@ -84,7 +84,7 @@ def groupwise_calibration_error(
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

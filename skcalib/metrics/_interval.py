@@ -71,7 +71,7 @@ def calibration_error_interval(
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from the same patient or match) share
         a value. Their labels are drawn with the dependence estimated from the
-        residuals; in a bootstrap, clusters are resampled as a whole.
+        residuals; in a bootstrap, whole clusters are resampled.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=1000
@@ -85,8 +85,8 @@ def calibration_error_interval(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction, a covariate shift); in each cell, weights w correspond
-        to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        (to correct for the sampling design or for covariate shift); in each cell,
+        weights w correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -109,8 +109,8 @@ def calibration_error_interval(
     interval : IntervalEstimate
         Named tuple (estimate, low, high). The estimate is the value of the metric. The
         interval is for the error without label noise. A plugin error includes this
-        noise, and may lie above its interval; the printed form and the attribute
-        `reason` then state this.
+        noise, and may lie above its interval; the printed representation and the
+        attribute `reason` then say so.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def calibration_error_interval(
     -----
     The interval inverts a test: for a number c >= 0, the event frequency at a score s
     is assumed to be s + c d(s), where d is the deviation estimated from the labels.
-    Except for the unbiased errors of norm 2, two further versions of d are used: a
+    Except for the unbiased errors with norm 2, two further versions of d are used: a
     smoothed d, and a d that is shrunk where it cannot be distinguished from noise.
     Labels are drawn with this frequency, and the metric is computed from them, with the
     scores and bins unchanged. The lower limit is the smallest error, and the upper
@@ -151,14 +151,14 @@ def calibration_error_interval(
 
     If there are several labels per row, they are drawn with the dependence estimated
     from the data. Shifts of each label, and a common shift of all labels, are then also
-    used as d. With ten labels of event frequency s^1.5 and pairwise correlation .6 (on
-    the scale of a normal variable), and with 100 samples and ten bins per label, the
-    coverage of 90% intervals was .89 (norm 2) and .93 (norm 1) in 150 data sets; with a
-    correlation of .9, it was .83 and .90.
+    used as d. With ten labels with event frequency s^1.5 and pairwise correlation .6
+    (on the scale of a normal variable), and with 100 samples and ten bins per label,
+    the coverage of 90% intervals was .89 (norm 2) and .93 (norm 1) in 150 data sets;
+    with a correlation of .9, it was .83 and .90.
 
     In simulations with 1 to 50 bins and 60 to 1,500 rows, intervals at level .9 covered
-    the error in 88% to 98% of the data sets. For a plugin error of norm 1, they covered
-    it in 82% if one of 15 bins contained the whole deviation.
+    the error in 88% to 98% of the data sets. For a plugin error with norm 1, they
+    covered it in 82% if one of 15 bins contained the whole deviation.
 
     A "basic" interval for a plugin error excludes 0, the true error of a calibrated
     model, in 30% to 86% of the data sets.

@@ -171,16 +171,18 @@ def segment_calibration_test(
         Number of label vectors drawn. The smallest possible p-value is
         ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
-        "auto" is the positive class for one or two columns, and "top_label" for more.
+        "auto" evaluates the positive class for one or two columns; for more, it means
+        "top_label".
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": the number of times that each sample is
         repeated (whole numbers). "importance": each sample was observed once and
-        represents more or less than one (a sampling correction, a covariate shift).
+        represents more or less than one (to correct for the sampling design or for
+        covariate shift).
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: samples in the same cluster (a patient, a match) may be
-        dependent.
+        Cluster of each sample: samples in the same cluster (for example, from one
+        patient or match) may be dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

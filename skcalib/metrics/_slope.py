@@ -81,7 +81,7 @@ def calibration_slope_intercept(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction).
+        (to correct for the sampling design).
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -111,7 +111,8 @@ def calibration_slope_intercept(
     --------
     skcalib.evaluation.calibration_summary : These and the other statistics usually
         reported in papers on prediction models.
-    skcalib.PlattScaling : Recalibrates with a slope and an intercept in log-odds.
+    skcalib.PlattScaling : Recalibrates with a slope and an intercept on the log-odds
+        scale.
     skcalib.metrics.calibration_test : Tests whether the error is larger than expected
         by chance.
 
@@ -120,12 +121,12 @@ def calibration_slope_intercept(
     The intervals are Wald intervals based on the information matrix, like those of R's
     ``glm``. If the residuals vary more than the fitted probabilities imply, the
     variance is estimated from the residuals (the sandwich estimator): the event
-    frequencies may then not follow the fitted line in log-odds, and the intervals of
-    ``glm`` are too narrow. With clusters or importance weights, the sandwich estimator
-    uses the sums of the score function over the clusters or rows, with a quantile of
-    Student's t distribution; see `skcalib.decisions.net_benefit` for its form. If the
-    effective number of clusters is below three, the limits are NaN, and `reason` states
-    this.
+    frequencies may then not follow the fitted line on the log-odds scale, and the
+    intervals of ``glm`` are too narrow. With clusters or importance weights, the
+    sandwich estimator uses the sums of the score function over the clusters or rows,
+    with a quantile of Student's t distribution; see `skcalib.decisions.net_benefit` for
+    its form. If the effective number of clusters is below three, the limits are NaN,
+    and `reason` says so.
 
     References
     ----------

@@ -100,10 +100,10 @@ def calibration_test(
         "resampling" draws labels from the scores themselves (consistency resampling)
         and compares their metric with that of the observed labels. "kuiper" and
         "kolmogorov_smirnov" compare the largest cumulative difference between labels
-        and scores with that of Brownian motion; they are fast for any number of
-        samples, and slightly conservative for small samples. "spiegelhalter" compares
-        the Brier score with its expectation (two-sided, normal approximation); it
-        cannot detect errors that cancel in this comparison. "hosmer_lemeshow" is the
+        and scores with its distribution under Brownian motion; they are fast for any
+        number of samples, and slightly conservative for small samples. "spiegelhalter"
+        compares the Brier score with its expectation (two-sided, normal approximation);
+        it cannot detect errors that cancel in this comparison. "hosmer_lemeshow" is the
         chi-squared test over equal-mass bins; see Notes.
     metric : callable, default=None
         Statistic of the resampling test, large for miscalibrated scores: an error of
@@ -133,8 +133,8 @@ def calibration_test(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction, a covariate shift); in each cell, weights w correspond
-        to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        (to correct for the sampling design or for covariate shift); in each cell,
+        weights w correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -191,11 +191,11 @@ def calibration_test(
     nonzero variance). This number is correct for scores from a model fitted to other
     samples. The usual "bins - 2" applies to the samples used in the fit; on held-out
     data, the test with this number would reject 11% of calibrated models at level .05,
-    with 10 bins of many samples each. The chi-squared approximation is poor if few
-    events are expected per bin. At level .05, the test rejects 14.7% of calibrated
-    models with scores from Beta(1, 999) and n = 1000, and 11.3% with Beta(1, 19) and n
-    = 200. With a constant score of .01 and n = 100, it rejects 7.5%, and with 20
-    uniform scores, 8.0%. Spiegelhalter's test rejects 8.2% with a constant score of
+    with 10 bins that contain many samples each. The chi-squared approximation is poor
+    if few events are expected per bin. At level .05, the test rejects 14.7% of
+    calibrated models with scores from Beta(1, 999) and n = 1000, and 11.3% with Beta(1,
+    19) and n = 200. With a constant score of .01 and n = 100, it rejects 7.5%, and with
+    20 uniform scores, 8.0%. Spiegelhalter's test rejects 8.2% with a constant score of
     .01 and n = 100. Both tests issue a warning if so few events or non-events are
     expected. Prefer the resampling test.
 

@@ -36,10 +36,10 @@ def two_bin_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "marginal"}, default="auto"
-        "auto" is the positive class for one or two columns. For more columns, and for
-        "marginal", the errors of each class against the rest are summed. A top-label
-        form does not exist, because the label to be assessed would depend on the
-        reported probabilities.
+        "auto" evaluates the positive class for one or two columns. For more columns,
+        and for "marginal", the errors of each class against the rest are summed. A
+        top-label form does not exist, because the label to be assessed would depend on
+        the reported probabilities.
     sample_weight : array-like of shape (n,), default=None
         Weights w of the residuals; a common factor has no effect.
     pos_label : int, float, bool or str, default=None
@@ -51,8 +51,8 @@ def two_bin_calibration_error(
     Returns
     -------
     error : float
-        Error, in [0, 1] for one event, and at most 2 for a sum over classes. Its unit
-        is a squared probability; no root is taken.
+        Error, in [0, 1] for one event, and at most 2 for a sum over classes. It is on
+        the scale of a squared probability; no root is taken.
 
     Raises
     ------
@@ -63,7 +63,8 @@ def two_bin_calibration_error(
 
     See Also
     --------
-    skcalib.metrics.calibration_error : Signed and unbiased with ``squared=True``.
+    skcalib.metrics.calibration_error : The debiased binned error, which is signed and
+        unbiased with ``squared=True``.
     skcalib.evaluation.refinement_loss : The loss that recalibration cannot remove.
 
     Notes

@@ -133,17 +133,19 @@ def calibration_change(
         Number of draws for the p-value and the intervals for the errors. The smallest
         possible p-value is ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
-        "auto" is the positive class for one or two columns, and "top_label" for more.
+        "auto" evaluates the positive class for one or two columns; for more, it means
+        "top_label".
     sample_weight : pair of array-likes, default=None
         Weights of the samples before and after; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (a sampling correction, a covariate shift); the weights w of a data set
-        correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        (to correct for the sampling design or for covariate shift); the weights w of a
+        data set correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
     clusters : pair of array-likes, default=None
-        The clusters of the samples before and after: samples in the same cluster (a
-        patient, a match) may be dependent, even across the two data sets.
+        The clusters of the samples before and after: samples in the same cluster (for
+        example, from one patient or match) may be dependent, even across the two data
+        sets.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

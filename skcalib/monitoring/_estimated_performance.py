@@ -146,7 +146,7 @@ def estimated_performance(
 
     Labelled samples show how often events occur at each score. If this relationship has
     not changed, accuracy, event frequency, log-loss and Brier score can be estimated
-    from the new scores alone, with intervals that account for the uncertainty of both
+    from the new scores alone, with intervals that account for the uncertainty in both
     data sets. If some of the new labels are already available, pass them as `y_new`.
 
     Parameters
@@ -230,10 +230,11 @@ def estimated_performance(
     With known labels and their sampling probabilities pi, the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, with the second term for known labels only; this
     is the augmented inverse-probability-weighted (AIPW) estimate, where q in [0, 1] is
-    chosen to minimise the variance [1]_. The estimate is valid even if the curve has
-    changed. With ``missing="at_random"``, pi is the share of known labels among samples
-    with similar scores. With fewer than 30 known labels, or fewer than 10 of the rarer
-    class, a second row for each metric gives the estimate from the known labels alone.
+    chosen to minimise the variance [1]_. The estimate is valid even if the calibration
+    curve has changed. With ``missing="at_random"``, pi is the share of known labels
+    among samples with similar scores. With fewer than 30 known labels, or fewer than 10
+    of the rarer class, a second row for each metric gives the estimate from the known
+    labels alone.
 
     If more than 5% of the new scores lie outside the range of the labelled scores,
     `low` and `high` are NaN.

@@ -90,7 +90,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     See Also
     --------
     CalibrationMonitor : Monitor for a single group.
-    skcalib.displays.MonitorDisplay : Draws the monitors.
+    skcalib.displays.MonitorDisplay : Plots the monitors.
 
     Notes
     -----
@@ -162,7 +162,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Update with the next samples, in time order.
+        """Update with the next samples, in chronological order.
 
         Parameters
         ----------

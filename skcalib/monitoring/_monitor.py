@@ -230,7 +230,7 @@ class CalibrationMonitor(BaseEstimator):
         y: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Update with the next samples, in time order.
+        """Update with the next samples, in chronological order.
 
         Parameters
         ----------

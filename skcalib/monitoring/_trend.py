@@ -88,8 +88,8 @@ def calibration_trend(
         Meaning of the weights: "frequency" counts samples, and "importance" corrects
         for the sampling design.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample; samples of one cluster (a patient, a match, a day) may
-        be dependent.
+        Cluster of each sample; samples in the same cluster (for example, from one
+        patient, match or day) may be dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -125,7 +125,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
 
         Returns
         -------

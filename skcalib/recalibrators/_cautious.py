@@ -50,7 +50,7 @@ class CautiousRecalibrator(BaseRecalibrator):
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which every sample is predicted once. An int gives random folds that
         depend only on the samples and are not stratified (see `recalibration_gain`). A
-        `StackedRecalibrator` measures its gain itself, with its own folds.
+        `StackedRecalibrator` estimates its own gain, using its own folds.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.

@@ -213,7 +213,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, instead of the predicted class; `predict_proba`
             then also requires groups.
@@ -286,7 +286,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Frequency weights: a sample with weight 2 counts twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, instead of the predicted class.
 

@@ -246,7 +246,7 @@ def estimate_target_prior(
         equal frequencies. Unlike in `PriorShift.fit`, the frequencies cannot be
         estimated, because no labels are given.
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a weight of 2 counts a sample twice.
+        Frequency weights: a sample with weight 2 counts twice.
 
     Returns
     -------

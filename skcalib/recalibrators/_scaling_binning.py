@@ -207,8 +207,8 @@ class ScalingBinning(BinnedRecalibrator):
             less than one; in each cell, weights w correspond to an effective sample
             size of ``sum(w)**2 / sum(w**2)``.
         clusters : array-like of shape (n,), default=None
-            Cluster of each sample; samples in the same cluster (a patient, a match) may
-            be dependent.
+            Cluster of each sample; samples in the same cluster (for example, from one
+            patient or match) may be dependent.
         random_state : int, RandomState or None, default=None
             Seed for the random draws.
 

@@ -104,8 +104,8 @@ class VennAbers(BinaryRecalibrator):
     >>> [bound.round(2).tolist() for bound in model.predict_interval([0.1, 0.5, 0.9])]
     [[0.0, 0.21, 0.8], [0.02, 0.22, 0.83]]
 
-    The calibration set contains one row of each label. A score between the two has the
-    interval (0, 1) and the prediction 1/2.
+    The calibration set contains one row of each label. A score between those of the two
+    rows has the interval (0, 1) and the prediction 1/2.
 
     >>> from skcalib import VennAbers
     >>> model = VennAbers().fit([0.2, 0.8], [0, 1])

@@ -62,7 +62,7 @@ class CalibrationModel:
     See Also
     --------
     skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-    skcalib.displays.EstimatorBiasDisplay : Draws the bias of estimators.
+    skcalib.displays.EstimatorBiasDisplay : Plots the bias of estimators.
 
     Notes
     -----
