@@ -112,7 +112,7 @@ def numbered(frame, name):
         # Times with nanoseconds have no Python object: texts are used for them.
         values = None
 
-    if not _are_distinct(values):
+    if values is None or not _are_distinct(values):
         # As the engine writes them.
         values = distinct.select(nw.col(name).cast(nw.String))[name].to_list()
     order = _sorting_order(values)
@@ -162,10 +162,8 @@ def _numbered_duckdb(relation, name):
 
 
 def _are_distinct(values):
-    """Return whether the Python values of a column can name its distinct values: there
-    are any (not None), and no two are equal.
-    """
-    return values is not None and len(set(values)) == len(values)
+    """Return whether no two of a list of values are equal in Python."""
+    return len(set(values)) == len(values)
 
 
 def _sorting_order(values):
