@@ -640,8 +640,8 @@ def _check_consistency(statistics):
     high = statistics.edges[1:]
     slack = _ROUNDING * w
 
-    # Whether sums lie between two limits, but for rounding; all (n_bins,).
     def within(sums, lowest, highest):
+        """Return whether sums lie between two limits up to rounding, (n_bins,) each."""
         return (lowest - slack <= sums) & (sums <= highest + slack)
 
     # The sum of squares is least where all scores are equal, and largest where

@@ -194,6 +194,9 @@ def _nearest(scores, cumulative, needed):
     # It is least for the first i at which the second is the larger one, or for the i
     # before.
     def reaches_right(first):
+        """Return whether a window ends at least as far above each score as it begins
+        below it; `first` (n_scores,) are the positions of the windows' first scores.
+        """
         return last_score[first] - scores >= scores - scores[first]
 
     first = _first_true(index, reaches_right)
@@ -203,9 +206,11 @@ def _nearest(scores, cumulative, needed):
     # The neighbours are all scores within the radius: the first one is sought from the
     # left, the last one by its distance from the end.
     def is_within_left(candidate):
+        """Return whether the score at position `candidate` is within the radius."""
         return scores - scores[candidate] <= radius
 
     def is_within_right(n_from_end):
+        """Return the same for positions that are counted from the last score."""
         return scores[n_scores - 1 - n_from_end] - scores <= radius
 
     left = _first_true(index, is_within_left)

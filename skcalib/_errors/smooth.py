@@ -210,6 +210,9 @@ def _fixed_point(scores, labels, sample_weight):
         fineness *= 2
 
     def excess(sigma, coefficients=first_quarter):
+        """Return the error smoothed with bandwidth sigma less sigma: 0 at the solution,
+        where both agree.
+        """
         return _smoothed_error(coefficients, sigma) - sigma
 
     # 3. The solution with a quarter of the coefficients, and one step of Newton's

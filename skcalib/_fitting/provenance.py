@@ -62,7 +62,9 @@ def provenance_text(recalibrator):
 
 
 def _counts(codes, n_classes):
-    """Return the number of rows of each class, as a list."""
+    """Return the number of rows of each class, as a list; `codes` (n,) are the indices
+    of their classes.
+    """
     if n_classes > 2:
         return np.bincount(codes, minlength=n_classes).tolist()
     # a tenth of the time, and a sixth of a fit of bins

@@ -162,6 +162,7 @@ def hint_at_keywords(function: _Function, name=None, also=None) -> _Function:
 
     @wraps(function)
     def checked(*args, **params):
+        """Call the function, unless it does not have one of the keywords."""
         for unknown in params.keys() - known:
             raise _unknown_keyword(unknown, title, shown_names, also)
         return function(*args, **params)

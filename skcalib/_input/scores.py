@@ -328,7 +328,8 @@ def _normalize_rows(scores, total, name, refused, untouched):
     """Return the scores with rows that sum to 1, for the present sums `total` (n,).
 
     A row that is off by more than `refused` is an error; one off by no more than
-    `untouched`, which is rounding, stays as it is.
+    `untouched`, which is rounding, stays as it is. `total` is overwritten. `name` is
+    that of the user's argument, for messages.
     """
     off = np.abs(total - 1)
     worst = off.max()

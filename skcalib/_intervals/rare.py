@@ -55,6 +55,9 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
         stretch = np.sqrt(max(variance / variance_at_estimate, 1.0))
 
     def excess(t):
+        """Return the distance of the estimate from an area t less the largest distance
+        that the interval allows: 0 at its limits.
+        """
         return np.abs(area - t) - stretch * z * np.sqrt(hanley_mcneil(t))
 
     limits = []

@@ -18,6 +18,17 @@ VERDICT_LEVEL = 0.95
 def judged_model(event_rows, model, tolerance, is_binary):
     """Return the verdicts on all rows of a model, dicts by name: "bias",
     "over_confidence" (the bias for the more probable outcome) and "error".
+
+    Parameters
+    ----------
+    event_rows : Rows
+        The rows, as forecasts of one event.
+    model : dict
+        Numbers about the model, of which "errors" are used.
+    tolerance : float
+        Bias or error that does not matter, as a probability.
+    is_binary : bool
+        Whether there is one event, of which either outcome may be the more probable.
     """
     one_group = np.zeros(len(event_rows.labels), int)  # one group, called "0"
     bias = _bias_verdicts(event_rows, one_group, tolerance)
@@ -38,6 +49,9 @@ def judged_model(event_rows, model, tolerance, is_binary):
 
 def judged_error(event_rows, error, tolerance):
     """Return the verdict on a calibration error, a dict with its 90 % interval.
+
+    `error` is a dict of the error and its limits, and an error up to `tolerance` does
+    not matter. `event_rows` are the `Rows`, whose number the verdict states.
 
     An error is never below 0: each limit of its 90 % interval is one at 95 %.
     """
@@ -78,8 +92,11 @@ def read_verdict(record):
 
 
 def _bias_verdicts(event_rows, groups, tolerance, n_intervals=None):
-    """Return the `Verdict` on the bias of each group by its name as text; limits hold
-    for `n_intervals` together, by default for the groups.
+    """Return a dict of the `Verdict` on the bias of each group, by its name as text.
+
+    `groups` (n,) is the group of each of the `Rows`. A bias up to `tolerance` does not
+    matter. The limits hold for `n_intervals` intervals together, by default for one in
+    each group.
     """
     if n_intervals is None:
         n_intervals = len(np.unique(groups))

@@ -143,6 +143,23 @@ def report_numbers(
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     """Return all numbers about one model of a table as a dict; and its advice with all
     that was tried, as `Considered`.
+
+    Parameters
+    ----------
+    table : ReportTable
+        Labels and scores.
+    name : str
+        Name of the model.
+    baseline : ReportTable or None
+        Earlier samples, with which those of the table are compared.
+    thresholds : sequence of float
+        Scores from which a row is treated.
+    seed : int
+        Seed for all that is random.
+    step : callable
+        Called with a text before each step, which reports the progress.
+    tolerance : float
+        Bias that does not matter, as a probability.
     """
     step(f"errors of {name}")
     event_rows = table.event_rows(name)

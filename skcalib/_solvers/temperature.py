@@ -78,7 +78,7 @@ def fit_inverse_temperature(
 
 def _start_from_sample(logits, codes, sample_weight, bounds):
     """Return the inverse temperature of least log-loss for every k-th row, to start
-    from; 1 if the sample says nothing.
+    from, within the pair `bounds`; 1 if the sample says nothing.
 
     A sample without misclassified rows has no finite optimum, so that k is chosen to
     leave about `_WARM_START_ERRORS` of them, by the error rate among some of the rows.
@@ -193,7 +193,9 @@ def _minimum(
     """Return the inverse temperature, within bounds, that minimises the summed log-loss
     plus ``slope_of_smoothing * inverse_temperature``, a convex function.
 
-    The second term turns the log-loss of the labels into that of smoothed targets.
+    The second term turns the log-loss of the labels into that of smoothed targets. The
+    steps begin at `start`; `bounds` is a pair (lowest, highest). They end when one is
+    smaller than `tolerance` times the inverse temperature.
     """
     weight = weights_or_ones(sample_weight, len(logits))
 

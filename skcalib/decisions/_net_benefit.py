@@ -443,7 +443,11 @@ def _n_reached(data, thresholds):
 
 
 def _check_classes(n_events, total, standardize, prevalence):
-    """Raise if an option needs events, or rows of both classes, that are missing."""
+    """Raise if an option needs events, or rows of both classes, that are missing.
+
+    `n_events` and `total` are the weights of the events and of all rows; `standardize`
+    and `prevalence` are the user's options.
+    """
     if standardize and n_events == 0:
         raise ValueError(
             "y_true has no events: a standardised net benefit divides by their share."

@@ -257,10 +257,12 @@ def _chance(share, statistic, n, max_loss):
 
 
 def _most_lost(statistic, gained, n, max_loss):
-    """Return the largest number of losses for which the statistic is at most this
-    large, -1 if it is for none; for each of several numbers of gains.
+    """Return the largest number of losses, (m,), for which the score statistic is at
+    most `statistic`, -1 if it is for none.
 
-    It is found by bisection, since the statistic grows with the losses.
+    `gained` (m,) are the numbers of gains among n answers, and `max_loss` is the mean
+    loss of the hypothesis, as in `score_statistic`. The number is found by bisection,
+    since the statistic grows with the losses.
     """
     low = np.full(len(gained), -1)
     high = n - gained

@@ -141,7 +141,8 @@ class Guarantee(NamedTuple):
 
 def limit_of(promise, target):
     """Return the largest error rate that the target of a guarantee allows: 1 - target
-    for precision, recall and accuracy, of which the target is a lower limit.
+    for precision, recall and accuracy, of which the target is a lower limit, else the
+    target itself. `promise` is the name of the guarantee, such as "precision".
     """
     if promise in ("precision", "recall", "accuracy"):
         return round(1 - target, 15)  # so that 1 - .95 is .05

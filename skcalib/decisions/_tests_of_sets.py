@@ -29,7 +29,10 @@ class DecidedRows(NamedTuple):
 
     @classmethod
     def checked(cls, scores, is_error, clusters):
-        """Return the samples; `clusters` are the user's cluster labels or None."""
+        """Return the `DecidedRows` of scores (n,); `is_error` (n,) says whether to
+        accept a sample is an error, and `clusters` (n,) are the user's cluster labels
+        or None, which are checked.
+        """
         if clusters is None:
             return cls(scores, is_error)
         _, code = check_groups(clusters, len(scores), name="clusters")

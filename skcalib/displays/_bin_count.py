@@ -455,6 +455,7 @@ def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
     """Return the `BinCountCurve` of the tolerance that is guaranteed with `n_samples`
     calibration samples, for each number of bins.
 
+    `kind` is "conditional" or "marginal", and `confidence_level` that of the guarantee.
     `chosen` is the most bins whose tolerance is at most `epsilon`; None if there are
     none, or if `epsilon` is None. `n_bins` holds numbers of bins, or is None for up to
     200 numbers from 1 on.

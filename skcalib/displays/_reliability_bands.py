@@ -133,9 +133,10 @@ class BinLimitsMaker:
         """Return event frequencies (n_resamples, n_filled) in the cells that contain
         rows, for bootstrap resamples of the rows or, with clusters, of whole clusters.
 
-        `cells` are the bins `statistics` themselves or, if the edges of the bins depend
-        on the labels, finer ones. Then the bins are made anew for each resample, and
-        the frequency in a cell is that of its bin.
+        `cells` are the bins of the diagram, `statistics`, or finer ones if the edges of
+        these bins depend on the labels. Then the bins are made anew for each resample,
+        and the frequency in a cell is that of its bin. `task` are the n rows, and
+        `cluster` (n,) are the labels of their clusters or None.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -195,7 +196,8 @@ class BinLimitsMaker:
         anew from these labels, and the frequency in a cell is that of its bin.
 
         `cells` are fine bins of the samples; `statistics` are the bins of the diagram,
-        by which the dependence within clusters is measured.
+        by which the dependence within clusters is measured. `task` are the n samples,
+        and `cluster` (n,) are the labels of their clusters or None.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -214,6 +216,8 @@ class BinLimitsMaker:
         """Return event frequencies (n_resamples, n_cells) in all cells, if labels are
         drawn anew with the scores as probabilities, and depend on each other within
         clusters as much as the observed labels do.
+
+        The arguments are those of `_calibrated_frequencies`, with clusters.
         """
         # Columns (n, 1), since `RowsInCells` takes one for each of several events.
         cell = assign_bins(task.scores, cells.edges)[:, None]
@@ -276,6 +280,9 @@ def _whole_trials(weight):
 def _independent_trials(statistics, confidence_level):
     """Return for each bin that contains samples how many independent samples they are
     worth, whole numbers (n_filled,) of at least 1.
+
+    `statistics` are the bins, and `confidence_level` is that of the interval in which
+    the numbers are used.
     """
     n_independent = statistics.weight
     design = statistics._design  # of the clusters; None without any

@@ -114,7 +114,7 @@ def restore(estimator, written):
 
 def _check_monitor(monitor, seen):
     """Raise a ValueError unless the attributes `seen`, a dict by name, can be those of
-    a `CalibrationMonitor` after some rows; turn its batches into arrays.
+    a `CalibrationMonitor` after some rows; turn its batches into arrays, in place.
 
     `monitor` has the same parameters and has seen no rows.
     """

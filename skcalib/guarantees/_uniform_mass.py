@@ -261,11 +261,13 @@ def max_n_bins(
     epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def tolerance(n_bins):
+        """Return the tolerance that `n_samples` give with a number of bins."""
         return uniform_mass_epsilon(
             n_samples, n_bins, confidence_level, kind, keep_boundary
         )
 
     def is_too_large(n_bins):
+        """Return whether a number of bins makes the tolerance exceed `epsilon`."""
         return tolerance(n_bins) > epsilon
 
     # The tolerance never falls with the number of bins: see `conditional_epsilon`. A
@@ -347,6 +349,7 @@ def min_n_samples(
     epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def suffices(n_samples):
+        """Return whether a number of samples gives the tolerance `epsilon`."""
         tolerance = uniform_mass_epsilon(
             n_samples, n_bins, confidence_level, kind, keep_boundary
         )
