@@ -579,7 +579,9 @@ def test_roelofs_bias():
 def test_roelofs_fits():
     rows = _run("roelofs-fits")
     consistent = {
-        quantity: row for quantity, row in rows.items() if "samples with it" in quantity
+        quantity: row
+        for quantity, row in rows.items()
+        if "from simulated data" in quantity
     }
     # ten times alpha, beta and slope, and eight intercepts
     assert len(consistent) == 38

@@ -241,7 +241,7 @@ def _is_sampled(n_copies, n_folds, most):
     copy would come from the same one. The sample is therefore moved on by some copies
     after each round of the folds.
     """
-    step = max(-(-n_copies // most), 1)  # rounded up
+    step = int(max(-(-n_copies // most), 1))  # rounded up; `most` may be infinite
     # Copy k of round r is taken if (n_folds - 1 + shift) * r + k is a multiple of the
     # step. If the factor of r has no divisor in common with the step, this holds for
     # each fold k in one of `step` rounds.
