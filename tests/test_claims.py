@@ -123,7 +123,7 @@ def test_the_guide_quotes_whole_estimators():
     )
     assert (ours[0], theirs[0], bare[0]) == (0.476, 0.496, 1.479)
     assert ours[2] == 0  # harmed: none of 290
-    assert "In none of 290 cases was the default significantly worse" in _page(
+    assert "In none of the 290 cases was the default significantly worse" in _page(
         "pipelines"
     )
     arena = _page("arena")
