@@ -300,7 +300,7 @@ def test_scores_at_one_end_do_not_run_away():
 
 def test_certain_and_mostly_wrong_scores_are_mended():
     """Scores of 1 in nearly all rows, with 8 % events: Newton's first step from slopes
-    of 1 leads beyond all scores, where the loss has no curvature.
+    of 1 makes all predictions 0 or 1, where the loss has no curvature.
     """
     rng = np.random.default_rng(0)
     scores = np.where(rng.random(1000) < 0.9, 1.0, 1e-12)

@@ -133,8 +133,8 @@ def test_a_bound_that_holds_takes_no_more_steps():
 
 
 @pytest.mark.parametrize("has_bounds", [False, True], ids=["free", "bounded"])
-def test_starts_beyond_all_scores_lead_to_the_minimum(has_bounds):
-    """A logistic loss has no curvature there, so that a Newton step leads nowhere."""
+def test_starts_without_curvature_lead_to_the_minimum(has_bounds):
+    """All predicted probabilities are 0 or 1 there, and a Newton step leads nowhere."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(20, 300))

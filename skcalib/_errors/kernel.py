@@ -16,7 +16,7 @@ from skcalib.binning._base import WEIGHT_TOLERANCE
 
 # So many rows stand for all in the median distance and in the draws of the test.
 _LANDMARKS = 512
-# Pairs of so many rows with so many others at a time: their distances fit the cache.
+# 64 rows are paired with 512 others at a time: their distances fit the cache.
 _ROWS, _COLUMNS = 64, 512
 
 
@@ -228,7 +228,7 @@ class _Landmarks:
         if len(distinct) <= _LANDMARKS:
             return cls(distinct, mass, np.bincount(code, self_pairs))
         # The rows at which the cumulative weight reaches 512 equal steps. Heavy rows
-        # are chosen several times and count as so many samples of weight 1.
+        # are chosen several times, and each time count as a sample of weight 1.
         cumulative = np.cumsum(mass)
         steps = (np.arange(_LANDMARKS) + 0.5) / _LANDMARKS * cumulative[-1]
         chosen = np.searchsorted(cumulative, steps)

@@ -19,8 +19,8 @@ _FEW_ROWS = 200
 # More rows than the first number are summed in cells of log-odds, the second number of
 # them in a unit of log-odds.
 _MANY_ROWS, _CELLS_PER_UNIT = 4096, 32
-# The distribution of the number of events is computed for so many groups of rows at
-# once, and these distributions are convolved.
+# The rows are divided into this number of groups. The distribution of the number of
+# events is computed for all groups at once, and these distributions are convolved.
 _GROUPS = 8
 # relative, of the total weight: an event sum this close to 0 or to the total is equal
 # to it but for rounding

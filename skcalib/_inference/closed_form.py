@@ -19,8 +19,8 @@ _FEW, _FEWEST_IN_BIN, _FEW_IN_BINS = 5, 0.5, 2
 # of the sum visibly different from its limit.
 _VISIBLE = 0.05
 # The p-values of `range_pvalue` and `maximum_pvalue` are alternating series. Below the
-# first number they are 1 within 1e-15; from there on the sum of so many terms (the
-# second number) leaves out less than 1e-300.
+# first number they are 1 within 1e-15. From there on, the sum of as many terms as the
+# second number leaves out less than 1e-300.
 _CERTAIN, _TERMS = 0.18, 250
 
 

@@ -17,10 +17,10 @@ BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 # Many cells are drawn at least so many times at a time, up to so many counts.
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22
 _MOST_STORED = 1 << 23  # random numbers that are stored; more are drawn anew each time
-# Up to so many values of a distribution function are each compared with every draw.
-# More are looked up in the sorted draws, which are sorted once for all frequencies: an
-# interval of 50 bins of 10 rows takes half of the time. A search costs as much as 5,000
-# comparisons.
+# Up to this number of values of a distribution function, each is compared with every
+# draw. More are looked up in the sorted draws, which are sorted once for all
+# frequencies: an interval of 50 bins of 10 rows takes half of the time. A search costs
+# as much as 5,000 comparisons.
 _COMPARED, _SEARCH = 12, 5_000
 _FEWEST_STEPS = 16  # of a distribution function that are computed at once
 # The highest probability of an event: that of none among up to 24 rows is then above 0.

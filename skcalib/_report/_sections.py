@@ -137,7 +137,7 @@ def _counts(rows, kind):
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:
         return f"the samples cannot tell about any of the {n} {kind}s"
-    # Pairs of a number and what is said of so many.
+    # Pairs: how many groups have a finding, and the words for it.
     counts = []
     if off:
         counts.append((len(off), f"off ({listed(off)})"))

@@ -291,10 +291,11 @@ def _starting_point(loss, lower):
 def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
     """Return the coefficients (d,) of least loss within their bounds.
 
-    Newton's steps begin at `start`. Beyond all scores a logistic loss has no curvature,
-    and the step from there is too long for any line search. If the steps end in such a
-    place, others begin where all coefficients are 0 (or at their bounds), and none of
-    them changes the log-odds of a row by more than `_LARGEST_CHANGE`.
+    Newton's steps begin at `start`. Where all predicted probabilities are 0 or 1 up to
+    rounding, the loss has no curvature, and a Newton step is too long for any line
+    search. If the steps end in such a place, others begin where all coefficients are 0
+    (or at their bounds), and none of them changes the log-odds of a row by more than
+    `_LARGEST_CHANGE`.
 
     Parameters
     ----------
@@ -362,7 +363,7 @@ def _newton_minimum(
             is_stuck = _is_flat(loss, gradient, decrement, room=coef - lower)
             return np.maximum(coef - step, lower), is_stuck
         if change_of_step is not None:
-            step *= min(1, _LARGEST_CHANGE / change_of_step(step))
+            step *= _LARGEST_CHANGE / max(change_of_step(step), _LARGEST_CHANGE)
         coef, derivatives = line_search(
             loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0)
         )

@@ -344,8 +344,8 @@ class BinLookup:
 
 
 def _n_cells(n_cuts, n_scores):
-    """Return the number of cells of equal width for so many inner edges and scores, a
-    power of two: about 32 cells for each bin, but at most two for each score.
+    """Return the number of cells of equal width for `n_cuts` inner edges and `n_scores`
+    scores, a power of two: about 32 cells a bin, but at most two a score.
     """
     # The next power of two above 32 for each inner edge, and the largest one that is at
     # most two for each score.

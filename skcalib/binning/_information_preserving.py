@@ -142,7 +142,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
         candidates = _candidate_cuts(table, max(_N_CANDIDATES, _PER_BIN * n_bins))
         n_bins = min(n_bins, len(candidates) - 1)
     # 2. Bins are added one by one, until there are enough of them or little is lost.
-    # least[i] is the least entropy of so many bins for the scores below candidate i.
+    # least[i] is the least entropy of the scores below candidate i with the number of
+    # bins reached so far.
     least = _entropy(sums, 0, candidates)  # of one bin
     last_cuts = []  # of each step: where the last bin below candidate i begins
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy_of_scores > most_lost:

@@ -9,8 +9,8 @@ import numpy as np
 from skcalib._input.scalars import check_option
 from skcalib.export._sql_warehouses import WAREHOUSES
 
-# Up to so many pieces a CASE lists them one after the other; of more it is a search
-# tree.
+# Largest number of pieces that a CASE lists one after the other; more pieces make a
+# search tree.
 _FLAT_PIECES = 8
 
 
