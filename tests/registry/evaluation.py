@@ -6,6 +6,7 @@ from skcalib.evaluation import (
     calibration_by_cluster,
     calibration_summary,
     compare,
+    mean_interval,
     recalibration_gain,
     refinement_loss,
     validation_sample_size,
@@ -57,6 +58,10 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.mean_interval": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),
+    ),
     "skcalib.evaluation.recalibration_gain": MetricEntry(
         job="doc/reporting.md",
         options={"recalibrator": PlattScaling(), "cv": 2},
