@@ -21,8 +21,9 @@ from skcalib._errors.sweep import SweepPower
 from skcalib._fitting.floor import _quantiles
 from skcalib._fitting.folds import Fold, cross_validation_folds
 from skcalib._fitting.ridge_path import ridges_to_try
-from skcalib._inference.bias import bias_test, rows_bias_test
+from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.shift_test import bias_test
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._intervals.influence import Influence

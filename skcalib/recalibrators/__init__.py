@@ -1,15 +1,13 @@
 """Recalibrators: estimators that turn scores into calibrated probabilities."""
 
-from skcalib.recalibrators._base import (
-    BaseRecalibrator,
-    BinaryRecalibrator,
-    LogitRecalibrator,
-)
+from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._beta import BetaCalibration
+from skcalib.recalibrators._binary import BinaryRecalibrator
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
 from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
+from skcalib.recalibrators._logit import LogitRecalibrator
 from skcalib.recalibrators._matrix import (
     DirichletCalibration,
     MatrixScaling,
