@@ -2,6 +2,7 @@
 
 from skcalib.evaluation._by_cluster import calibration_by_cluster
 from skcalib.evaluation._compare import compare
+from skcalib.evaluation._cross_validate import cross_validate
 from skcalib.evaluation._gain import recalibration_gain
 from skcalib.evaluation._mean import mean_interval
 from skcalib.evaluation._refinement import refinement_loss
@@ -12,6 +13,7 @@ __all__ = [
     "calibration_by_cluster",
     "calibration_summary",
     "compare",
+    "cross_validate",
     "mean_interval",
     "recalibration_gain",
     "refinement_loss",

@@ -6,6 +6,7 @@ from skcalib.evaluation import (
     calibration_by_cluster,
     calibration_summary,
     compare,
+    cross_validate,
     mean_interval,
     recalibration_gain,
     refinement_loss,
@@ -61,6 +62,12 @@ ENTRIES = {
     "skcalib.evaluation.mean_interval": Entry(
         job="doc/reporting.md",
         result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),
+    ),
+    "skcalib.evaluation.cross_validate": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: cross_validate(
+            rows.y, rows.inner_scores, {"platt": PlattScaling()}, clusters=rows.cluster
+        ).columns(),
     ),
     "skcalib.evaluation.recalibration_gain": MetricEntry(
         job="doc/reporting.md",
