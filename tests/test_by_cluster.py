@@ -203,7 +203,10 @@ def test_limits_of_a_new_cluster_are_quantiles_of_the_integrated_likelihood():
     taus = (np.arange(20) + 0.5) / 10  # midpoints from 0 to 2
     weight = np.exp(
         [
-            [_plain_log_likelihood(a, tau, offsets, labels, hospital) for a in intercepts]
+            [
+                _plain_log_likelihood(a, tau, offsets, labels, hospital)
+                for a in intercepts
+            ]
             for tau in taus
         ]
     )

@@ -13,7 +13,9 @@ from scipy.interpolate import BPoly, PPoly
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, log_expit, logsumexp, ndtr, stdtrit
 
-_HALF_RANGE = 12.0  # shifts are tabulated this far on both sides of the common one
+# Shifts are tabulated this far on both sides of the common one, and further by the
+# range of the log-odds.
+_HALF_RANGE = 12.0
 _STEP = 0.25  # of the table: its error is below 2e-9 for each sample
 _N_NODES = 25  # of the Gauss-Hermite quadrature over a cluster's deviation
 _N_NEWTON_STEPS = 8
@@ -76,7 +78,7 @@ def fit_random_intercept(offsets, labels, weight, cluster, level):
 
     def excess(intercept):
         """Return the profile log-likelihood above that of the limits."""
-        return likelihood.profile(intercept) - largest + quantile**2 / 2
+        return likelihood.profile(intercept, tau) - largest + quantile**2 / 2
 
     limits = []
     for infinite in (-np.inf, np.inf):
@@ -122,7 +124,8 @@ class _Likelihood:
     def __init__(self, offsets, labels, weight, cluster):
         self.n_clusters = int(cluster.max()) + 1
         self.centre = common_shift(offsets, weight @ labels, weight)
-        steps = np.arange(-_HALF_RANGE, _HALF_RANGE + _STEP / 2, _STEP)
+        half_range = _HALF_RANGE + np.ptp(offsets)
+        steps = np.arange(-half_range, half_range + _STEP / 2, _STEP)
         self._grid = self.centre + steps
         derivatives = np.empty((len(self._grid), 3, self.n_clusters))
         events = weight * labels
@@ -232,16 +235,21 @@ class _Likelihood:
                 best, best_loss = found.x, found.fun
         return float(best[0]), float(abs(best[1]))
 
-    def profile(self, intercept):
-        """Return the largest log-likelihood over tau at an intercept."""
-        largest_tau = max(_LARGEST_TAU, 2 * abs(intercept - self.centre))
+    def profile(self, intercept, fitted_tau):
+        """Return the largest log-likelihood over tau at an intercept, given the tau of
+        the fit.
+        """
+        largest_tau = max(
+            _LARGEST_TAU, 2 * abs(intercept - self.centre), 2 * fitted_tau
+        )
         found = minimize_scalar(
             lambda tau: -self.value_at(intercept, tau),
             bounds=(0, largest_tau),
             method="bounded",
             options={"xatol": 1e-4},
         )
-        return max(-found.fun, self.value_at(intercept, 0.0))
+        others = [self.value_at(intercept, tau) for tau in (0.0, fitted_tau)]
+        return max(-found.fun, *others)
 
 
 def _new_cluster(likelihood, median, largest, level):

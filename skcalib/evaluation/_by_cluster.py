@@ -113,7 +113,9 @@ class CalibrationByCluster(ResultTable):
         ratio, low, high = self.pooled[name]
         lead = "Observed over expected events over all samples"
         if name in self.not_pooled:
-            return f"{lead}: {rounded(ratio, 3)}, without limits: {self.not_pooled[name]}."
+            return (
+                f"{lead}: {rounded(ratio, 3)}, without limits: {self.not_pooled[name]}."
+            )
         return f"{lead}: {interval_words(ratio, low, high)}."
 
     def _sentence(self, name):
@@ -484,7 +486,7 @@ class _Pooling:
             self.not_pooled[name] = reason
 
     def add_slope(self, fits, names):
-        """Add the mean slope, from the `_ClusterFit` of each cluster and their names."""
+        """Add the mean slope, from the `_ClusterFit` of each cluster and the names."""
         left_out = []
         depends_on_outcome = []
         for name, fit in zip(names, fits, strict=True):
