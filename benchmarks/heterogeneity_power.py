@@ -20,7 +20,7 @@ from scipy.stats import norm
 
 from benchmarks.multicalibration_tables import run as run_tables
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.bias import bias_test
+from skcalib._inference.shift_test import bias_test
 from skcalib.metrics import calibration_test, segment_calibration_test
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 

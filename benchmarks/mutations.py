@@ -119,13 +119,13 @@ MUTATIONS = [
         "adjustment by_group",
     ),
     (
-        "_inference/inversion.py",
+        "_inference/drawn_hypotheses.py",
         "float(1 + np.count_nonzero(hits)) / (1 + len(hits))",
         "float(np.count_nonzero(hits)) / len(hits)",
         "interval calibration_test",
     ),
     (
-        "_inference/count_draws.py",
+        "_inference/count_laws.py",
         "skewness = (1 - 2 * f)",
         "skewness = (1 + 2 * f)",
         "interval calibration_test bootstrap",
@@ -137,7 +137,7 @@ MUTATIONS = [
         "small_rules",
     ),
     (
-        "_inference/bias.py",
+        "_inference/shift_test.py",
         "at_least = bdtrc(k - 1, n, score)",
         "at_least = bdtrc(k, n, score)",
         "by_group",
@@ -216,13 +216,13 @@ MUTATIONS = [
     ),
     # Rules that one line holds: each survived once.
     (
-        "recalibrators/_cautious.py",
+        "recalibrators/_recalibrator.py",
         "least * n_rows**2 >= 1",
         "least * n_rows >= 1",
         "small_rules",
     ),
     (
-        "recalibrators/_cautious.py",
+        "recalibrators/_recalibrator.py",
         "np.hypot(error_of_rows, gain_of_imagined_row)",
         "error_of_rows",
         "small_rules",

@@ -9,7 +9,8 @@ import pytest
 from _catalog import refused
 
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.bias import bias_test, event_count_pmf
+from skcalib._inference.event_counts import event_count_pmf
+from skcalib._inference.shift_test import bias_test
 from skcalib.metrics import calibration_by_group
 
 GROUPS = [

@@ -11,9 +11,9 @@ from scipy.special import expit, logit
 from scipy.stats import binomtest
 
 from skcalib._cells.cells import Cells
-from skcalib._inference import bias
+from skcalib._inference import event_counts
 from skcalib._inference.adjustment import holm
-from skcalib._inference.bias import bias_test
+from skcalib._inference.shift_test import bias_test
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.metrics import (
     calibration_by_group,
@@ -131,7 +131,7 @@ def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
     scores = rng.beta(0.3, 5, 50_000)
     events = int((rng.random(50_000) < scores).sum()) + 100
     in_cells = bias_test(scores, events, 0.9)
-    monkeypatch.setattr(bias, "_MANY_ROWS", 10**9)
+    monkeypatch.setattr(event_counts, "_MANY_ROWS", 10**9)
     np.testing.assert_allclose(
         in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6
     )

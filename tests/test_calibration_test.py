@@ -16,7 +16,8 @@ from sklearn.metrics import brier_score_loss
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
-from skcalib._inference.count_draws import ClusterDraws, RowsInCells
+from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.label_dependence import RowsInCells
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,

@@ -7,7 +7,8 @@ import pytest
 from _catalog import refused
 from scipy.stats import norm, t
 
-from skcalib._inference.bias import bias_test, rows_bias_test
+from skcalib._inference.bias import rows_bias_test
+from skcalib._inference.shift_test import bias_test
 from skcalib.metrics import calibration_by_group
 
 

@@ -17,7 +17,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib._errors.error import ClassPowers
-from skcalib._inference.count_draws import drawn_labels, label_copula
+from skcalib._inference.label_dependence import drawn_labels, label_copula
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualMass, EqualWidth, PoolAdjacentViolators
 from skcalib.evaluation import calibration_summary

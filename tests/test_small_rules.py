@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from skcalib import (
-    CautiousRecalibrator,
     GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
+    Recalibrator,
 )
 from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.binned import BinnedError
@@ -21,8 +21,9 @@ from skcalib._errors.sweep import SweepPower
 from skcalib._fitting.floor import _quantiles
 from skcalib._fitting.folds import Fold, cross_validation_folds
 from skcalib._fitting.ridge_path import ridges_to_try
-from skcalib._inference.bias import bias_test, rows_bias_test
+from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.shift_test import bias_test
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._intervals.influence import Influence
@@ -76,7 +77,7 @@ def pays(rarest, gain, half_width=0.0):
     after[0] = 0.5
     codes = np.ones(10, dtype=int)
     codes[9] = 0
-    cautious = CautiousRecalibrator(n_standard_errors=0.5)
+    cautious = Recalibrator(n_standard_errors=0.5)
     cautious.recalibrator_ = Told(after)
     cautious.gain_ = IntervalEstimate(gain, gain - half_width, gain + half_width)
     return cautious._gain_is_certain(Told(before), before, codes, None)

@@ -4,7 +4,7 @@ discrete p-values.
 
 import numpy as np
 
-from skcalib._inference.bias import event_count_pmf
+from skcalib._inference.event_counts import event_count_pmf
 from skcalib._rows.blocks import total_weight
 
 # With more rows a p-value has so many possible values that it counts as continuous.

@@ -16,15 +16,15 @@ from skcalib._cells.reductions import (
     reduced,
 )
 from skcalib._errors.error import ClassPowers
-from skcalib._inference.count_draws import (
-    ClusterDraws,
-    CountDraws,
+from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.drawn_hypotheses import Hypotheses
+from skcalib._inference.label_dependence import (
     RowsInCells,
     copula_draws,
     exclusive_draws,
     label_copula,
 )
-from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 

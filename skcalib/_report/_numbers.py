@@ -7,7 +7,7 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._inference.count_draws import FEW_EVENTS
+from skcalib._inference.cluster_draws import FEW_EVENTS
 from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows

@@ -15,7 +15,8 @@ from scipy.stats import binom
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
 from skcalib._errors.bin_free import LoessError
-from skcalib._inference.count_draws import ClusterDraws, RowsInCells
+from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.label_dependence import RowsInCells
 from skcalib._input.warn import warn
 from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import smooth_design

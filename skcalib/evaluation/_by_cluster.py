@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
-from skcalib._inference.bias import bias_test
 from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._inference.shift_test import bias_test
 from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level

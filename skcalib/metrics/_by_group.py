@@ -31,7 +31,7 @@ from skcalib._errors.binned import (
     resolved_method,
 )
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.count_draws import FEW_EVENTS
+from skcalib._inference.cluster_draws import FEW_EVENTS
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable

@@ -14,14 +14,10 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import (
     BinnedError,
 )
-from skcalib._inference.bias import (
-    BiasTest,
-    bins_bias_test,
-    event_count_tails,
-    half_pvalue,
-    rows_bias_test,
-)
+from skcalib._inference.bias import bins_bias_test, half_pvalue, rows_bias_test
+from skcalib._inference.event_counts import event_count_tails
 from skcalib._inference.hypotheses import error_hypotheses
+from skcalib._inference.shift_test import BiasTest
 from skcalib.binning import BaseBinning
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import counted_rows, one_task
 from skcalib._errors.bin_free import range_of
-from skcalib._inference.count_draws import cluster_correlation
+from skcalib._inference.cluster_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._input.columns import table_columns
 from skcalib._input.labels import check_groups

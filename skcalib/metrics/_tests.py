@@ -21,9 +21,10 @@ from skcalib._inference.closed_form import (
     kuiper,
     spiegelhalter,
 )
-from skcalib._inference.count_draws import cluster_labels, drawn_labels
+from skcalib._inference.cluster_draws import cluster_labels
+from skcalib._inference.drawn_hypotheses import resampling_pvalue
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
-from skcalib._inference.inversion import resampling_pvalue
+from skcalib._inference.label_dependence import drawn_labels
 from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores

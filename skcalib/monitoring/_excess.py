@@ -12,7 +12,8 @@ from scipy.special import ndtri
 
 from skcalib._cells.cells import Cells
 from skcalib._errors.bin_free import range_of
-from skcalib._inference.count_draws import ClusterDraws, RowsInCells
+from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.label_dependence import RowsInCells
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals.influence import Influence
 from skcalib._rows.blocks import weights_or_ones

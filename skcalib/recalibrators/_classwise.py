@@ -14,8 +14,8 @@ from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.maps import Choice, Scaled, class_probabilities, predicted_class
 from skcalib.maps.checks import amounts, check_lengths, positive, within
-from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
+from skcalib.recalibrators._logit import LogitRecalibrator
 
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 

@@ -27,7 +27,7 @@ from skcalib.binning import (
 from skcalib.binning._base import BinLookup
 from skcalib.maps import step_function
 from skcalib.maps.checks import BINS, amounts, check_bins, flag
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._binary import BinaryRecalibrator
 from skcalib.recalibrators._certified_mixin import (
     CertifiedMixin,
     certify_independent_bins,

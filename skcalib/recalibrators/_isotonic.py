@@ -10,7 +10,7 @@ from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BinLookup
 from skcalib.maps import piecewise_polynomial
 from skcalib.maps.checks import knots, shares
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._binary import BinaryRecalibrator
 
 _ROUNDING = 1e-14  # means of two blocks that differ by less are equal
 

@@ -20,8 +20,9 @@ from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib._solvers.temperature import fit_inverse_temperature
 from skcalib.maps import Affine, Centred, Scaled, class_probabilities, log_probabilities
 from skcalib.maps.checks import matrix, number, numbers, positive
-from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
+from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._clipping import ClippedRecalibrator
+from skcalib.recalibrators._logit import LogitRecalibrator
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
 

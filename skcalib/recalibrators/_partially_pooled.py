@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from skcalib._fitting.partial_pooling import ClassProblems
 from skcalib._input.sklearn_private import StrOptions
 from skcalib.maps.checks import number
-from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
+from skcalib.recalibrators._base import RIDGE
+from skcalib.recalibrators._binary import BinaryRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
 
 

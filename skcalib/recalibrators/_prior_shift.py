@@ -16,7 +16,7 @@ from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.maps import Scaled, class_probabilities
 from skcalib.maps.checks import weights
-from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._logit import LogitRecalibrator
 
 _ROUNDING = 1e-6  # frequencies sum to 1 up to it
 _MOST_STEPS = 100

@@ -20,7 +20,8 @@ from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import smoothed_inverse_temperature
 from skcalib.maps import Expit, piecewise_polynomial
 from skcalib.maps.checks import knots, matrix, number, numbers
-from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
+from skcalib.recalibrators._base import RIDGE
+from skcalib.recalibrators._binary import BinaryRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
 
 # Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit

@@ -24,8 +24,8 @@ from skcalib.maps import (
     normalized_rows,
 )
 from skcalib.maps.checks import positive, weights
-from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
+from skcalib.recalibrators._logit import LogitRecalibrator
 
 _GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
 _FEW_STEPS = 6  # of the search on all rows then

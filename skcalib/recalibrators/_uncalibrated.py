@@ -1,7 +1,7 @@
 """The scores unchanged, as a recalibrator: what others are compared with."""
 
 from skcalib.maps import class_probabilities
-from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._logit import LogitRecalibrator
 
 
 class Uncalibrated(LogitRecalibrator):

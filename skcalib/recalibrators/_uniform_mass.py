@@ -25,7 +25,7 @@ from skcalib.maps import (
     just_below,
     step_function,
 )
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._binary import BinaryRecalibrator
 from skcalib.recalibrators._certified_mixin import CertifiedMixin
 
 _DEFAULT_N_BINS = 10

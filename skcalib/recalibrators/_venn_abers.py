@@ -17,7 +17,7 @@ from skcalib.binning import EqualMass
 from skcalib.binning._base import assign_bins
 from skcalib.maps import just_below, step_function
 from skcalib.maps.checks import check_lengths, knots, shares
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._binary import BinaryRecalibrator
 
 
 class VennAbers(BinaryRecalibrator):

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 
 from skcalib.maps import Clip, Exp, Scaled
 from skcalib.maps.checks import number
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._binary import BinaryRecalibrator
 
 
 class ComplementaryLogLog(BinaryRecalibrator):

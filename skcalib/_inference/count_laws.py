@@ -1,0 +1,151 @@
+"""Laws of the number of events in a cell: uniform random numbers become counts."""
+
+import numpy as np
+
+from skcalib._inference.uniform_blocks import columns_of_cells
+
+_FEWEST_STEPS = 16  # of a distribution function that are computed at once
+# The highest probability of an event: that of none among up to 24 rows is then above 0.
+# Distribution functions end where they reach it.
+_HIGHEST_RATE = 1 - 1e-12
+
+
+class SingleRowCounts:
+    """Numbers of events of cells of one row each: an event where the uniform number is
+    above 1 - f.
+
+    Parameters
+    ----------
+    cells : slice or ndarray of int, shape (m,)
+        Indices of the cells; a slice stands for all cells.
+    n, f, missing : ndarray of shape (m,)
+        Numbers of rows, event probabilities, and the shares of the binomial variance
+        that the numbers of events lack. A single row has n = 1, and nothing lacks.
+    """
+
+    def __init__(self, cells, n, f, missing):
+        self.cells = cells
+        # The probability of no event, (m,). With one row neither the number of rows n
+        # nor the variance that a count lacks matters.
+        self._no_event = 1 - f
+
+    def counts(self, block):
+        """Return the numbers of events (draws, m), as booleans, of a `UniformBlock`."""
+        return columns_of_cells(block.uniform, self.cells) > self._no_event
+
+
+class NormalCounts:
+    """Numbers of events of cells with many events and non-events: rounded normal
+    deviates z, corrected for skewness by the first term of Cornish and Fisher's
+    expansion, which replaces z by z + (z^2 - 1) skewness / 6.
+
+    Parameters
+    ----------
+    cells : slice or ndarray of int, shape (m,)
+        Indices of the cells; a slice stands for all cells.
+    n, f : ndarray of shape (m,)
+        Numbers of rows and event probabilities.
+    missing : ndarray of shape (m,)
+        Shares by which the variance of a count is below n f (1 - f).
+    """
+
+    def __init__(self, cells, n, f, missing):
+        # Of each cell, (m,): n rows, the event probability f, and the share `missing`
+        # by which the variance of the number of events is below n f (1 - f).
+        self.cells = cells
+        self._n = n
+        # The count is mean + deviation (z + (z^2 - 1) skewness / 6), here sorted by
+        # powers of z. The factor of z^2 is deviation times skewness / 6.
+        skewness = (1 - 2 * f) * (1 - missing) / 6
+        self._square_factor = skewness
+        self._deviation = np.sqrt(n * f * (1 - f) * (1 - missing))
+        self._constant = n * f - skewness
+
+    def counts(self, block):
+        """Return the numbers of events (draws, m) for the normal deviates z of a
+        `UniformBlock`: constant + deviation z + factor z^2, rounded, between 0 and n.
+        """
+        # in one array, which is faster
+        normal = columns_of_cells(block.normal, self.cells)
+        counts = normal * normal
+        counts *= self._square_factor
+        counts += normal * self._deviation
+        counts += self._constant
+        return np.clip(np.rint(counts, out=counts), 0, self._n, out=counts)
+
+
+class RareCounts:
+    """Numbers of events of cells with few events or few non-events, by inversion of
+    their distribution functions.
+
+    Parameters
+    ----------
+    cells : slice or ndarray of int, shape (m,)
+        Indices of the cells; a slice stands for all cells.
+    n, f : ndarray of shape (m,)
+        Numbers of rows and event probabilities.
+    missing : ndarray of shape (m,)
+        Shares by which the variance of a count is below n f (1 - f).
+    """
+
+    def __init__(self, cells, n, f, missing):
+        # Of each cell, (m,): n rows, the event probability f, and the share `missing`
+        # by which the variance of the number of events is below n f (1 - f).
+        self.cells = cells
+        # P(count <= 0), P(count <= 1), ..., P(count <= k - 1) of the rarer of events
+        # and non-events, (k, m).
+        cumulative = _rare_distribution(n, np.minimum(f, 1 - f), missing)
+        # If non-events are the rarer ones, the number of events is n minus theirs:
+        # P(events <= n - k + j) is 1 minus P(non-events <= k - 1 - j) for j = 0, ...,
+        # k - 1, and fewer than n - k events do not occur.
+        is_reversed = f > 0.5
+        self._smallest = np.where(is_reversed, n - len(cumulative), 0)
+        self._cumulative = np.where(is_reversed, 1 - cumulative[::-1], cumulative)
+
+    def counts(self, block):
+        """Return the numbers of events (draws, m) for a `UniformBlock`."""
+        return self._smallest + block.inverted_counts(self.cells, self._cumulative)
+
+
+def _rare_distribution(n, rare, missing):
+    """Return the distribution function of the number of rare events in each of m cells.
+
+    The law is a binomial with a real number n' of trials and a rate f' that has the
+    mean n f and the variance n f (1 - f) (1 - missing).
+
+    Parameters
+    ----------
+    n : ndarray of shape (m,)
+        Numbers of rows.
+    rare : ndarray of shape (m,)
+        Event probabilities f, at most 1/2.
+    missing : ndarray of shape (m,)
+        Share of the binomial variance n f (1 - f) that is missing.
+
+    Returns
+    -------
+    cumulative : ndarray of shape (k, m)
+        P(count <= 0), P(count <= 1), ..., as long as it is below 1 - 1e-12 in any cell.
+    """
+    # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - missing)
+    rate = np.minimum(1 - (1 - rare) * (1 - missing), _HIGHEST_RATE)
+    trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
+    odds = rate / (1 - rate)
+    # P(count = k) = P(count = k - 1) (n' - k + 1) / k times the odds. This is computed
+    # for blocks of counts k, each twice as long as the last, until the distribution
+    # function of every cell has reached 1. It is 1 in cells without trials and for
+    # counts beyond n'.
+    k = np.arange(1, _FEWEST_STEPS)[:, None]
+    last_probability = np.exp(trials * np.log1p(-rate))  # P(count = 0)
+    last_cumulative = last_probability
+    blocks = [np.where(trials > 0, last_cumulative, 1)[None]]
+    while np.any((blocks[-1][-1] < _HIGHEST_RATE) & (last_probability > 0)):
+        factors = np.maximum(trials - k + 1, 0) / k * odds
+        probabilities = last_probability * np.cumprod(factors, axis=0)
+        cumulative = last_cumulative + np.cumsum(probabilities, axis=0)
+        last_probability = probabilities[-1]
+        last_cumulative = cumulative[-1]
+        blocks.append(np.where(trials > k, cumulative, 1))
+        k = k[-1] + np.arange(1, 2 * len(k) + 1)[:, None]
+    cumulative = np.concatenate(blocks)
+    return cumulative[np.any(cumulative < _HIGHEST_RATE, axis=1)]

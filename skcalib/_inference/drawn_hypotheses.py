@@ -1,0 +1,187 @@
+"""A metric and the hypotheses f = s + c d, from which labels are drawn for it.
+
+For a number c >= 0 the event frequency that belongs to a score s is taken to be
+``f = s + c d``, d an estimated deviation. At c = 0 the scores are calibrated, and the
+draws are those of the resampling test of calibration.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._cells.cells import Cells
+from skcalib._progress import Progress
+
+# The first step of a search is at least this c.
+_SMALLEST_STEP = 1 / 8
+
+
+class Drawn(NamedTuple):
+    """What a search looks at in the labels drawn for one hypothesis.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_draws,)
+        The statistic of each draw.
+    distances : ndarray of shape (n_draws,) or None
+        How far each draw deviates from the scores in the direction of the observed
+        deviation, in the scale of `Hypotheses.observed_distance`; None if this was not
+        asked for.
+    """
+
+    statistics: np.ndarray
+    distances: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """A metric, and labels drawn from ``f = s + c d`` for it.
+
+    Parameters
+    ----------
+    cells : Cells
+        The rows, summed in m cells; s is the mean score of a cell.
+    draw : callable
+        ``draw(f, c)`` yields blocks of drawn event frequencies, of shape (draws, m);
+        the same random numbers for every call.
+    statistic : callable
+        Maps frequencies (draws, m) to values of the metric (draws,), or of a power of
+        it.
+    error : callable
+        Maps frequencies (m,) without noise to the metric's own value, a float.
+    observed : float
+        The statistic of the labels.
+    directions : list of ndarray of shape (m,)
+        Deviations d, the observed one first.
+    progress : Progress
+        What writes how many draws are done.
+    """
+
+    cells: Cells
+    draw: Callable
+    statistic: Callable
+    error: Callable
+    observed: float
+    directions: list
+    progress: Progress
+
+    def drawn(self, blocks, c, *, with_distances):
+        """Return the `Drawn` of blocks of drawn event frequencies: their statistics
+        and, if asked for, their distances from the scores.
+
+        A distance is the sum, over the cells, of weight share, observed deviation and
+        drawn deviation (drawn frequency minus score).
+
+        Parameters
+        ----------
+        blocks : iterable of ndarray of shape (draws, m)
+            Blocks of drawn event frequencies.
+        c : float
+            The hypothesis they were drawn from, for the progress message.
+        with_distances : bool
+            Whether distances are computed.
+        """
+        statistics = []
+        distances = []
+        # The sum for drawn frequencies g and scores s: g @ factor - s @ factor.
+        factor = self.cells.share * self.directions[0]
+        of_scores = self.cells.mean_score @ factor
+        for frequency in blocks:
+            statistics.append(self.statistic(frequency))
+            if with_distances:
+                distances.append(frequency @ factor - of_scores)
+            if self.progress.verbose:
+                n_drawn = sum(map(len, statistics))
+                self.progress(f"{n_drawn} draws at c = {c:.3g}")
+        if with_distances:
+            return Drawn(np.concatenate(statistics), np.concatenate(distances))
+        return Drawn(np.concatenate(statistics), None)
+
+    @cached_property
+    def null(self):
+        """The `Drawn` for labels of calibrated scores, with distances."""
+        calibrated = self.draw(self.cells.mean_score, c=0.0)
+        return self.drawn(calibrated, c=0.0, with_distances=True)
+
+    @property
+    def has_null(self):
+        """Whether `null` has been drawn."""
+        return "null" in vars(self)
+
+    def set_null(self, drawn):
+        """Keep a `Drawn` for labels of calibrated scores as `null`."""
+        object.__setattr__(self, "null", drawn)
+
+    @property
+    def observed_distance(self):
+        """Sum, over the cells, of weight share, observed deviation (smoothed: the first
+        direction) and deviation of the labels; see `drawn`.
+        """
+        return self.cells.share * self.directions[0] @ self.cells.deviation
+
+    @cached_property
+    def slack(self):
+        """Difference of statistics within which they are tied: labels with equal sums
+        may differ in the last digit.
+        """
+        typical = float(np.median(np.abs(self.null.statistics)))
+        return 1e-12 * max(abs(self.observed), typical)
+
+    @cached_property
+    def upper_reference(self):
+        """The value that draws are compared with for the upper limit: the observed
+        statistic, or the median of calibrated draws if that is larger, which keeps the
+        interval of a small value non-empty.
+        """
+        median = float(np.median(self.null.statistics))
+        return max(self.observed, median) + self.slack
+
+    def frequency(self, direction, c):
+        """Return the event frequencies s + c d (m,) of the hypothesis c, clipped to [0,
+        1], for a direction d (m,).
+        """
+        return (self.cells.mean_score + c * direction).clip(0, 1)
+
+    def largest_c(self, direction):
+        """Return the largest c of the hypotheses f = s + c d that matters for a
+        direction d (m,): from there on every f is 0 or 1, or equals its score.
+        """
+        score = self.cells.mean_score
+        # How far a frequency can move: up to 1 for d > 0, down to 0 for d < 0.
+        room = np.where(direction > 0, 1 - score, score)
+        moves = direction != 0
+        return float(np.max(room[moves] / np.abs(direction[moves]), initial=0))
+
+    def first_c(self, direction):
+        """Return the c at which a search along a direction d (m,) takes its first step
+        from 0: half of the c at which the deviations c d are as large as the noise of
+        the frequencies (root mean squares), at least 1/8.
+        """
+        share = self.cells.share
+        noise = np.sqrt(share @ self.cells.variance)
+        size = np.sqrt(share @ direction**2)
+        if size == 0:
+            return _SMALLEST_STEP
+        return max(0.5 * noise / size, _SMALLEST_STEP)
+
+
+def resampling_pvalue(hypotheses):
+    """Return the Monte Carlo p-value of calibration: the share of the statistics of
+    calibrated draws, the observed one included, that are at least as large as the
+    observed one.
+    """
+    return share_of_draws(
+        hypotheses.null.statistics >= hypotheses.observed - hypotheses.slack
+    )
+
+
+def share_of_draws(hits):
+    """Return the share of the draws for which `hits`, boolean (n_draws,), is True.
+
+    The observed value counts as one more draw that hits: the interval then covers for
+    any number of draws.
+    """
+    return float(1 + np.count_nonzero(hits)) / (1 + len(hits))

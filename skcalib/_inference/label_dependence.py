@@ -1,0 +1,240 @@
+"""Draws in which the labels of a row depend on each other: classes that exclude each
+other, or several labels that are correlated.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+# correlations of two labels that are tried
+_LABEL_CORRELATIONS = np.linspace(-0.95, 0.95, 77)
+# (row, label) pairs from which labels that depend on each other are drawn; more rows
+# are thinned to these
+_PAIRS = 1 << 17
+# Rows, and (row, class) scores, from which labels that exclude each other are drawn;
+# more rows are thinned to these.
+_ROWS, _SCORES = 20_000, 1 << 21
+
+
+class RowsInCells(NamedTuple):
+    """The rows of all groups, with a column for each class or label.
+
+    Each column is a binary problem of its own, with its own cells.
+
+    Parameters
+    ----------
+    cell : ndarray of int, shape (n, n_columns)
+        Number of the cell that the score lies in; the cells of the second column are
+        numbered after those of the first, and so on.
+    scores : ndarray of shape (n, n_columns)
+        Probabilities.
+    labels : ndarray of bool, shape (n, n_columns)
+        Events.
+    sample_weight : ndarray of shape (n,) or None
+        Weights of the rows.
+    copula : ndarray of shape (n_columns, n_columns) or None
+        Dependence of the labels of a row; see `label_copula`. None where the labels of
+        a row exclude each other.
+    """
+
+    cell: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+    copula: np.ndarray | None = None
+
+
+def exclusive_draws(rows, n_cells, n_draws, rng):
+    """Return uniform random numbers for `CountDraws` that make the counts of cells
+    depend on each other, where each row has exactly one of several classes.
+
+    An event in one class is a non-event in all others. For each draw, every row gets a
+    class drawn from its scores, and the events of each cell are counted. The rank of a
+    count among the draws of its cell, divided by their number, is the uniform number.
+    From it `CountDraws` makes a count for any event frequency, and the dependence
+    between cells stays.
+
+    Parameters
+    ----------
+    rows : RowsInCells
+        The rows, with a column for each class.
+    n_cells : int
+        Number of cells of all classes.
+    n_draws : int
+        Number of draws.
+    rng : RandomState
+        Random numbers.
+
+    Returns
+    -------
+    uniforms : ndarray of shape (n_draws, n_cells)
+        Numbers in [0, 1].
+    """
+    n_rows, n_classes = rows.cell.shape
+    most_rows = min(_ROWS, max(_SCORES // n_classes, 1))
+    cell = rows.cell
+    probability = rows.scores
+    # Many rows, and weighted ones, are replaced by a random sample of them.
+    if n_rows > most_rows or rows.sample_weight is not None:
+        sampled = _sampled_rows(n_rows, most_rows, rows.sample_weight, rng)
+        cell = cell[sampled]
+        probability = probability[sampled]
+    # The classes of a row divide [0, 1) in proportion to their probabilities. `limits`
+    # are the upper ends of all parts but the last.
+    cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
+    limits = cumulative[:, :-1] / cumulative[:, -1:]
+    row = np.arange(len(cell))
+    counts = np.empty((n_draws, n_cells))
+    for draw in range(n_draws):
+        uniform = rng.random_sample((len(row), 1))
+        drawn_class = np.count_nonzero(limits <= uniform, axis=1)
+        counts[draw] = np.bincount(cell[row, drawn_class], minlength=n_cells)
+    return _ranks_as_uniforms(counts, rng)
+
+
+def label_copula(scores, labels, weight, deviation=0.0):
+    """Return a matrix A (L, L) for drawing the L labels of a row with the dependence
+    that the observed labels show: the columns of ``e @ A.T`` have the right
+    correlations if e (n, L) holds independent normal deviates.
+
+    A row has label j where its j-th deviate lies below the normal quantile of the
+    label's probability. The covariance of two labels with the quantiles a and b is a
+    series in the correlation r of their deviates: ``phi(a) phi(b) (r + a b r^2 / 2 +
+    (a^2 - 1)(b^2 - 1) r^3 / 6)``. For each pair of labels the r is taken at which the
+    sum of the series over the rows is the observed sum of products of residuals.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, L)
+        Probabilities of the labels.
+    labels : ndarray of bool, shape (n, L)
+        Which labels the rows have.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    deviation : ndarray of shape (n, L), default=0.0
+        Event frequency minus score: residuals are label - (score + deviation).
+
+    Returns
+    -------
+    root : ndarray of shape (L, L)
+        A, with ``A @ A.T`` the correlation matrix of the deviates.
+    """
+    fitted = np.clip(scores.astype(np.float64) + deviation, 0, 1)
+    residual = labels - fitted
+    quantile = ndtri(fitted)
+    density = np.exp(-(quantile**2) / 2) / np.sqrt(2 * np.pi)
+    quantile[density == 0] = 0  # a label that is certain depends on nothing
+    weights = 1.0
+    if weight is not None:
+        weights = weight[:, None]
+
+    def sums_of_products(values):
+        """Return the weighted sums over rows (L, L) of the products of two columns."""
+        return (weights * values).T @ values
+
+    # 1. The sum of the series for each pair of labels and each of 77 correlations r
+    # from -.95 to .95, (77, L, L). For each pair the r is taken whose sum is nearest to
+    # the observed one.
+    r = _LABEL_CORRELATIONS[:, None, None]
+    expected = r * sums_of_products(density)
+    expected += r**2 / 2 * sums_of_products(density * quantile)
+    expected += r**3 / 6 * sums_of_products(density * (quantile**2 - 1))
+    nearest = np.abs(expected - sums_of_products(residual)).argmin(axis=0)
+    correlation = _LABEL_CORRELATIONS[nearest]
+    np.fill_diagonal(correlation, 1)
+    # 2. Correlations that are estimated pair by pair need not be those of any normal
+    # vector. Negative eigenvalues are replaced by 0, and the rows of the root are
+    # scaled so that the variances are 1 again.
+    eigenvalues, eigenvectors = np.linalg.eigh(correlation)
+    root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
+    return root / np.linalg.norm(root, axis=1, keepdims=True)
+
+
+def copula_draws(rows, n_cells, n_draws, rng):
+    """Return uniform random numbers for `CountDraws` that make the counts of cells
+    depend on each other, where a row may have several labels.
+
+    For each draw, every row gets labels drawn from its scores, with the dependence that
+    the observed labels show, and the events of each cell are counted. The rank of a
+    count among the draws of its cell, divided by their number, is the uniform number;
+    see `exclusive_draws`.
+
+    Parameters
+    ----------
+    rows : RowsInCells
+        The rows, with a column for each label, and the dependence of the labels.
+    n_cells : int
+        Number of cells of all labels.
+    n_draws : int
+        Number of draws.
+    rng : RandomState
+        Random numbers.
+
+    Returns
+    -------
+    uniforms : ndarray of shape (n_draws, n_cells)
+        Numbers in [0, 1].
+    """
+    n_rows, n_labels = rows.cell.shape
+    most_rows = max(_PAIRS // n_labels, 1)
+    cell = rows.cell
+    # A label is drawn where a normal deviate lies below the quantile of its score.
+    threshold = ndtri(rows.scores.astype(np.float64))
+    # Many rows, and weighted ones, are replaced by a random sample of them.
+    if n_rows > most_rows or rows.sample_weight is not None:
+        sampled = _sampled_rows(n_rows, most_rows, rows.sample_weight, rng)
+        cell = cell[sampled]
+        threshold = threshold[sampled]
+    counts = np.empty((n_draws, n_cells))
+    label_draws = _copula_labels(threshold, rows.copula, n_draws, rng)
+    for draw, labels in enumerate(label_draws):
+        counts[draw] = np.bincount(cell[labels], minlength=n_cells)
+    return _ranks_as_uniforms(counts, rng)
+
+
+def drawn_labels(data, n_draws, rng):
+    """Yield labels of all rows, boolean (n, L), drawn `n_draws` times from the scores.
+
+    `data` are `ScoredLabels` of rows that may have several labels. The labels of a row
+    depend on each other as the observed residuals do, label minus score minus the
+    label's mean residual.
+    """
+    scores = data.scores.astype(np.float64)
+    mean_residual = np.average(data.labels - scores, axis=0, weights=data.sample_weight)
+    copula = label_copula(scores, data.labels, data.sample_weight, mean_residual)
+    yield from _copula_labels(ndtri(scores), copula, n_draws, rng)
+
+
+def _copula_labels(threshold, copula, n_draws, rng):
+    """Yield drawn labels, boolean (n, L): a row has a label where its normal deviate is
+    below the threshold (n, L). The deviates of a row have the dependence `copula` (L,
+    L) of `label_copula`.
+    """
+    for _ in range(n_draws):
+        yield rng.standard_normal(threshold.shape) @ copula.T < threshold
+
+
+def _sampled_rows(n, most, weight, rng):
+    """Return the indices of at most `most` of n rows.
+
+    Without weights no row comes twice. With weights (n,) rows are drawn with
+    replacement, in proportion to the weights.
+    """
+    share = None
+    if weight is not None:
+        share = weight / weight.sum()
+    return rng.choice(n, min(n, most), replace=weight is not None, p=share)
+
+
+def _ranks_as_uniforms(counts, rng):
+    """Return uniform random numbers (n_draws, n_cells) that have, in each column, the
+    order of the counts (n_draws, n_cells); the counts are overwritten.
+
+    A number is (rank + u) / n_draws with the rank from 0 on and u uniform in [0, 1).
+    """
+    # Tied counts are ranked at random: a number below 1 is added to each.
+    counts += rng.random_sample(counts.shape)
+    # `argsort` gives the draws in order; `argsort` of that gives each draw's rank.
+    rank = counts.argsort(axis=0).argsort(axis=0)
+    return (rank + rng.random_sample(counts.shape)) / len(counts)

@@ -1,0 +1,144 @@
+"""Blocks of uniform random numbers from which numbers of events are drawn, the same for
+every hypothesis.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtri
+
+BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
+# Many cells are drawn at least so many times at a time, up to so many counts.
+_FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22
+MOST_STORED = 1 << 23  # random numbers that are stored; more are drawn anew each time
+# Up to this number of values of a distribution function, each is compared with every
+# draw. More are looked up in the sorted draws, which are sorted once for all
+# frequencies: an interval of 50 bins of 10 rows takes half of the time. A search costs
+# as much as 5,000 comparisons.
+_COMPARED, _SEARCH = 12, 5_000
+
+
+def block_sizes(n_draws, n_cells):
+    """Return a list with the number of draws of each block, `n_draws` in total.
+
+    A block of draws of `n_cells` cells holds `BLOCK` numbers, which fit the cache. With
+    many cells it is larger, so that it has at least 64 draws, unless these would not
+    fit into the memory of a large block.
+    """
+    fitting_cache = BLOCK // n_cells
+    fitting_memory = _LARGEST_BLOCK // n_cells
+    size = max(fitting_cache, min(_FEWEST_DRAWS, fitting_memory), 1)
+    sizes = []
+    for start in range(0, n_draws, size):
+        sizes.append(min(size, n_draws - start))
+    return sizes
+
+
+def uniform_numbers(seed, k, shape):
+    """Return uniform numbers of a shape for the k-th block of draws: always the same
+    for a seed.
+    """
+    return np.random.default_rng([seed, k]).random(shape)
+
+
+class UniformBlock:
+    """Uniform random numbers (draws, m), one for each draw of the number of events in
+    each of m cells.
+
+    Their normal deviates and their order within each cell are computed when they are
+    first used, and serve all hypotheses.
+    """
+
+    def __init__(self, uniform):
+        self.uniform = uniform
+
+    @cached_property
+    def normal(self):
+        """Standard normal deviates (draws, m) that belong to the uniform numbers."""
+        return ndtri(self.uniform)
+
+    @cached_property
+    def ranked(self):
+        """Return, for each cell, the draws sorted by their uniform number, as indices
+        (m, draws), and the sorted uniform numbers (m, draws).
+        """
+        columns = np.ascontiguousarray(self.uniform.T)
+        order = np.argsort(columns, axis=1)
+        return order, np.take_along_axis(columns, order, axis=1)
+
+    def inverted_counts(self, cells, cumulative):
+        """Return numbers of events drawn by inversion of distribution functions: how
+        many values of the cell's distribution function lie below the uniform number.
+
+        Parameters
+        ----------
+        cells : slice or ndarray of int, shape (m,)
+            Indices of the cells; a slice stands for all cells.
+        cumulative : ndarray of shape (k, m)
+            P(count <= 0), P(count <= 1), ... of each of these cells.
+
+        Returns
+        -------
+        counts : ndarray of shape (draws, m)
+            The drawn numbers.
+        """
+        # A few values are each compared with every draw, which is then faster than a
+        # search; see `_COMPARED`.
+        if len(cumulative) <= _COMPARED + _SEARCH // len(self.uniform):
+            uniform = columns_of_cells(self.uniform, cells)
+            counts = np.zeros(uniform.shape, dtype=np.uint8)
+            for values in cumulative:
+                counts += uniform > values
+            return counts
+        orders, sorted_numbers = self.ranked
+        order = orders[cells]
+        n_cells, n_draws = order.shape
+        # Position among the sorted uniform numbers of a cell, 0 to n_draws, of the
+        # first one above each value of its distribution function.
+        first_above = np.empty((n_cells, len(cumulative)), dtype=np.intp)
+        for row, numbers, values in zip(
+            first_above, sorted_numbers[cells], cumulative.T, strict=True
+        ):
+            row[:] = numbers.searchsorted(values)
+        # How many values have each position: one `bincount` for all cells, in which the
+        # positions of each cell are shifted behind those of the cell before.
+        width = n_draws + 1
+        shifted = first_above + width * np.arange(n_cells)[:, None]
+        n_values = np.bincount(shifted.ravel(), minlength=n_cells * width)
+        n_values = n_values.reshape(n_cells, width)
+        # A sorted number exceeds all values with its position or a lower one. These
+        # counts, in sorted order, are put back into the order of the draws.
+        sorted_counts = np.cumsum(n_values[:, :-1], axis=1)
+        counts = np.empty((n_cells, n_draws))
+        np.put_along_axis(counts, order, sorted_counts, axis=1)
+        return counts.T
+
+
+class JoinedBlock(UniformBlock):
+    """Blocks of the same draws for several problems, side by side. The normal deviates
+    and orders that a block has computed are used again.
+    """
+
+    def __init__(self, blocks):
+        super().__init__(np.concatenate([block.uniform for block in blocks], axis=1))
+        self._blocks = blocks
+
+    @cached_property
+    def normal(self):
+        """Standard normal deviates (draws, m) of all blocks, side by side."""
+        return np.concatenate([block.normal for block in self._blocks], axis=1)
+
+    @cached_property
+    def ranked(self):
+        """Order and sorted numbers of all blocks; see `UniformBlock.ranked`."""
+        orders, numbers = zip(*(block.ranked for block in self._blocks), strict=True)
+        return np.concatenate(orders), np.concatenate(numbers)
+
+
+def columns_of_cells(values, cells):
+    """Return the columns `cells` of an array (draws, n_cells). They are given by
+    indices; a slice stands for all cells.
+    """
+    if isinstance(cells, slice):
+        return values
+    return np.take(values, cells, axis=1)  # takes a third of the time of indexing

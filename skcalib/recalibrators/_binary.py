@@ -1,0 +1,345 @@
+"""Base of the binary methods: they calibrate the score of one class, and several
+classes one by one.
+"""
+
+import copy
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, softmax
+
+from skcalib import maps as nodes
+from skcalib._cells.reductions import spread_top_label, top_label
+from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.blocks import row_blocks, taken
+from skcalib._rows.links import (
+    clip_probability,
+    log_odds_against_rest,
+    rounded,
+    rounded_up_to,
+    row_shares,
+    tied_where_rounded,
+    two_class_log_odds,
+)
+from skcalib.maps import clipped_probability
+from skcalib.maps._forms import with_cuts
+from skcalib.recalibrators._base import BaseRecalibrator
+
+
+class BinaryRecalibrator(BaseRecalibrator):
+    """Base class for binary methods.
+
+    ``_fit_binary(scores, labels, sample_weight)`` receives scores (n,) on the scale
+    named by `_scale`, boolean labels (n,) and positive weights or None, and sets the
+    fitted attributes; ``_predict_binary(scores)`` returns the probability of the event.
+    For more than two classes, either each class is fitted against the rest, or only the
+    confidence of the predicted class is calibrated.
+
+    Instead of ``_predict_binary``, a subclass may define ``_map(score)``, which returns
+    the probability as an expression built from the nodes in `skcalib.maps`.
+    `predict_proba` then evaluates this expression, and the SQL, ONNX and JavaScript
+    exports are generated from it. If a method defines both, ``_predict_binary`` is used
+    because it is faster, and a test checks that the two agree.
+
+    Parameters
+    ----------
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        For K > 2 classes, whether to calibrate each class against the rest, or only the
+        confidence of the predicted class.
+    normalize : bool, default=True
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
+    classes : array-like, default=None
+        Labels of the columns; required if a class is missing from the calibration set.
+
+    Attributes
+    ----------
+    _scale : {"log_odds", "probability", "given"}
+        Scale on which the method works; "given" means the scale of the input, which is
+        log-odds for ``input="logit"``.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or invalid for `input`, if `y` has a different
+        length or contains only one class, or if a parameter is out of range.
+
+    Examples
+    --------
+    >>> from skcalib.recalibrators import BinaryRecalibrator
+    >>> class Rescaled(BinaryRecalibrator):
+    ...     def _fit_binary(self, scores, labels, sample_weight):
+    ...         self.ratio_ = labels.mean() / scores.mean()
+    ...
+    ...     def _predict_binary(self, scores):
+    ...         return (self.ratio_ * scores).clip(0, 1)
+    >>> Rescaled().fit([0.1, 0.3, 0.7, 0.9], [0, 0, 0, 1]).predict_proba([0.5])[
+    ...     0, 1
+    ... ].round(3).tolist()
+    0.25
+    """
+
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "multiclass": [StrOptions({"ovr", "top_label"})],
+        "normalize": ["boolean"],
+    }
+
+    _scale = "probability"
+    # Whether a calibrated probability jumps where the score passes a cut.
+    _is_step_function = False
+
+    def __init__(
+        self,
+        *,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
+    @property
+    def _keeps_decisions(self):
+        # The other classes share what the predicted class leaves, so that one of them
+        # may have a larger probability: `predict` goes by the scores.
+        return len(self.classes_) > 2 and self.multiclass == "top_label"
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        """Fit the method to scores (n, C): directly for two classes, otherwise to the
+        binary problems of `_fit_binary_problems`.
+        """
+        vars(self).pop("estimators_", None)  # of an earlier fit to more classes
+        if len(self.classes_) == 2:
+            self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
+            return
+        self.estimators_ = self._fit_binary_problems(
+            self._class_probabilities(scores), codes, sample_weight
+        )
+        self._collect_attributes()
+
+    def _fit_binary_problems(self, probabilities, codes, sample_weight):
+        """Return a list of recalibrators fitted to binary problems made of the
+        probabilities (n, K) of more than two classes.
+
+        For ``multiclass="ovr"`` the problem of each class is whether the label is this
+        class, for "top_label" the only problem is whether the predicted class is right.
+        """
+        to_scale = self._conversion_to_scale(probabilities)
+        if self.multiclass == "top_label":
+            predicted, confidence = top_label(probabilities)
+            problems = [(confidence, codes == predicted)]
+        else:
+            # one by one, so that the labels of one class are held at a time
+            problems = ((p, codes == k) for k, p in enumerate(probabilities.T))
+        # A softmax is 0 only for impossible classes: rows in which the class of a
+        # problem is impossible are left out of it.
+        has_impossible = self.input == "logit" and probabilities.min() == 0
+        estimators = []
+        for probability, labels in problems:
+            scores = self._tied_scores(to_scale(probability))
+            weight = sample_weight
+            if has_impossible:
+                is_possible = probability > 0
+                scores = scores[is_possible]
+                labels = labels[is_possible]
+                weight = taken(weight, is_possible)
+            estimator = self._binary_copy()
+            estimator._fit_binary(scores, labels, weight)
+            estimators.append(estimator)
+        return estimators
+
+    def _tied_scores(self, scores):
+        """Return scores (n,) of one of K classes, in which those that differ by
+        rounding alone are equal, so that logits and their softmax have the same fit.
+        """
+        # Log-odds need no ties: methods that use them are smooth. Rounded scores are
+        # tied already.
+        if self._scale == "log_odds" or self._rounds_class_scores:
+            return scores
+        return tied_where_rounded(scores)
+
+    def _predict_scores(self, scores):
+        """Return the calibrated probabilities (n, K) of validated scores (n, C).
+
+        For more than two classes, the one-vs-rest probabilities are normalised if
+        `normalize` is set.
+        """
+        if len(self.classes_) == 2:
+            return self._predict_two_classes(scores)
+        probabilities = self._class_probabilities(scores)
+        if self.multiclass == "top_label":
+            return self._predict_top_label(probabilities)
+        to_scale = self._conversion_to_scale(probabilities)
+        calibrated = np.empty(probabilities.shape)
+        for k, estimator in enumerate(self.estimators_):
+            score = to_scale(probabilities[:, k])
+            calibrated[:, k] = estimator._predict_binary(score)
+        if self.normalize:
+            return row_shares(calibrated, len(self.classes_))
+        return calibrated
+
+    def _predict_two_classes(self, scores):
+        """Return the probabilities (n, 2) of scores (n, C) of two classes."""
+        both = np.empty((len(scores), 2))
+        # Each row is predicted on its own, so blocks of rows change nothing: they keep
+        # the memory of intermediate results small.
+        for rows in row_blocks(len(scores)):
+            probability = self._predict_binary(self._binary_scores(scores[rows]))
+            np.subtract(1, probability, out=both[rows, 0])
+            both[rows, 1] = probability
+        return both
+
+    def _predict_top_label(self, probabilities):
+        """Return the probabilities (n, K) for ``multiclass="top_label"``: the
+        calibrated confidence for the predicted class, and what it leaves shared among
+        the other classes in proportion to their `probabilities` (n, K).
+        """
+        _, confidence = top_label(probabilities)
+        to_scale = self._conversion_to_scale(probabilities)
+        calibrated = self.estimators_[0]._predict_binary(to_scale(confidence))
+        if self._scale == "log_odds":
+            # Scaling methods never return 0, also not for a class whose score is 0.
+            probabilities = clip_probability(probabilities)
+        return spread_top_label(probabilities, calibrated)
+
+    def _binary_scores(self, scores):
+        """Return the scores of the positive class (n,), on the method's scale, from the
+        scores (n, 1) or (n, 2) of two classes.
+
+        The scale, `_scale`, is "log_odds", "probability", or "given" for that of the
+        input.
+        """
+        if self.input == "probability" and self._scale != "log_odds":
+            return scores[:, -1]
+        log_odds = two_class_log_odds(scores, self.input)
+        if self._scale == "probability":
+            return expit(log_odds)
+        return log_odds
+
+    def _class_probabilities(self, scores):
+        """Return the probabilities (n, K) of more than two classes from scores (n, K),
+        which are probabilities or logits.
+        """
+        if self.input == "logit":
+            return softmax(scores.astype(np.float64), axis=1)
+        return scores
+
+    def _conversion_to_scale(self, probabilities):
+        """Return the function that converts one probability of each row (n,) to the
+        method's scale, for probabilities (n, K) of more than two classes.
+
+        It needs the whole rows, because the log-odds of a class are against the sum of
+        the others: 1 minus a probability next to 1 would lose digits.
+        """
+        if self._scale == "log_odds":
+            return log_odds_against_rest(probabilities)
+        if self._rounds_class_scores:
+            return rounded
+        return np.asarray
+
+    @property
+    def _rounds_class_scores(self):
+        """Whether the probabilities of K classes are rounded, so that those that are
+        equal tie on whatever machine, and logits tie where their softmax does.
+        """
+        return self._is_step_function and len(self.classes_) > 2
+
+    def _binary_copy(self):
+        """Return an unfitted copy of this recalibrator for one binary problem, whose
+        scores are made of probabilities.
+        """
+        duplicate = copy.copy(self)
+        for name in list(vars(duplicate)):
+            if name.endswith("_"):  # a fitted attribute
+                delattr(duplicate, name)
+        duplicate.input = "probability"
+        return duplicate
+
+    def _collect_attributes(self):
+        """Set the fitted attributes of the binary problems on self, each as a list with
+        one entry per problem: `slope_` becomes the list of their slopes.
+        """
+        for name in vars(self.estimators_[0]):
+            if name.endswith("_"):
+                entries = [getattr(estimator, name) for estimator in self.estimators_]
+                setattr(self, name, entries)
+
+    def _map_of(self, scores):
+        """Return the calibrated probabilities as an expression in `skcalib.maps`: the
+        computation of `_predict_scores` for a node `scores`.
+        """
+        scores = self._clipped_node(scores)
+        if len(self.classes_) == 2:
+            return self._map(self._binary_score_node(scores))
+        probabilities = scores
+        if self.input == "logit":
+            probabilities = nodes.Softmax(scores, clip=False)
+        # the scores of the classes on the method's scale
+        uses_log_odds = self._scale == "log_odds"
+        class_scores = probabilities
+        if uses_log_odds:
+            class_scores = nodes.LogOddsAgainstRest(probabilities)
+        if self.multiclass == "top_label":
+            top_score = nodes.RowMax(class_scores)
+            confidence = self._binary_problem_node(self.estimators_[0], top_score)
+            if uses_log_odds:
+                probabilities = clipped_probability(probabilities)
+            # the confidence for the predicted class, the rest for the others
+            return nodes.Spread(probabilities, confidence)
+        columns = []
+        for k, estimator in enumerate(self.estimators_):
+            score = nodes.OneColumn(class_scores, k)
+            columns.append(self._binary_problem_node(estimator, score))
+        calibrated = nodes.Columns(tuple(columns))
+        if self.normalize:
+            return nodes.Normalized(calibrated)
+        return calibrated
+
+    def _binary_problem_node(self, estimator, score):
+        """Return the node of the probability that the fitted recalibrator of a binary
+        problem gives to a node `score`.
+
+        If the estimator was fitted to rounded scores, the cuts of its bins are moved to
+        the largest scores that are rounded to them: no rounding is then needed.
+        """
+        node = estimator._map(score)
+        if self._rounds_class_scores:
+            return with_cuts(node, rounded_up_to)
+        return node
+
+    def _binary_score_node(self, scores):
+        """Return the node of the positive class's score on the method's scale, as
+        `_binary_scores` computes it, for a node `scores` of two classes: one column or
+        two.
+        """
+        score = scores
+        if self.input == "probability":
+            if scores.width == 2:
+                score = nodes.OneColumn(scores, 1)
+            if self._scale == "log_odds":
+                return nodes.LogOdds(score)
+            return score
+        if scores.width == 2:
+            # the log-odds: the second logit minus the first
+            score = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        if self._scale == "probability":
+            return nodes.Expit(score, clip=False)
+        return score
+
+    def _predict_binary(self, scores):
+        """Return the event's probabilities (n,) for scores (n,), by evaluating the
+        expression that `_map` returns.
+
+        Methods that override this take .4 to .9 of the time. Tests compare their
+        results with the expression.
+        """
+        node = self._map(nodes.Scores(1))
+        rows = nodes.Rows(scores[:, None])
+        return rows(node)[:, 0]
