@@ -12,58 +12,73 @@ def advice_code(step, arguments):
         What the code depends on: `pos_label`, `is_weighted`, `groups` (expressions for
         the columns of groups by their names), and `n_columns` of the scores.
     """
-    lines = ["import numpy as np"]
     map_name = step.name
     if step.column is not None:
         map_name = step.name.removeprefix("GroupwiseRecalibrator(").removesuffix("())")
-    is_one_segment = step.others == "unchanged" and len(step.segments) == 1
     names = [map_name]
     recalibrator = f"{map_name}()"
-    if step.column is not None and not is_one_segment:
+    keeps_others = step.others == "unchanged"
+    # One group alone, while the others keep their scores, needs no map by group.
+    is_by_group = step.column is not None
+    if keeps_others and len(step.segments) == 1:
+        is_by_group = False
+    if is_by_group:
         names.insert(0, "GroupwiseRecalibrator")
         recalibrator = f"GroupwiseRecalibrator({recalibrator})"
-    lines += [
+    lines = [
+        "import numpy as np",
         f"from skcalib import {', '.join(names)}",
         "",
         "scores = np.asarray(y_proba)",
         f"y = {_labels(arguments)}",
     ]
-    conditions = []
-    if step.since is not None:
-        conditions.append(f"(np.asarray(time) >= {step.since!r})")
     if step.column is not None:
-        lines.append(f"segment = {arguments['groups'][step.column]}")
-        segments = list(step.segments)
-        lines.append(f"needs_map = np.isin(segment, {segments!r})")
-        if step.others == "unchanged":
-            conditions.append("needs_map")
-        else:
-            lines.append('segment = np.where(needs_map, segment, "others")')
+        lines += _lines_of_groups(step, arguments["groups"][step.column])
     rows = ""
+    conditions = _conditions(step)
     if conditions:
         lines.append(f"rows = {' & '.join(conditions)}")
         rows = "[rows]"
     fit = f"scores{rows}, y{rows}"
     if arguments["is_weighted"]:
         fit += f", sample_weight=np.asarray(sample_weight){rows}"
-    predict_rows = ""
-    if step.others == "unchanged":
-        predict_rows = "[needs_map]"
-    predict = f"scores{predict_rows}"
-    if step.column is not None and not is_one_segment:
+    mapped = "[needs_map]" if keeps_others else ""
+    predict = f"scores{mapped}"
+    if is_by_group:
         fit += f", groups=segment{rows}"
-        predict += f", groups=segment{predict_rows}"
+        predict += f", groups=segment{mapped}"
     lines.append(f"recalibrator = {recalibrator}.fit({fit})")
-    predicted = f"recalibrator.predict_proba({predict})"
-    if step.others != "unchanged":
-        return "\n".join([*lines, f"calibrated = {predicted}"])
-    lines += [
-        "calibrated = scores.astype(float)",
-        "if calibrated.ndim == 1:",
-        "    calibrated = np.column_stack((1 - calibrated, calibrated))",
-        f"calibrated[needs_map] = {predicted}",
-    ]
+    if keeps_others:
+        lines += [
+            "calibrated = scores.astype(float)",
+            "if calibrated.ndim == 1:",
+            "    calibrated = np.column_stack((1 - calibrated, calibrated))",
+        ]
+    lines.append(f"calibrated{mapped} = recalibrator.predict_proba({predict})")
     return "\n".join(lines)
+
+
+def _lines_of_groups(step, column):
+    """Return the lines that name the group of each sample, `segment`; `column` is the
+    expression for the column of groups.
+    """
+    lines = [
+        f"segment = {column}",
+        f"needs_map = np.isin(segment, {list(step.segments)!r})",
+    ]
+    if step.others == "shared":
+        lines.append('segment = np.where(needs_map, segment, "others")')
+    return lines
+
+
+def _conditions(step):
+    """Return the conditions on the samples that a step is fitted to, a list of str."""
+    conditions = []
+    if step.since is not None:
+        conditions.append(f"(np.asarray(time) >= {step.since!r})")
+    if step.others == "unchanged":
+        conditions.append("needs_map")
+    return conditions
 
 
 def _labels(arguments):

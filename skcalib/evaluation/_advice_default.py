@@ -8,9 +8,8 @@ from skcalib.evaluation._advice_search import (
     STACK,
     UNCHANGED,
 )
+from skcalib.evaluation._cross_validate import UNCALIBRATED
 from skcalib.recalibrators import Recalibrator
-
-_LEVEL = level_words(0.9)
 
 
 def why_not_the_default(search, chosen, since=None):
@@ -29,27 +28,31 @@ def why_not_the_default(search, chosen, since=None):
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
     default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)
     is_unchanged = type(default.chosen_).__name__ != STACK
-    name = "Recalibrator(), the default method,"
-    if is_unchanged and chosen == UNCHANGED:
-        return ""
+    does = (
+        "would keep the scores" if is_unchanged else "would mix several recalibrators"
+    )
     if since is not None or chosen.column is not None:
-        what = "groups" if chosen.column is not None else "times"
-        does = "would keep the scores" if is_unchanged else "fits one map"
-        return f"{name} {does} for all samples: it knows neither {what} nor changes."
-    if chosen.name == STACK and not is_unchanged:
+        reason = "it makes one map of all samples and knows neither groups nor times"
+    elif chosen.name == (UNCALIBRATED if is_unchanged else STACK):
         return ""
-    gain = interval_words(*default.gain_, unit="nats", level=_LEVEL)
-    if chosen == UNCHANGED:
-        return (
-            f"{name} would recalibrate: half a standard error of gain is enough for it,"
-            f" and its own estimate is {gain}; a step that is advised needs p < .05."
+    elif chosen == UNCHANGED:
+        reason = (
+            "half a standard error of gain is enough for it, and its own estimate is"
+            f" {_nats(default.gain_)}, whereas a step that is advised needs p < .05"
         )
-    if is_unchanged:
-        return (
-            f"{name} would keep the scores, because it fits a mixture of several"
-            f" recalibrators, which needs more samples: its gain is {gain}."
+    elif is_unchanged:
+        reason = (
+            "it tries only a mixture of recalibrators, which needs more samples, and"
+            f" whose gain is {_nats(default.gain_)}"
         )
-    return f"{name} would mix several recalibrators; {_as_good(search, chosen)}."
+    else:
+        reason = _as_good(search, chosen)
+    return f"Recalibrator(), the default method, {does}: {reason}."
+
+
+def _nats(gain):
+    """Return a gain with its interval as text."""
+    return interval_words(*gain, unit="nats", level=level_words(0.9))
 
 
 def _as_good(search, chosen):
@@ -64,8 +67,7 @@ def _as_good(search, chosen):
         if candidate.name == STACK:
             rival = candidate
     gain, pvalue = search.evidence(chosen, rival)
-    words = interval_words(*gain, unit="nats", level=_LEVEL)
     return (
-        f"{chosen.name}, which is simpler, is as good: the gain of {rival.name} over it"
-        f" is {words}, {pvalue_words(pvalue)}"
+        f"{chosen.name}, which is simpler, is as good, since the gain of {rival.name}"
+        f" over it is {_nats(gain)}, {pvalue_words(pvalue)}"
     )

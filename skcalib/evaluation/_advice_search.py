@@ -231,6 +231,7 @@ class Search:
     def run(self):
         """Compare all candidates, and return the search."""
         self.candidates = [UNCHANGED]
+        self._known_evidence = {}
         kinds = _OF_TWO_CLASSES
         if self.samples.n_columns > 1:
             kinds = _OF_MORE_CLASSES
@@ -271,13 +272,17 @@ class Search:
         If the p-value is close to the level, it depends on which samples share a fold:
         both are then computed again with more divisions into folds.
         """
+        if (before.key, after.key) in self._known_evidence:
+            return self._known_evidence[before.key, after.key]
         result = self.result
         pvalue = result.pvalue(before.key, after.key, alternative="greater")
         is_divided = self.samples.n_columns == 1 and self.samples.sample_weight is None
-        if is_divided and is_close(pvalue):
+        if is_divided and _CLOSE_FROM < pvalue < _CLOSE_TO:
             result = self.divided_more(before, after)
             pvalue = result.pvalue(before.key, after.key, alternative="greater")
-        return result.gain(before.key, after.key), pvalue
+        evidence = result.gain(before.key, after.key), float(pvalue)
+        self._known_evidence[before.key, after.key] = evidence
+        return evidence
 
     def divided_more(self, *candidates):
         """Return the result of candidates for more divisions into folds."""
@@ -307,6 +312,8 @@ class Search:
                 curves.append(candidate)
             else:
                 simple.append(candidate)
+        if not curves:
+            return False
         before = min(simple, key=self.loss)
         after = min(curves, key=self.loss)
         pvalue = self.result.pvalue(before.key, after.key, alternative="greater")
@@ -440,10 +447,3 @@ class Search:
         if high > _WIDEST_RANGE * low:
             return None
         return low, high
-
-
-def is_close(pvalue):
-    """Return whether a p-value is so near the level that it depends on which samples
-    share a fold.
-    """
-    return _CLOSE_FROM < pvalue < _CLOSE_TO

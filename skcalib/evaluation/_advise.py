@@ -549,23 +549,16 @@ def _since_change(search, changes):
     chosen = search.steps[-1]
     best = later.steps[-1]
 
-    def is_better(result, later_result):
-        """Return the lower limit of the one-sided test at the level, by the out-of-fold
-        losses of both fits on the later samples.
-        """
-        loss = result.losses["log"][chosen.key][is_later]
-        gain = mean_interval(
-            loss - later_result.losses["log"][best.key],
-            confidence_level=1 - 2 * LEVEL,
-            sample_weight=samples.sample_weight,
-            weight_type=samples.weight_type,
-            clusters=samples.clusters,
-        )
-        return bool(gain.low > 0)
-
-    if is_better(search.result, later.result):
-        return later
-    return None
+    loss_of_all = search.result.losses["log"][chosen.key][is_later]
+    # A one-sided test at the level, by the out-of-fold losses of both fits.
+    gain = mean_interval(
+        loss_of_all - later.result.losses["log"][best.key],
+        confidence_level=1 - 2 * LEVEL,
+        sample_weight=samples.sample_weight,
+        weight_type=samples.weight_type,
+        clusters=samples.clusters,
+    )
+    return later if gain.low > 0 else None
 
 
 def _advice_of(search, since, found):
@@ -593,7 +586,7 @@ def _advice_of(search, since, found):
                 since,
                 before.name,
                 gain,
-                float(pvalue),
+                pvalue,
             )
         )
     kind = "map"
