@@ -7,7 +7,13 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags, indexable
@@ -33,7 +39,7 @@ from skcalib._input.sklearn_private import (
     num_samples,
     safe_split,
 )
-from skcalib._input.tensors import refuse_repeated_names
+from skcalib._input.tensors import as_array, refuse_repeated_names
 from skcalib._progress import Progress
 
 __all__ = ["CrossFittedClassifier"]
@@ -95,6 +101,9 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         estimator = self._classifier()
         if not hasattr(estimator, "fit") or isinstance(estimator, type):
             raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
+        # Whether a classifier has a method may be known only after its fit.
+        if not is_classifier(estimator):
+            _found_methods(estimator, methods)
         refuse_repeated_names(X)
         (X,) = indexable(X)
         if num_samples(X) == 0:
@@ -589,14 +598,7 @@ class ClassifierFitter(NamedTuple):
 
         Only a fitted one knows: a search has the methods of its best estimator.
         """
-        found = [method for method in self.methods if hasattr(model, method)]
-        if found:
-            return found
-        wanted = " or ".join(self.methods)
-        raise TypeError(
-            f"estimator must be a classifier with {wanted}, but {type(model).__name__}"
-            " has none of them."
-        )
+        return _found_methods(model, self.methods)
 
     def _check_model(self, model, y):
         """Raise an error unless a classifier that was fitted to the labels `y` has one
@@ -605,12 +607,13 @@ class ClassifierFitter(NamedTuple):
         self.methods_of(model)
         if self.is_labelled is not None or isinstance(model, FrozenEstimator):
             return
-        unknown = ~np.isin(y, np.asarray(getattr(model, "classes_", y)))
+        known, _ = as_array(getattr(model, "classes_", y))
+        unknown = ~np.isin(y, known)
         if unknown.any():
             label = y[unknown][:1].tolist()[0]
             raise ValueError(
                 f"{type(model).__name__} was fitted to the label {label!r}, which is"
-                f" not among its classes_, {np.asarray(model.classes_).tolist()}. If it"
+                f" not among its classes_, {known.tolist()}. If it"
                 " marks samples without a label, mark them by -1 beside two classes;"
                 " otherwise drop them, or use a classifier that learns all labels."
             )
@@ -775,6 +778,20 @@ def _in_row_order(scores_of_folds, splits):
     return scores[np.argsort(tested_rows)]
 
 
+def _found_methods(model, methods):
+    """Return those of `methods` that an estimator has, a list; raise a TypeError if
+    there is none.
+    """
+    found = [method for method in methods if hasattr(model, method)]
+    if found:
+        return found
+    wanted = " or ".join(methods)
+    raise TypeError(
+        f"estimator must be a classifier with {wanted}, but {type(model).__name__}"
+        " has none of them."
+    )
+
+
 def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
     """Return the `ClassifierFitter` of samples, with the classes and the samples that
     have one of them.
@@ -802,14 +819,16 @@ def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
             fitter = fitter._replace(classes=classes, is_labelled=is_labelled)
             model = fitter.on_all_rows()
             fitter = fitter._replace(model_of_all=model)
-            if not np.isin(_UNLABELLED, np.asarray(getattr(model, "classes_", ()))):
+            known, _ = as_array(getattr(model, "classes_", ()))
+            if not np.isin(_UNLABELLED, known):
                 return fitter
             fitter = fitter._replace(is_labelled=trains)
     classes, _ = unique_labels(counted, "y")
     if len(classes) < 2:
+        where = "" if trains is None else " where sample_weight is positive"
         raise ValueError(
-            f"y has only one class ({classes.tolist()[0]!r}): a classifier needs at"
-            " least two."
+            f"y has only one class ({classes.tolist()[0]!r}){where}: a classifier needs"
+            " at least two."
         )
     return fitter._replace(classes=classes)
 
