@@ -120,6 +120,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             first offending row.
         """
         self._validate_params()
+        y = self._with_counted_labels(y, sample_weight, X)
         scores, codes, is_impossible = self._validated_rows(X, y)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:

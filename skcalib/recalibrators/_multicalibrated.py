@@ -234,6 +234,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             If scores, labels or features are inconsistent, or if a column is missing.
         """
         self._validate_params()
+        y = self._with_counted_labels(y, sample_weight, X)
         X, classes = self._in_class_order_beside(
             X, y, self._feature_columns(), "features"
         )
