@@ -21,7 +21,9 @@ from skcalib import (
     OnlineRecalibrator,
     PlattScaling,
     RecalibratedClassifierCV,
+    Recalibrator,
     StackedRecalibrator,
+    TemperatureScaling,
     UniformMassBinning,
 )
 from skcalib.decisions import CertifiedThresholdClassifier, ExpectedCostClassifier
@@ -71,8 +73,8 @@ def _recalibrators():
             if one.input == "probability" and not hasattr(one, "cv"):
                 yield pytest.param(one, id=repr(one))
     yield pytest.param(StackedRecalibrator(cv=2), id="StackedRecalibrator(cv=2)")
-    cautious = skcalib.CautiousRecalibrator(PlattScaling(), cv=2)
-    yield pytest.param(cautious, id="CautiousRecalibrator(cv=2)")
+    gaining = Recalibrator(PlattScaling(), cv=2)
+    yield pytest.param(gaining, id="Recalibrator(cv=2)")
     groupwise = GroupwiseRecalibrator(PlattScaling(), min_group_size=5)
     yield pytest.param(groupwise, id="GroupwiseRecalibrator")
     yield pytest.param(OnlineRecalibrator(), id="OnlineRecalibrator")
@@ -198,6 +200,17 @@ def test_a_warning_made_an_error_changes_nothing():
     assert _state(fitted, SCORES) == before
 
 
+def test_a_named_column_may_not_lack_its_class():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": 1 - SCORES, "b": SCORES})
+    fitted = TemperatureScaling().fit(table, NAMED)
+    before = _state(fitted, table)
+    for y in (np.full(N, "a"), np.full(N, "b")):
+        with pytest.raises(ValueError, match="needs rows of two classes"):
+            fitted.fit(table, y)
+    assert _state(fitted, table) == before
+
+
 def test_names_of_columns_stay():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"of_a": 1 - SCORES, "of_b": SCORES})
@@ -309,8 +322,14 @@ def test_a_late_failure_changes_no_classifier(model):
         ),
         (ExpectedCostClassifier(_Fails(), np.eye(2)), {"cost_matrix": np.eye(3)}),
         (ExpectedCostClassifier(_Fails(), np.eye(2)), {"actions": ["a", "a"]}),
-        (CertifiedThresholdClassifier(_Fails(), target=0.4), {"target": 2.0}),
-        (CertifiedThresholdClassifier(_Fails(), target=0.4), {"abstain_label": "a"}),
+        (
+            CertifiedThresholdClassifier(_Fails(), target=0.4, random_state=0),
+            {"target": 2.0},
+        ),
+        (
+            CertifiedThresholdClassifier(_Fails(), target=0.4, random_state=0),
+            {"abstain_label": "a"},
+        ),
     ],
     ids=str,
 )
@@ -419,6 +438,8 @@ def test_every_estimator_of_the_registry_is_tested_here():
         room, _, name = path.rpartition(".")
         found = getattr(import_module(room), name)
         is_estimator = isinstance(found, type) and issubclass(found, BaseEstimator)
+        if name == "CautiousRecalibrator":  # the earlier name of one that is tested
+            continue
         if is_estimator and hasattr(found, "fit") and not name.startswith("Base"):
             bases = (skcalib.recalibrators.BinaryRecalibrator,)
             bases += (skcalib.recalibrators.LogitRecalibrator,)

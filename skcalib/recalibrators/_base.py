@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.provenance import provenance
-from skcalib._input.labels import hint_at_alphabet
+from skcalib._input.classes import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
@@ -125,7 +125,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         self._validate_params()
         with unchanged_if_refused(self):
             scores, codes, weight = self._validated_rows(X, y, sample_weight)
-            self._check_classes_present(codes, weight)
+            self._check_classes_present(codes)
             self._fit_scores(scores, codes, weight)
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
@@ -146,8 +146,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         # A logit far below the others marks an impossible class, until the rows of this
         # fit show otherwise.
         vars(self).pop("_has_wide_logits_", None)
+        X, classes = self._in_class_order(X, y)
         scores, is_impossible = self._possible_scores(X, reset=True)
-        codes = self._encoded(y, scores)
+        codes = self._encoded(y, scores, classes)
         if is_impossible is not None:
             logits = check_scores(X, name="X", input=self.input)  # without marks
             if _are_wide_logits(logits, is_impossible, codes):
@@ -185,7 +186,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         self.classes_ = classes
         self.n_features_in_ = scores.shape[1]
-        self._check_classes_present(codes, sample_weight)
+        self._check_classes_present(codes)
         if "_takes_shortcuts" in vars(type(self)):
             self._fit_scores(scores, codes, sample_weight, shortcuts)
         else:
@@ -382,17 +383,18 @@ class BaseRecalibrator(ProbabilityTransformer):
             mark = scores.max(axis=1, keepdims=True) - LARGEST_GAP
         return np.where(is_impossible, mark, scores), is_impossible
 
-    def _check_classes_present(self, codes, sample_weight):
+    def _check_classes_present(self, codes):
         """Raise a ValueError unless `codes` (n,), the classes of the rows, have the
         classes that the method needs: see `_needs_classes`.
         """
-        # Two classes that were found in `y` both have rows, and need no count, unless
-        # rows were dropped because of their weight.
-        are_found = self.classes is None and len(self.classes_) == 2
-        if are_found and sample_weight is None:
+        if self._needs_classes == "any":
             return
-        is_present = np.bincount(codes, minlength=len(self.classes_)) > 0
-        if self._needs_classes == "any" or is_present.all():
+        if len(self.classes_) == 2:
+            n_events = np.count_nonzero(codes)  # in a tenth of the time of `bincount`
+            is_present = np.array([n_events < len(codes), n_events > 0])
+        else:
+            is_present = np.bincount(codes, minlength=len(self.classes_)) > 0
+        if is_present.all():
             return
         if self._needs_classes == "two" and np.count_nonzero(is_present) > 1:
             return
