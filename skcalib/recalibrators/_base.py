@@ -124,6 +124,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         self._validate_params()
         with unchanged_if_refused(self):
+            y = self._with_counted_labels(y, sample_weight, X)
             scores, codes, weight = self._validated_rows(X, y, sample_weight)
             self._check_classes_present(codes)
             self._fit_scores(scores, codes, weight)

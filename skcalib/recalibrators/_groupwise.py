@@ -232,6 +232,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         with unchanged_if_refused(self):
             vars(self).pop("_group_column", None)  # of an earlier fit to a table
             self._check_one_source(groups)
+            y = self._with_counted_labels(y, sample_weight, X)
             keys = self._group_columns(groups)
             X, classes = self._in_class_order_beside(X, y, keys, "groups")
             scores, values = self._scores_and_values(X, groups, reset=True)

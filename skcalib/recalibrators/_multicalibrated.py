@@ -235,6 +235,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """
         self._validate_params()
         with unchanged_if_refused(self):
+            y = self._with_counted_labels(y, sample_weight, X)
             X, classes = self._in_class_order_beside(
                 X, y, self._feature_columns(), "features"
             )
