@@ -63,6 +63,7 @@ NO_EXAMPLE = {
     "coming_from",
     "glossary",
     "not_here",
+    "outcome_not_known_yet",
     "small_data",
     *REFERENCE.EVIDENCE,
 }
