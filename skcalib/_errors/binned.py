@@ -85,6 +85,8 @@ class BinnedError(CalibrationError):
         # The sums of squared scores cost a pass over the rows: only the residual
         # variance and drawn labels need them.
         needs_moments = self.method == "unbiased" or for_draws
+        if task.label_weights is not None and self.method == "debiased":
+            needs_moments = True  # for the variance of each bin
         moments = 1
         if needs_moments:
             moments = 2
@@ -217,6 +219,9 @@ class DebiasedPower(PluginPower):
         # that would divide by 0.
         has_two_rows = cells.weight >= 2
         self.n_rows = np.where(has_two_rows, cells.weight, 2)
+        if cells.trials is not None:
+            # Weights of importance do not say how much a frequency varies.
+            self.n_rows = np.maximum(cells.trials, 2)
         self.usable_share = np.where(has_two_rows, self.share, 0)
         self.is_sum_of_squares = norm == 2
 

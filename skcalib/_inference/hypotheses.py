@@ -25,6 +25,7 @@ from skcalib._inference.label_dependence import (
     exclusive_draws,
     label_copula,
 )
+from skcalib._inference.multiplier_draws import MultiplierDraws
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 
@@ -53,8 +54,6 @@ class Resampling(NamedTuple):
         Random numbers.
     cluster : ndarray of int, shape (n,), or None
         Code of the cluster of each row, whose labels depend on each other.
-    importance : bool, default=False
-        Whether a weight corrects the sample, and does not count rows.
     progress : Progress
         Writes how far the draws are.
     """
@@ -62,7 +61,6 @@ class Resampling(NamedTuple):
     n_draws: int
     rng: np.random.RandomState
     cluster: np.ndarray | None = None
-    importance: bool = False
     progress: Progress = Progress("", False)
 
     def at(self, rows):
@@ -124,8 +122,20 @@ def error_hypotheses(error, data, resampling):
         # deviation show.
         label_deviation = observed_deviation
         directions += _common_shifts(powers)  # beside those of single cells
-    # 3. The draws of the event frequencies.
-    if cluster is not None:
+    # 3. The draws of the event frequencies. Weights that depend on the label change the
+    # frequency of events in the sample. Where the other weight is unknown, or rows
+    # depend on each other, observed residuals stand for drawn labels.
+    label_weights = data.label_weights
+    is_weighted = label_weights is not None and label_weights.form != "constant"
+    if is_weighted and not (label_weights.is_known and cluster is None):
+        draw = MultiplierDraws(
+            joined.cells,
+            rows.in_cells(label_deviation),
+            cluster,
+            resampling.n_draws,
+            resampling.rng,
+        )
+    elif cluster is not None:
         draw = ClusterDraws(
             joined.cells,
             rows.in_cells(label_deviation),
@@ -332,11 +342,6 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
         Event frequency minus score of each cell, if a row may have several labels, for
         their dependence; None if the labels of a row exclude each other.
     """
-    # Numbers of rows that the cells are worth. None stands for the weights of the
-    # cells, which count rows unless they are importance weights.
-    trials = None
-    if resampling.importance:
-        trials = rows.effective_trials(cells)
     # Uniform random numbers that are dependent between cells; None for independent
     # ones.
     uniforms = None
@@ -348,7 +353,7 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
         uniforms = dependent_draws(
             rows.in_cells(label_deviation), n_cells, resampling.n_draws, resampling.rng
         )
-    return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
+    return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms)
 
 
 class _ProblemRows(NamedTuple):
@@ -414,20 +419,6 @@ class _ProblemRows(NamedTuple):
             values_of_class = values_by_problem[k :: self.n_classes]  # of each group
             columns.append(np.concatenate(values_of_class))
         return np.column_stack(columns)
-
-    def effective_trials(self, cells):
-        """Return how many rows of equal weight the rows of each of the m cells are
-        worth, by Kish's formula (sum w)^2 / sum w^2; None without weights.
-        """
-        if isinstance(self.tasks[0], BinnedTask):
-            # Binned data hold the sums of squares.
-            return cells.weight**2 / cells.weight_squared
-        rows = self.in_cells()
-        if rows.sample_weight is None:
-            return None
-        n_columns = rows.cell.shape[1]
-        squared_weight = np.repeat(rows.sample_weight**2, n_columns)
-        return cells.weight**2 / np.bincount(rows.cell.ravel(), squared_weight)
 
 
 def _directions(powers, cells):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._input.label_weights import LabelWeights
 from skcalib._input.labels import (
     check_label_vector,
     encode_labels,
@@ -45,6 +46,9 @@ class ScoredLabels(NamedTuple):
 
     Of several labels per row (multilabel) `labels` is boolean (n, L), like the scores,
     and `classes` holds the names of the labels, in the order of the columns.
+
+    `label_weights` is None unless the weights are of importance (`counted_rows` sets
+    it); it says what is known about the weights of the other label.
     """
 
     scores: np.ndarray
@@ -53,6 +57,7 @@ class ScoredLabels(NamedTuple):
     classes: np.ndarray
     predicted: np.ndarray | None = None
     confidence: np.ndarray | None = None
+    label_weights: LabelWeights | None = None
 
     @property
     def is_binary(self):

@@ -368,7 +368,6 @@ def calibration_summary(
         n_resamples,
         check_random_state(random_state),
         cluster,
-        weight_type == "importance",
     )
     hypotheses = error_hypotheses(LoessError(), data, resampling)
     numbers |= _distances(task, hypotheses, (1 - level) / 2)
@@ -625,7 +624,7 @@ class SummaryRows(NamedTuple):
             task.scores.astype(np.float64),
             task.labels.astype(np.float64),
             weights_or_ones(weight, len(task.scores)),
-            weight_type == "importance",
+            is_importance(weight_type),
             cluster,
             level,
         )

@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
+from skcalib._cells.reductions import (
+    BinnedTask,
+    binary_tasks,
+    check_rows_or_bins,
+    counted_rows,
+)
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
@@ -207,12 +212,13 @@ def calibration_error_interval(
         error = registered.error_of(metric_params)
         estimate = _checked_number(rows.error_value(error))
         progress = Progress("calibration_error_interval", verbose)
-        importance = weight_type == "importance"
+        reason = rows.reason(metric_params.get("multiclass", "auto"))
+        if reason:
+            return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
         resampling = Resampling(
             n_resamples,
             rng,
             cluster=rows.cluster,
-            importance=importance,
             progress=progress,
         )
         hypotheses = error_hypotheses(error, rows.data, resampling)
@@ -325,6 +331,17 @@ class MetricInput:
         if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores):
             return data
         return data.at(data.kept)
+
+    def reason(self, multiclass):
+        """Return why the observed residuals say too little about their spread, with
+        weights of importance and few events; "" where they do not.
+        """
+        for task in binary_tasks(self.kept, multiclass, pooled=True):
+            if task.label_weights is not None and task.n_columns == 1:
+                reason = task.label_weights.reason(task.labels)
+                if reason:
+                    return reason
+        return ""
 
     def error_value(self, error):
         """Return the value of a `CalibrationError` for the data: a float."""
