@@ -216,13 +216,13 @@ MUTATIONS = [
     ),
     # Rules that one line holds: each survived once.
     (
-        "recalibrators/_cautious.py",
+        "recalibrators/_recalibrator.py",
         "least * n_rows**2 >= 1",
         "least * n_rows >= 1",
         "small_rules",
     ),
     (
-        "recalibrators/_cautious.py",
+        "recalibrators/_recalibrator.py",
         "np.hypot(error_of_rows, gain_of_imagined_row)",
         "error_of_rows",
         "small_rules",

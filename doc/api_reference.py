@@ -23,7 +23,7 @@ SECTIONS = [
         [
             "RecalibratedClassifierCV",
             "CrossFittedClassifier",
-            "CautiousRecalibrator",
+            "Recalibrator",
             "StackedRecalibrator",
         ],
     ),
