@@ -52,7 +52,7 @@ class CellSums:
     weighted_score_squared: np.ndarray | None = None
     weighted_score_label: np.ndarray | None = None
     weight_squared: np.ndarray | None = None
-    trials = None  # see `Cells`
+    trials = noise = None  # see `Cells`
 
     @property
     def total_weight(self):
@@ -186,9 +186,12 @@ class Cells(CellSums):
     trials : ndarray of shape (m,), default=None
         Numbers n of rows for which f (1 - f) / n is the variance of the event frequency
         f of each cell, where the weights do not count rows; None means the weights.
+    noise : ndarray of shape (m,), default=None
+        Variance of each event frequency, where it is known without `trials`.
     """
 
     trials: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
@@ -224,7 +227,7 @@ class Cells(CellSums):
         if len(cells_of_problems) == 1:
             return cells_of_problems[0]
         sums = {}
-        for name in (*_FIELDS_BY_CELL, "trials"):
+        for name in (*_FIELDS_BY_CELL, "trials", "noise"):
             columns = [getattr(cells, name) for cells in cells_of_problems]
             # A sum that one of the problems lacks is unknown for all.
             if any(column is None for column in columns):

@@ -20,6 +20,7 @@ from skcalib._input.groups import check_named_groups
 from skcalib._input.label_weights import (
     is_importance,
     label_weights,
+    looks_like_counts,
     warn_of_counts,
 )
 from skcalib._input.scalars import check_option
@@ -106,11 +107,12 @@ class BinaryTask(NamedTuple):
     @property
     def weight_type(self):
         """What the weights mean if nobody says it: "frequency" (a weight of 2 counts as
-        two rows) for whole numbers and without weights, else "importance".
+        two rows) for whole numbers and without weights, else "importance". That is
+        also the meaning of one whole number for each label.
 
         A subset of the rows may have another answer than all of them.
         """
-        if is_counted(self.sample_weight):
+        if looks_like_counts(self.labels, self.sample_weight):
             return "frequency"
         return "importance"
 
@@ -200,13 +202,13 @@ class WeightedTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return cells with the numbers of trials that the rows are worth.
+        """Return cells with the numbers of trials that the rows are worth, or, where
+        the weights of the other label are unknown, with the noise of their frequencies.
 
         With V the variance of the sum of w (y - s) over the rows of a cell and W their
         weight, the event frequency has the variance V / W^2. V is that of calibrated
-        scores, or, where the weights of the other label are unknown, the sum of the
-        observed squares. These are not centred: less them, a squared deviation is
-        unbiased as it stands.
+        scores, or the sum of the observed squares. These are not centred: less them, a
+        squared deviation is unbiased as it stands.
         """
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
@@ -222,34 +224,19 @@ class WeightedTask(BinaryTask):
             product = self.label_weights.weight * self.label_weights.other
             variance = np.bincount(cell, product * label_variance, n_cells)
             label_mean = np.bincount(cell, self.sample_weight * label_variance, n_cells)
-            return _with_trials(cells, cells.weight * label_mean / variance)
+            return _with(cells, trials=cells.weight * label_mean / variance)
         residual = self.sample_weight * (self.labels - scores)
-        return _with_observed_trials(cells, np.bincount(cell, residual**2, n_cells))
+        squares = np.bincount(cell, residual**2, n_cells)
+        return _with(cells, noise=squares / cells.weight**2)
 
 
-def _with_trials(cells, trials):
-    """Return cells with numbers of trials (m,), and the same mean scores."""
+def _with(cells, **fields):
+    """Return cells with other fields, and the same mean scores."""
     mean_score = cells.mean_score
-    cells = replace(cells, trials=trials)
+    cells = replace(cells, **fields)
     # Fill the cached property: a quotient of sums would round.
     object.__setattr__(cells, "mean_score", mean_score)
     return cells
-
-
-def _with_observed_trials(cells, squares):
-    """Return cells whose numbers of trials n give their event frequencies the variance
-    `squares` / W^2: debiased errors take the variance of the residuals over n - 1.
-    """
-    label_variance = cells.event_frequency * (1 - cells.event_frequency)
-    if cells.weighted_score_label is not None:
-        label_variance = cells.residual_variance
-    worth = np.divide(
-        label_variance * cells.weight**2,
-        squares,
-        out=np.ones(len(squares)),
-        where=squares > 0,
-    )
-    return _with_trials(cells, 1 + worth)
 
 
 class PooledTask(BinaryTask):
@@ -298,17 +285,15 @@ class PooledTask(BinaryTask):
         products = None
         if cells.weighted_score_label is not None:
             products = trials.weighted_score_label(cells, squares)
-        adjusted = replace(
+        adjusted = _with(
             cells, weighted_score_squared=squares, weighted_score_label=products
         )
-        # Fill the cached property: a quotient of sums would round.
-        object.__setattr__(adjusted, "mean_score", cells.mean_score)
         if self.label_weights is None:
             return adjusted
         # All pairs of a row in a cell are one trial.
         squared_sum = (trials.weight * trials.residual) ** 2
         squares = np.bincount(trials.cell, squared_sum, len(cells.weight))
-        return _with_observed_trials(adjusted, squares)
+        return _with(adjusted, noise=squares / cells.weight**2)
 
     def _trials(self, scores, cells):
         """Return the `_Trials` of rows with scores (n, K) in some `Cells`."""
@@ -435,7 +420,7 @@ class BinnedTask:
         squares = self.bins.weight_squared[self.bins.weight > 0]
         if len(squares) != len(cells.weight):
             return cells
-        return _with_trials(cells, cells.weight**2 / squares)
+        return _with(cells, trials=cells.weight**2 / squares)
 
     def cells(self, most=None):
         """Return the cells of the distinct scores; raise a ValueError if a bin holds

@@ -82,6 +82,8 @@ def hosmer_lemeshow(task, binning, *, df=None):
         weight_of_row[bins.weight > 0] = cells.weight / cells.trials
     excess = bins.weighted_label - bins.weighted_score
     variance = weight_of_row * bins.weighted_score * (1 - bins.mean_score)
+    if cells.noise is not None:
+        variance[bins.weight > 0] = cells.noise * cells.weight**2
     is_filled = bins.weight > 0
     is_random = is_filled & (variance > 0)
     # Bins whose scores are all 0 or all 1 can have one number of events only.
@@ -102,6 +104,22 @@ def hosmer_lemeshow(task, binning, *, df=None):
     if not is_random.any():
         return statistic, 1.0
     return statistic, chi2.sf(statistic, df or np.count_nonzero(is_random))
+
+
+def few_events_in_bins(task, binning):
+    """Return why the observed squares of the residuals of a bin say too little for the
+    test of Hosmer and Lemeshow; "" where they do not, or are not needed.
+    """
+    if task.label_weights is None or task.label_weights.is_known:
+        return ""
+    cells = Cells.of_bins(task.statistics(binning))
+    cell = cells.of_rows(task.scores)
+    for k in range(len(cells.weight)):
+        rows = cell == k
+        reason = task.label_weights[rows].reason(task.labels[rows])
+        if reason:
+            return f"in a bin {reason}"
+    return ""
 
 
 def kuiper(task):

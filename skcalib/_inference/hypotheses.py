@@ -2,6 +2,7 @@
 are about.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from skcalib._inference.label_dependence import (
     exclusive_draws,
     label_copula,
 )
-from skcalib._inference.multiplier_draws import MultiplierDraws
+from skcalib._inference.weighted_draws import MultiplierDraws, SampledLabelDraws
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 
@@ -34,6 +35,8 @@ from skcalib._rows.blocks import taken
 _MOST_CLASSES = 30
 # The dependence between classes is drawn for up to so many counts, cells times draws.
 _MOST_COUNTS = 1 << 24
+# From so many rows for each cell on, trials of weighted rows are counted.
+_ROWS_TO_COUNT = 20
 # more distinct scores are pooled to cells of nearly equal scores
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13
 # Widths in bins over which the observed deviation is smoothed, for two more directions.
@@ -122,19 +125,10 @@ def error_hypotheses(error, data, resampling):
         # deviation show.
         label_deviation = observed_deviation
         directions += _common_shifts(powers)  # beside those of single cells
-    # 3. The draws of the event frequencies. Weights that depend on the label change the
-    # frequency of events in the sample. Where the other weight is unknown, or rows
-    # depend on each other, observed residuals stand for drawn labels.
-    label_weights = data.label_weights
-    is_weighted = label_weights is not None and label_weights.form != "constant"
-    if is_weighted and not (label_weights.is_known and cluster is None):
-        draw = MultiplierDraws(
-            joined.cells,
-            rows.in_cells(label_deviation),
-            cluster,
-            resampling.n_draws,
-            resampling.rng,
-        )
+    # 3. The draws of the event frequencies.
+    label_weights = tasks[0].label_weights
+    if label_weights is not None:
+        draw = _weighted_draws(joined.cells, rows, cluster, resampling)
     elif cluster is not None:
         draw = ClusterDraws(
             joined.cells,
@@ -356,6 +350,36 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
     return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms)
 
 
+def _weighted_draws(cells, rows, cluster, resampling):
+    """Return the draws of cells whose rows have weights of importance.
+
+    A weight that depends on the label changes the frequency of events in the sample.
+    Where the weight of the other label is unknown, rows depend on each other, or a row
+    has several columns, observed residuals take the place of drawn labels.
+
+    Parameters
+    ----------
+    cells : Cells
+        Cells of all problems, m together.
+    rows : _ProblemRows
+        The rows of the problems.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    resampling : Resampling
+        What is drawn.
+    """
+    n_draws = resampling.n_draws
+    row_columns = rows.in_cells()
+    n_rows, n_columns = row_columns.cell.shape
+    label_weights = rows.label_weights()
+    if label_weights is None or cluster is not None or n_columns > 1:
+        return MultiplierDraws(cells, row_columns, cluster, n_draws, resampling.rng)
+    if n_rows >= _ROWS_TO_COUNT * len(cells.weight):
+        # The cells are worth so many trials that these can be counted.
+        return CountDraws(cells, n_draws, resampling.rng)
+    return SampledLabelDraws(cells, row_columns, label_weights, n_draws, resampling.rng)
+
+
 class _ProblemRows(NamedTuple):
     """The rows of the binary problems of an error.
 
@@ -402,6 +426,19 @@ class _ProblemRows(NamedTuple):
         if deviation is not None:
             copula = label_copula(scores, labels, weight, deviation[cell])
         return RowsInCells(cell, scores, labels, weight, copula)
+
+    def label_weights(self):
+        """Return the `LabelWeights` of the rows in the order of `in_cells`, or None
+        where the weights of the other label are unknown.
+        """
+        by_group = [task.label_weights for task in self.tasks[:: self.n_classes]]
+        if not by_group[0].is_known:
+            return None
+        return replace(
+            by_group[0],
+            weight=np.concatenate([weights.weight for weights in by_group]),
+            other=np.concatenate([weights.other for weights in by_group]),
+        )
 
     def _by_row(self, values_by_problem):
         """Return values as an array (n, n_columns): a line for each row of all groups,

@@ -244,13 +244,39 @@ def _declared(labels, weight, by_label, classes):
     return LabelWeights(weight, np.where(is_used, other, 0.0), "declared")
 
 
-def warn_of_counts(labels, weight):
-    """Warn of weights that are taken for counts of rows though they do not look like
-    counts: no whole numbers, or one number for each label.
+def looks_like_counts(labels, weight):
+    """Return whether weights (n,) or None may be numbers of equal rows: whole numbers
+    that are not one number for each label, as where one label was sampled.
+
+    `labels` are boolean (n,) for one event; others, and fewer than 20 rows, say
+    nothing.
     """
     if weight is None:
-        return
+        return True
     if (weight % 1).any():
+        return False
+    return sampled_labels(labels, weight) is None
+
+
+def sampled_labels(labels, weight):
+    """Return the weights (w0, w1) without and with the event if at least 20 rows have
+    one weight for each label; else None.
+    """
+    if labels is None or weight is None:
+        return None
+    labels = np.asarray(labels)
+    is_used = weight > 0
+    few = np.count_nonzero(is_used) < _FEWEST_ROWS
+    if few or labels.dtype.kind != "b" or labels.ndim != 1:
+        return None
+    return weight_of_each_label(labels[is_used], weight[is_used])
+
+
+def warn_of_counts(labels, weight):
+    """Warn of weights (n,) or None that are taken for counts of rows though they do not
+    look like counts; see `looks_like_counts`.
+    """
+    if weight is not None and (weight % 1).any():
         warn(
             "sample_weight contains weights that are not integers, but"
             ' weight_type="frequency" counts a weight of 2 as two rows. Use'
@@ -258,16 +284,11 @@ def warn_of_counts(labels, weight):
             " or scale weights that are counts."
         )
         return
-    if labels is None or labels.dtype.kind != "b" or labels.ndim != 1:
-        return
-    is_used = weight > 0
-    if np.count_nonzero(is_used) < _FEWEST_ROWS:
-        return
-    by_label = weight_of_each_label(labels[is_used], weight[is_used])
+    by_label = sampled_labels(labels, weight)
     if by_label is not None:
         warn(
-            f"sample_weight is {by_label[1]:g} on all rows with the event and"
-            f" {by_label[0]:g} on all others, as if one label had been sampled, but"
+            f"sample_weight contains {by_label[1]:g} for all samples with the event and"
+            f" {by_label[0]:g} for all others, as if one label had been sampled, but"
             ' weight_type="frequency" counts repeated rows. Use'
             ' weight_type="importance" for weights that correct for sampling.'
         )

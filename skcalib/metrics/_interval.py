@@ -16,12 +16,14 @@ from skcalib._cells.reductions import (
     binary_tasks,
     check_rows_or_bins,
     counted_rows,
+    resolve_multiclass,
 )
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.label_weights import few_effective_events
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.warn import warn
@@ -336,11 +338,20 @@ class MetricInput:
         """Return why the observed residuals say too little about their spread, with
         weights of importance and few events; "" where they do not.
         """
-        for task in binary_tasks(self.kept, multiclass, pooled=True):
-            if task.label_weights is not None and task.n_columns == 1:
-                reason = task.label_weights.reason(task.labels)
-                if reason:
-                    return reason
+        data = self.kept
+        weights = data.label_weights
+        if weights is None or weights.form == "constant":
+            return ""
+        kind = resolve_multiclass(multiclass, data, pooled=True)
+        is_one_problem = kind in ("binary", "top_label")
+        if weights.is_known and self.cluster is None and is_one_problem:
+            return ""  # labels are drawn
+        if kind == "pooled":
+            multiclass = "marginal"
+        for task in binary_tasks(data, multiclass):
+            reason = few_effective_events(task.labels, task.sample_weight)
+            if reason:
+                return reason
         return ""
 
     def error_value(self, error):

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.closed_form import (
+    few_events_in_bins,
     hosmer_lemeshow,
     is_dominated,
     kolmogorov_smirnov,
@@ -288,9 +289,10 @@ def calibration_test(
     if method == "hosmer_lemeshow":
         strategy = check_binning(binning, EqualMass(10))
         statistic, pvalue = hosmer_lemeshow(task, strategy, df=df)
+        reason = few_events_in_bins(task, strategy)
     else:
         statistic, pvalue = _CLOSED_FORM[method](task)
-    reason = rows.reason(multiclass)
+        reason = rows.reason(multiclass)
     if reason:
         return CalibrationTestResult._without_pvalue(statistic, reason)
     return CalibrationTestResult(float(statistic), float(pvalue))
@@ -353,30 +355,12 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
         error = registered.error_of(params)
     # 1. An error of the library, or a registered one, draws the sums of cells itself.
     if error is not None and error.has_interval and not error.has_bins_of_labels:
-        statistic = float(rows.error_value(error))
-        reason = rows.reason(multiclass)
-        if reason:
-            return CalibrationTestResult._without_pvalue(statistic, reason)
-        hypotheses = error_hypotheses(error, rows.data, resampling)
-        return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
+        return _test_of_cells(error, multiclass, rows, resampling)
     if kind == "pooled":
         _check_rows_sum_to_one(rows)
     # 2. Where labels cannot be drawn, the kernel error multiplies residuals.
     if not _labels_can_be_drawn(rows, resampling):
-        if error is None or error.has_interval:
-            raise ValueError(
-                "This metric is computed for drawn labels, whose weights are unknown:"
-                " use weight_type={label: weight} without clusters, or a binned,"
-                " cumulative or kernel error of this library."
-            )
-        statistic = float(rows.error_value(error))
-        reason = rows.reason(multiclass)
-        if reason:
-            return CalibrationTestResult._without_pvalue(statistic, reason)
-        statistics = error.multiplied_statistics(
-            rows.kept, _units(rows, resampling), resampling.n_draws, resampling.rng
-        )
-        return CalibrationTestResult(statistic, _share_reached(statistics))
+        return _test_of_residuals(error, multiclass, rows, resampling)
     drawn_rows = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
     drawn_rows = resampling.progress.over(drawn_rows, resampling.n_draws, "draws")
     # 3. The kernel error, which computes the statistics of all draws itself.
@@ -406,6 +390,38 @@ def _units(rows, resampling):
     if resampling.cluster is None:
         return np.arange(len(kept))
     return np.unique(resampling.cluster[kept], return_inverse=True)[1]
+
+
+def _test_of_cells(error, multiclass, rows, resampling):
+    """Return the result of the resampling test of an error for a `MetricInput`, whose
+    labels are drawn as sums in the cells of the error.
+    """
+    statistic = float(rows.error_value(error))
+    reason = rows.reason(multiclass)
+    if reason:
+        return CalibrationTestResult._without_pvalue(statistic, reason)
+    hypotheses = error_hypotheses(error, rows.data, resampling)
+    return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
+
+
+def _test_of_residuals(error, multiclass, rows, resampling):
+    """Return the result of the resampling test of the kernel error for a `MetricInput`
+    whose labels cannot be drawn; raise for other metrics, which need labels.
+    """
+    if error is None or error.has_interval:
+        raise ValueError(
+            "This metric is computed for drawn labels, whose weights are unknown: use"
+            " weight_type={label: weight} without clusters, or a binned, cumulative or"
+            " kernel error of this library."
+        )
+    statistic = float(rows.error_value(error))
+    reason = rows.reason(multiclass)
+    if reason:
+        return CalibrationTestResult._without_pvalue(statistic, reason)
+    statistics = error.multiplied_statistics(
+        rows.kept, _units(rows, resampling), resampling.n_draws, resampling.rng
+    )
+    return CalibrationTestResult(statistic, _share_reached(statistics))
 
 
 def _labels_can_be_drawn(rows, resampling):
