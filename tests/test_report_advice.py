@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from benchmarks.report_advice import (
+from benchmarks.checks.report_advice import (
     SIMULATED,
     WORST,
     calibrated_tables,

@@ -1,8 +1,8 @@
 """The sentences of a report, by name.
 
 The numbers of a report list the names of those that its summary prints.
-`benchmarks.sentence_truth` simulates worlds in which each of them is true and worlds in
-which it is false.
+`benchmarks.checks.sentence_truth` simulates worlds in which each of them is true and
+worlds in which it is false.
 """
 
 import re

@@ -9,7 +9,7 @@ from array import array
 
 import numpy as np
 
-from skcalib._input.labels import check_classes
+from skcalib._input.classes import check_classes
 from skcalib.decisions import CertifiedThreshold
 from skcalib.maps.checks import count, fitted, flag, labels, must_be, within
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors

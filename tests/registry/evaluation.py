@@ -6,6 +6,7 @@ from skcalib.evaluation import (
     calibration_by_cluster,
     calibration_summary,
     compare,
+    cross_validate,
     recalibration_gain,
     refinement_loss,
     validation_sample_size,
@@ -57,6 +58,12 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.cross_validate": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: cross_validate(
+            rows.y, rows.inner_scores, {"platt": PlattScaling()}, clusters=rows.cluster
+        ).columns(),
+    ),
     "skcalib.evaluation.recalibration_gain": MetricEntry(
         job="doc/reporting.md",
         options={"recalibrator": PlattScaling(), "cv": 2},
