@@ -56,9 +56,12 @@ def _cells(before, after):
     )
 
 
-def _about_a_line(scores, residuals, weight, second):
+def _about_a_line(scores, residuals, weight, second, importance=False):
     """Return the second sample's excess about a line that is fitted by least squares,
     its weight and, if the curve is the same, its variance without that of the weights.
+
+    With importance weights the squares stay with their weights, which may say something
+    about the labels.
     """
     design = np.stack((np.ones(len(scores)), scores - scores.mean()), axis=1)
     if np.ptp(scores) < 1e-9:
@@ -70,10 +73,15 @@ def _about_a_line(scores, residuals, weight, second):
     ]
     rest, coefficient = residuals - fitted[0], second - fitted[1]
     effective = weight.sum() - design.shape[1] * np.sum(weight**2) / weight.sum()
+    variance = np.sum(weight * rest**2) / effective
+    variance *= np.sum((weight * coefficient) ** 2)
+    if importance:
+        squares = np.sum((weight * coefficient * rest) ** 2)
+        variance = squares * weight.sum() / effective
     return (
         np.sum((weight * rest)[second]),
         np.sum((weight * coefficient)[second]),
-        np.sum((weight * coefficient * rest) ** 2) * weight.sum() / effective,
+        variance,
         rest,
     )
 
@@ -430,7 +438,7 @@ def test_importance_weights_by_hand():
     for cell in sorted(set(cells)):
         rows = np.array(cells) == cell
         excess, of_weight, of_variance, _ = _about_a_line(
-            scores[rows], residual[rows], w[rows], is_after[rows]
+            scores[rows], residual[rows], w[rows], is_after[rows], importance=True
         )
         if of_weight > 1e-9:
             total += excess
