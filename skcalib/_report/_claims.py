@@ -54,8 +54,7 @@ CLAIMS = {
     ),
     "cannot tell": (
         "{n} samples cannot tell whether the {subject} are right on average to within"
-        " {tolerance} points: the bias lies between {low} and {high} points ({level};"
-        " above 0 is too high). {then}."
+        " {tolerance} points: {limits}. {then}."
     ),
     "late labels": (
         "Look for the cause before refitting: the population, the product or treatment,"
