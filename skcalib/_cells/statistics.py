@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.cells import CellSums
-from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
+from skcalib._input.label_weights import check_weight_type, is_importance
+from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import bin_design
 from skcalib._rows.blocks import row_blocks, taken
@@ -446,10 +447,10 @@ class BinStatistics(CellSums):
             return self._interval_of_clusters(options)
         if weight_type is None:
             weight_type = self._weight_type
-        check_option(weight_type, "weight_type", ("frequency", "importance"))
+        check_weight_type(weight_type)
         # The weight of one of the equal rows that the weights of a bin are worth.
         weight_of_row = np.ones(self.n_bins)
-        if weight_type == "importance":
+        if is_importance(weight_type):
             np.divide(
                 self.weight_squared,
                 self.weight,

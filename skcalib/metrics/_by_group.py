@@ -36,6 +36,7 @@ from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.groups import with_small_groups_pooled
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import (
     check_confidence_level,
@@ -468,8 +469,9 @@ def calibration_by_group(
             y_true, y_proba, multiclass=multiclass, drop=False, **rows
         )
         resolve_multiclass(multiclass, data)  # raises for "pooled"
-        # For its warning alone: the weights are scaled group by group below.
-        counted_rows(data, weight_type)
+        # What the weights say about the labels is decided on all rows. They are scaled
+        # again group by group below.
+        data = counted_rows(data, weight_type)
         cluster = None
         if clusters is not None:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
@@ -486,7 +488,6 @@ def calibration_by_group(
     resampling = Resampling(
         n_resamples,
         check_random_state(random_state),
-        importance=weight_type == "importance",
     )
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
@@ -592,7 +593,8 @@ def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_ty
             task,
             binning=strategy,
             cluster=taken(cluster, rows),
-            importance=weight_type == "importance",
+            importance=is_importance(weight_type),
+            label_weights=group.label_weights,
         )
         samples.append(sample)
         present.append(code)
@@ -649,7 +651,7 @@ def _groups_of_statistics(mapping, groups, weight_type):
     first = []
     for name in names:
         bins = counted_rows(BinnedTask(mapping[name]), weight_type).bins
-        samples.append(Sample(bins, importance=weight_type == "importance"))
+        samples.append(Sample(bins, importance=is_importance(weight_type)))
         first.append(keys.index(name))
     return _Groups(_as_array(names), samples, first)
 
