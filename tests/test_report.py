@@ -21,6 +21,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command
+from skcalib._report._advice import considered
 from skcalib._report._checks import identifiers, repeats, repeats_note
 from skcalib._report._claims import CLAIMS
 from skcalib._report._decisions import decision_rows
@@ -1496,7 +1497,8 @@ def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly():
     # at .4 the events above .4 of truth should be treated, not above .8
     y, half = rng.random(4000) < truth, truth / 2
     (wrong,), (right,) = (
-        decision_rows(_table(y, scores), "p", [0.4], 0) for scores in (half, truth)
+        decision_rows(table, "p", [0.4], considered(table, "p", 0), 0)
+        for table in (_table(y, half), _table(y, truth))
     )
     best = np.mean((truth >= 0.4) * np.where(y, 1, -0.4 / 0.6)) - np.mean(
         (half >= 0.4) * np.where(y, 1, -0.4 / 0.6)

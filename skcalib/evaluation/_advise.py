@@ -253,7 +253,10 @@ class Advice(ResultTable):
         fitted = ""
         if self.since is not None:
             fitted = f", fitted to the samples from {self.since} on"
-        return f"{what}{fitted}: {_gain_words(self.gain)} are gained on held-out data."
+        gained = ""
+        if len(self.steps) > 1:
+            gained = f": {_gain_words(self.gain)} are gained on held-out data"
+        return f"{what}{fitted}{gained}."
 
     def _error_words(self):
         """Return the sentence on the calibration error that the advice leaves."""
@@ -599,7 +602,7 @@ def _advice_of(search, since, found):
     return Advice(
         kind,
         steps=tuple(steps),
-        gain=search.result.gain(UNCALIBRATED, chosen.key),
+        gain=search.evidence(UNCHANGED, chosen)[0],
         error_left=_error_left(search, chosen),
         n_needed=search.n_needed(search.steps[-2], chosen),
         log_loss=search.result.mean_loss(UNCALIBRATED),
