@@ -338,7 +338,7 @@ def advise(
         Calibration error that does not matter, as a probability. The text says whether
         what the advice leaves is within it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, and of the sample of a large data set. None means 0.
+        Seed for the folds. It also draws the sample of a large data set. None means 0.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     pos_label : int, float, bool or str, default=None
