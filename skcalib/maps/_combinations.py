@@ -31,8 +31,8 @@ class OneColumn(OneValueOf):
 
     index: int
 
-    def _evaluate(self, values):
-        return values[:, [self.index]]
+    def _evaluate(self, values, rows):
+        return values[:, self.index : self.index + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Columns(Node):
         return sum(part.width for part in self.parts)
 
     def __call__(self, rows):
-        return np.hstack([rows(part) for part in self.parts])
+        return rows.xp.concat([rows(part) for part in self.parts], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,8 @@ class Mixture(Node):
         )
 
     def __call__(self, rows):
-        total = 0
-        for weight, part in zip(self.weights, self.parts, strict=True):
-            total = total + weight * rows(part)
-        return total + self.constant
+        total = self.weights[0] * rows(self.parts[0])
+        for weight, part in zip(self.weights[1:], self.parts[1:], strict=True):
+            total += weight * rows(part)
+        total += self.constant
+        return total

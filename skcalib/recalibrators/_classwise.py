@@ -198,12 +198,6 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.shared_inverse_temperature_ = float(shared)
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
 
-    def _predict_logits(self, logits):
-        """Return the calibrated logits (n, K) of logits (n, K)."""
-        predicted = logits.argmax(axis=1)
-        inverse_of_rows = self.inverse_temperature_[predicted]
-        return logits * inverse_of_rows[:, None]
-
     def _map(self, logits):
         """Return the map from logits to probabilities as a `Node`: a choice, by
         the predicted class, between softmaxes of logits scaled for that class.
