@@ -8,18 +8,69 @@ from skcalib._rows.links import PROBABILITY_CLIP
 
 # exp(709.78) is the largest float64, exp(-708.4) the smallest with full precision.
 LARGEST_EXPONENT = 700.0
-# Up to so many columns NumPy adds, or compares, columns sooner than each row's numbers.
-_FEW_COLUMNS = 16
+# Up to so many columns NumPy is quicker if the numbers of a column, and not those of a
+# row, are next to each other.
+MANY_COLUMNS = 16
 
 
 def clipped(xp, probabilities):
     """Return probabilities inside [2^-52, 1 - 2^-52]."""
-    return xp.clip(probabilities, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+    return limited(xp, probabilities, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
 
 
-def odds_of(xp, log_odds):
+def limited(xp, values, low, high):
+    """Return values inside [low, high], in a new array."""
+    if xp is not np:
+        return xp.clip(values, low, high)
+    # a third of the time of `clip` for one row
+    inside = np.maximum(values, low)
+    return np.minimum(inside, high, out=inside)
+
+
+def exponential(xp, values):
+    """Return the exponential of values in a new array, which may be overwritten."""
+    if xp is not np:
+        return xp.exp(values)
+    return np.exp(values, out=values)
+
+
+def inverse_odds(xp, log_odds):
     """Return ``exp(-log_odds)``, the odds of the complement, without overflow."""
-    return xp.exp(-xp.clip(log_odds, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+    exponents = limited(xp, log_odds, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+    exponents *= -1.0
+    return exponential(xp, exponents)
+
+
+def chosen_entries(xp, values, positions):
+    """Return the entries (m,) of an array (n,) at positions (m,)."""
+    if xp is not np:
+        return xp.take(values, positions, axis=0)
+    return values.take(positions)
+
+
+def side_by_side(xp, columns):
+    """Return several arrays (n, ...) as one array with their columns."""
+    if xp is not np or len(columns) > MANY_COLUMNS:
+        return xp.concat(columns, axis=1)
+    width = sum(column.shape[1] for column in columns)
+    joined = np.empty((len(columns[0]), width), order="F")
+    return np.concatenate(columns, axis=1, out=joined)
+
+
+def chosen_rows(xp, values, positions):
+    """Return the rows (m, K) of an array (n, K) at positions (m,)."""
+    if xp is np and values.flags.f_contiguous:
+        return values.T.take(positions, axis=1).T
+    return xp.take(values, positions, axis=0)
+
+
+def inverse_permutation(xp, order):
+    """Return at which place of `order` (n,) each position stands."""
+    if xp is not np:
+        return xp.argsort(order)
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    return inverse
 
 
 def row_sums(xp, values):
@@ -32,12 +83,26 @@ def row_sums(xp, values):
 
 def row_maxima(xp, values):
     """Return the largest value of each row of values (n, K), as (n, 1)."""
-    if xp is np and values.shape[1] <= _FEW_COLUMNS and len(values) > 1:
+    if xp is np and values.shape[1] <= MANY_COLUMNS and len(values) > 1:
         largest = values[:, :1]
         for k in range(1, values.shape[1]):
             largest = np.maximum(largest, values[:, k : k + 1])
         return largest
     return xp.max(values, axis=1, keepdims=True)
+
+
+def largest_columns(xp, values):
+    """Return the column (n,) of the largest value of each row of values (n, K), the
+    first of those that tie.
+    """
+    if xp is not np or values.shape[1] > MANY_COLUMNS or len(values) == 1:
+        return xp.argmax(values, axis=1)
+    largest = values[:, 0]
+    column = np.zeros(len(values), dtype=np.intp)
+    for k in range(1, values.shape[1]):
+        column[values[:, k] > largest] = k
+        largest = np.maximum(largest, values[:, k])
+    return column
 
 
 def row_shares(xp, values, n_shares):
@@ -54,10 +119,7 @@ def row_shares(xp, values, n_shares):
 
 def row_exponentials(xp, logits):
     """Return ``exp(logits - largest logit of the row)`` of logits (n, K)."""
-    differences = logits - row_maxima(xp, logits)
-    if xp is np:
-        return np.exp(differences, out=differences)
-    return xp.exp(differences)
+    return exponential(xp, logits - row_maxima(xp, logits))
 
 
 def without_impossible(xp, probabilities, is_impossible):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._rows.namespaces import chosen_rows, inverse_permutation, largest_columns
 from skcalib._rows.sorting import rows_by_code
 from skcalib.maps._node import Node, NodeOf, Rows, require, require_numpy
 
@@ -40,7 +41,7 @@ class Largest(NodeOf):
         number : ndarray of int, shape (n,)
             Index of the case for each row.
         """
-        return rows.xp.argmax(rows(self.of), axis=1)
+        return largest_columns(rows.xp, rows(self.of))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +187,8 @@ class Choice(Node):
         selects.
         """
         number = self.key.number(rows)  # (n,), the index of each row's node
+        if number.shape[0] == 1:
+            return rows(self.cases[int(number[0])])
         # Each node is evaluated only on the rows that select it. The values, joined in
         # the order of the nodes, are then put back into the order of the rows.
         chosen = []
@@ -198,12 +201,8 @@ class Choice(Node):
         if len(chosen) == 1:
             return values[0]
         joined = rows.xp.concat(values)
-        order = rows.xp.concat(chosen)
-        if rows.xp is np:
-            ordered = np.empty_like(joined)
-            ordered[order] = joined
-            return ordered
-        return rows.xp.take(joined, rows.xp.argsort(order), axis=0)
+        order = inverse_permutation(rows.xp, rows.xp.concat(chosen))
+        return chosen_rows(rows.xp, joined, order)
 
 
 def _rows_by_case(number, n_cases, xp):

@@ -1,16 +1,19 @@
 """Nodes that take all values of a row together, such as those of its classes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skcalib._rows.namespaces import (
     clipped,
+    largest_columns,
     row_exponentials,
     row_maxima,
     row_shares,
     row_sums,
+    side_by_side,
     without_impossible,
 )
 from skcalib.maps._node import Node, NodeOf, OneValueOf, Rows, require
@@ -63,16 +66,28 @@ class Affine(NodeOf):
         )
 
     def _evaluate(self, values, rows):
-        coef = rows.constant(self.coef)
         if self.of.width > _FEW_TERMS:
-            result = rows.xp.matmul(values, coef.T)
+            result = rows.xp.matmul(values, rows.constant(self.coef.T))
         else:
             # no matrix product, which rounds by the number of rows
-            result = values[:, :1] * coef[:, 0]
-            for k in range(1, self.of.width):
-                result += values[:, k : k + 1] * coef[:, k]
-        result += rows.constant(self.intercept)
+            result = side_by_side(rows.xp, [self._sum(values, c) for c in self.coef])
+        if self._is_shifted:
+            result += rows.constant(self.intercept)
         return result
+
+    def _sum(self, values, coefficients):
+        """Return the sum (n, 1) of the columns of values, times their coefficients."""
+        if coefficients.tolist() == [-1.0, 1.0]:
+            return values[:, 1:] - values[:, :1]
+        total = values[:, :1] * float(coefficients[0])
+        for k, coefficient in enumerate(coefficients[1:].tolist(), start=1):
+            total += values[:, k : k + 1] * coefficient
+        return total
+
+    @cached_property
+    def _is_shifted(self):
+        """Whether an intercept is not 0."""
+        return bool(np.any(self.intercept))
 
 
 class LogOddsAgainstRest(NodeOf):
@@ -399,7 +414,7 @@ class Spread(NodeOf):
         # (n, K): true once per row, at the first of the largest values
         xp = rows.xp
         columns = xp.arange(self.width, device=rows.device)
-        is_largest = xp.argmax(values, axis=1)[:, None] == columns
+        is_largest = largest_columns(xp, values)[:, None] == columns
         other_values = xp.where(is_largest, rows.constant(0.0), values)
         # if the others are all 0, each gets 1 / (K - 1)
         spread = row_shares(xp, other_values, self.width - 1) * (1 - confidence)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._rows.namespaces import side_by_side
 from skcalib.maps._node import Node, OneValueOf, require
 
 
@@ -63,7 +64,7 @@ class Columns(Node):
         return sum(part.width for part in self.parts)
 
     def __call__(self, rows):
-        return rows.xp.concat([rows(part) for part in self.parts], axis=1)
+        return side_by_side(rows.xp, [rows(part) for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ class Scores(Node):
     """
 
     width: int = 1
+    _is_input = True
 
     def __call__(self, rows):
         scores, _, _ = rows.inputs

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from skcalib._input.tensors import dispatched_namespace
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import LARGEST_GAP
-from skcalib._rows.namespaces import row_maxima
+from skcalib._rows.namespaces import MANY_COLUMNS, chosen_rows, row_maxima
 
 
 class Rows:
@@ -75,7 +75,7 @@ class Rows:
         self.xp, self.device = dispatched_namespace(scores)
         if self.xp is None:
             self.xp = np
-            scores = np.asarray(scores, dtype=np.float64)
+            scores = _in_columns(np.asarray(scores, dtype=np.float64))
         if groups is not None:
             groups = np.asarray(groups, dtype=object)
         if ids is not None:
@@ -95,7 +95,7 @@ class Rows:
             all_rows, chosen = self._rows_of
             if all_rows.is_impossible is None:
                 return None
-            return self._taken(all_rows.is_impossible, chosen)
+            return chosen_rows(self.xp, all_rows.is_impossible, chosen)
         scores, _, _ = self.inputs
         if scores.shape[1] == 1:
             return None
@@ -142,15 +142,9 @@ class Rows:
         """
         if self._rows_of is not None:
             all_rows, chosen = self._rows_of
-            if id(node) in all_rows.values:
-                return self._taken(all_rows(node), chosen)
+            if id(node) in all_rows.values and not node._is_input:
+                return chosen_rows(self.xp, all_rows(node), chosen)
         return node(self)
-
-    def _taken(self, values, chosen):
-        """Return the rows of an array that indices, or a mask, select."""
-        if self.xp is np:
-            return values[chosen]
-        return self.xp.take(values, chosen, axis=0)
 
     def at(self, chosen: np.ndarray) -> "Rows":
         """Return some of the rows.
@@ -165,14 +159,25 @@ class Rows:
         rows : Rows
             The selected rows, without the values of any node.
         """
+        if self.xp is np and chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
         scores, groups, ids = self.inputs
         rows = Rows(
-            self._taken(scores, chosen),
+            chosen_rows(self.xp, scores, chosen),
             taken(groups, chosen),
             taken(ids, chosen),
         )
         rows._rows_of = (self, chosen)
         return rows
+
+
+def _in_columns(scores):
+    """Return scores (n, C) with the numbers of a column next to each other, which is
+    quicker for few columns.
+    """
+    if scores.ndim == 2 and 2 < scores.shape[1] <= MANY_COLUMNS and len(scores) > 1:
+        return np.asfortranarray(scores)
+    return scores
 
 
 class Node:
@@ -214,6 +219,7 @@ class Node:
     """
 
     width: int
+    _is_input = False  # whether the node gives an input of the rows
 
     def __post_init__(self):
         """Raise a ValueError unless the numbers in the fields are finite and pass

@@ -6,12 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from skcalib._rows.namespaces import LARGEST_EXPONENT, clipped, odds_of
+from skcalib._rows.namespaces import (
+    LARGEST_EXPONENT,
+    chosen_entries,
+    clipped,
+    exponential,
+    inverse_odds,
+    limited,
+)
 from skcalib.binning._base import BinLookup
 from skcalib.maps._node import NodeOf, OneValueOf, Rows, require
 
 # For fewer values than this a table of the pieces takes longer than it saves.
 _FEWEST_VALUES = 1 << 11
+# Up to so many cuts are compared with all values sooner than values are searched.
+_FEW_CUTS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +49,7 @@ class Clip(NodeOf):
     high: float
 
     def _evaluate(self, values, rows):
-        return rows.xp.clip(values, self.low, self.high)
+        return limited(rows.xp, values, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +89,14 @@ class Scaled(NodeOf):
 
     def _evaluate(self, values, rows):
         scaled = values * _factor(self.slope, rows)
-        scaled += _factor(self.intercept, rows)
+        if self._is_shifted:
+            scaled += _factor(self.intercept, rows)
         return scaled
+
+    @cached_property
+    def _is_shifted(self):
+        """Whether an intercept is not 0."""
+        return bool(np.any(self.intercept))
 
 
 def _factor(numbers, rows):
@@ -112,7 +127,8 @@ class Exp(NodeOf):
 
     def _evaluate(self, values, rows):
         xp = rows.xp
-        return xp.exp(xp.clip(values, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        exponents = limited(xp, values, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+        return exponential(xp, exponents)
 
 
 class Log(NodeOf):
@@ -159,7 +175,8 @@ class LogOdds(NodeOf):
 
     def _evaluate(self, values, rows):
         probability = clipped(rows.xp, values)
-        return rows.xp.log(probability / (1 - probability))
+        probability /= 1 - probability
+        return rows.xp.log(probability)
 
 
 class LogSides(NodeOf):
@@ -223,7 +240,9 @@ class Expit(NodeOf):
     clip: bool = True
 
     def _evaluate(self, values, rows):
-        probabilities = 1 / (1 + odds_of(rows.xp, values))
+        odds = inverse_odds(rows.xp, values)
+        odds += 1.0
+        probabilities = 1 / odds
         if self.clip:
             probabilities = clipped(rows.xp, probabilities)
         return probabilities
@@ -242,13 +261,12 @@ class Expit(NodeOf):
             The complement does not lose the digits that ``1 - probability`` would lose
             next to 1.
         """
-        odds = odds_of(rows.xp, rows(self.of))
+        odds = inverse_odds(rows.xp, rows(self.of))
         probability = 1 / (1 + odds)
-        complement = odds * probability
-        if self.clip:
-            complement = clipped(rows.xp, complement)
-            probability = clipped(rows.xp, probability)
-        return complement, probability
+        odds *= probability
+        if not self.clip:
+            return odds, probability
+        return clipped(rows.xp, odds), clipped(rows.xp, probability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,17 +326,23 @@ class Pieces(OneValueOf):
 
     def _evaluate(self, values, rows):
         """Return the polynomial of each value's piece at that value, (n, 1)."""
+        xp = rows.xp
+        if self.coefficients.size == 1:
+            return xp.full_like(values, float(self.coefficients[0, 0]))
         x = values[:, 0]
         piece = self._piece(x, rows)
-        take = rows.xp.take
         # Horner's scheme, from the coefficient of the highest power down
         *others, value_of_piece = self._columns
-        value = take(rows.constant(value_of_piece), piece)
+        value = chosen_entries(xp, rows.constant(value_of_piece), piece)
         if others:
-            distance = x - take(rows.constant(self.origins), piece)
+            distance = x - chosen_entries(xp, rows.constant(self.origins), piece)
         for coefficient in reversed(others):
             value *= distance
-            value += take(rows.constant(coefficient), piece)
+            value += chosen_entries(xp, rows.constant(coefficient), piece)
+        if self._limits is not None:
+            low, high = self._limits
+            value = xp.maximum(value, chosen_entries(xp, rows.constant(low), piece))
+            value = xp.minimum(value, chosen_entries(xp, rows.constant(high), piece))
         return value[:, None]
 
     def _piece(self, x, rows):
@@ -331,6 +355,13 @@ class Pieces(OneValueOf):
             return rows.xp.searchsorted(rows.constant(self.cuts), x)
         if len(x) < _FEWEST_VALUES:
             return self.cuts.searchsorted(x)
+        if self._edges is None and len(self.cuts) <= _FEW_CUTS:
+            piece = np.zeros(len(x), dtype=np.intp)
+            for cut in self.cuts:
+                piece += x > cut
+            return piece
+        if self._edges is None:
+            return self.cuts.searchsorted(x)
         return BinLookup(self._edges, x)(x)
 
     @cached_property
@@ -339,9 +370,29 @@ class Pieces(OneValueOf):
         return [column.copy() for column in self.coefficients.T]
 
     @cached_property
+    def _limits(self):
+        """The smaller and the larger of the values at the ends of each piece, (n_pieces,)
+        each, which rounding must not pass: a function that rises never falls. None
+        unless pieces are continuous lines.
+        """
+        has_lines = self.coefficients.shape[1] == 2 and len(self.cuts) > 0
+        if not self.continuous or not has_lines:
+            return None
+        constant, slope = self.coefficients.T
+        # the values at the inner ends, at which each piece includes its right end
+        at_cuts = constant[:-1] + slope[:-1] * (self.cuts - self.origins[:-1])
+        left = at_cuts[:-1]
+        right = at_cuts[1:]
+        low = np.concatenate(([-np.inf], np.minimum(left, right), [-np.inf]))
+        high = np.concatenate(([np.inf], np.maximum(left, right), [np.inf]))
+        return low, high
+
+    @cached_property
     def _edges(self):
-        """The cuts, and the ends of the range that values have for all one knows."""
-        ends = (-np.inf, np.inf)
-        if len(self.cuts) and self.cuts[0] >= 0 and self.cuts[-1] <= 1:
-            ends = (0.0, 1.0)
-        return np.concatenate((ends[:1], self.cuts, ends[1:]))
+        """The cuts between 0 and 1, by which probabilities are looked up; None if a cut
+        is no probability.
+        """
+        are_probabilities = (self.cuts >= 0).all() and (self.cuts <= 1).all()
+        if not are_probabilities:
+            return None
+        return np.concatenate(([0.0], self.cuts, [1.0]))

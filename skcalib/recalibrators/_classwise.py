@@ -12,7 +12,15 @@ from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.maps import Choice, Scaled, class_probabilities, predicted_class
+from skcalib.maps import (
+    Choice,
+    Expit,
+    Scaled,
+    class_probabilities,
+    piecewise_polynomial,
+    predicted_class,
+)
+from skcalib.maps._forms import log_odds_of
 from skcalib.maps.checks import amounts, check_lengths, positive, within
 from skcalib.recalibrators._clipping import ClippedRecalibrator
 from skcalib.recalibrators._logit import LogitRecalibrator
@@ -203,6 +211,12 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         the predicted class, between softmaxes of logits scaled for that class.
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
+        if len(self.classes_) == 2:
+            # log-odds of at most 0 predict the first class
+            slopes = [[0.0, slope] for slope in self.inverse_temperature_.tolist()]
+            return Expit(
+                piecewise_polynomial(log_odds_of(logits), [0.0], [0.0, 0.0], slopes)
+            )
         maps = []
         for inverse in self.inverse_temperature_.tolist():
             maps.append(class_probabilities(Scaled(logits, inverse)))
