@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from skcalib import (
-    CautiousRecalibrator,
     DirichletCalibration,
+    Recalibrator,
     StackedRecalibrator,
     TemperatureScaling,
     VectorScaling,
@@ -29,7 +29,7 @@ METHODS = {
     "VectorScaling(alpha=1)": VectorScaling(alpha=1),
     "VectorScaling()": VectorScaling(),
     "DirichletCalibration(alpha=1)": DirichletCalibration(alpha=1),
-    "CautiousRecalibrator()": CautiousRecalibrator(),
+    "Recalibrator()": Recalibrator(),
     "StackedRecalibrator()": StackedRecalibrator(),
 }
 SIZES = (40, 150, 500, 2500, 6000)

@@ -28,7 +28,7 @@ _MAPS = (
     "IsotonicCalibration",
     "VennAbers",
     "StackedRecalibrator",
-    "CautiousRecalibrator",
+    "Recalibrator",
 )
 
 

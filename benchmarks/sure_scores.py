@@ -52,7 +52,7 @@ _DATA = {
     ),
 }
 RECALIBRATORS = (
-    "CautiousRecalibrator()",
+    "Recalibrator()",
     "StackedRecalibrator()",
     "PlattScaling()",
     "BetaCalibration()",

@@ -3,13 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from skcalib._input.censored_labels import censored_labels
 from skcalib._input.later_scorers import LATER_SCORERS
 from skcalib._input.scored_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
     BetaCalibration,
-    CautiousRecalibrator,
     ClasswiseTemperatureScaling,
     DirichletCalibration,
     EnsembleTemperatureScaling,
@@ -22,6 +22,7 @@ from skcalib.recalibrators import (
     PlattScaling,
     PriorShift,
     QuadraticScaling,
+    Recalibrator,
     ScalingBinning,
     SplineCalibration,
     StackedRecalibrator,
@@ -31,11 +32,11 @@ from skcalib.recalibrators import (
     VennAbers,
     estimate_target_prior,
 )
+from skcalib.recalibrators._recalibrator import renamed
 
 __version__ = "0.2.0.dev0"
 __all__ = [
     "BetaCalibration",
-    "CautiousRecalibrator",
     "ClasswiseTemperatureScaling",
     "CrossFittedClassifier",
     "DirichletCalibration",
@@ -50,6 +51,7 @@ __all__ = [
     "PriorShift",
     "QuadraticScaling",
     "RecalibratedClassifierCV",
+    "Recalibrator",
     "ScalingBinning",
     "SplineCalibration",
     "StackedRecalibrator",
@@ -57,6 +59,7 @@ __all__ = [
     "UniformMassBinning",
     "VectorScaling",
     "VennAbers",
+    "censored_labels",
     "estimate_target_prior",
     "expand_soft_labels",
     "__version__",
@@ -98,7 +101,7 @@ else:
         """Import a submodule when it is first asked for: the others cost no time."""
         if name in _SUBMODULES:
             return import_module(f"skcalib.{name}")
-        raise AttributeError(f"module 'skcalib' has no attribute {name!r}")
+        return renamed(name, __name__)
 
 
 def _neg_refinement_log_loss():

@@ -26,13 +26,14 @@ from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_option
-from skcalib._input.scores import check_sample_weight, refuse_repeated_names
+from skcalib._input.scores import check_sample_weight
 from skcalib._input.sklearn_private import (
     check_feature_names_in,
     check_method_params,
     num_samples,
     safe_split,
 )
+from skcalib._input.tensors import refuse_repeated_names
 from skcalib._progress import Progress
 
 __all__ = ["CrossFittedClassifier"]

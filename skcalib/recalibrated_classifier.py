@@ -26,7 +26,7 @@ from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
 from skcalib.cross_fitting import ClassifierFitter, ClassifierWrapper
-from skcalib.recalibrators import BaseRecalibrator, CautiousRecalibrator
+from skcalib.recalibrators import BaseRecalibrator, Recalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates_of_pairs
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
@@ -74,7 +74,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     recalibrator : recalibrator, default=None
         Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None means
-        `CautiousRecalibrator`: a stack of recalibrators, or the original model if the
+        `Recalibrator`: a stack of recalibrators, or the original model if the
         stack does not reduce the log-loss enough (see Notes). The recalibrator is
         cloned. Its parameters `input` (the scale of the scores) and `classes` (the
         labels of their columns) are set to match the classifier; in a nested
@@ -124,13 +124,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Reduction in out-of-fold log-loss, in nats per sample, from recalibrating one
         classifier: the estimate and its approximate 90% limits, low and high. Pooling
         reduces the loss further. Available if all pairs share a recalibrator that
-        measures its gain, such as `CautiousRecalibrator` (the default) or
+        measures its gain, such as `Recalibrator` (the default) or
         `StackedRecalibrator`.
 
     chosen_ : recalibrator
         The recalibrator that was chosen: the stack, or ``Uncalibrated()`` for the
         original model, which is then fitted to all samples and is the only pair.
-        Available if all pairs share a `CautiousRecalibrator`.
+        Available if all pairs share a `Recalibrator`.
 
     n_features_in_ : int
         Number of features, if the classifier defines this attribute.
@@ -211,7 +211,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     True
     """
 
-    _default_objects = {"estimator": _linear_svc, "recalibrator": CautiousRecalibrator}
+    _default_objects = {"estimator": _linear_svc, "recalibrator": Recalibrator}
     _hints = {
         "method": (
             'recalibrator=PlattScaling() for "sigmoid",'
@@ -301,7 +301,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         shared_recalibrator = recalibrator
         if self.recalibrator is None:
             # it asks for less gain than that of one pair: see `_POOLED_STANDARD_ERRORS`
-            shared_recalibrator = CautiousRecalibrator(
+            shared_recalibrator = Recalibrator(
                 n_standard_errors=_POOLED_STANDARD_ERRORS
             )
         pair_fitter = _PairFitter(

@@ -10,7 +10,7 @@ from _catalog import RECALIBRATORS, UNWEIGHTED
 from hypothesis import HealthCheck, settings
 from sklearn.base import clone
 
-from skcalib import CautiousRecalibrator
+from skcalib import Recalibrator
 
 _COMMON = {
     "deadline": None,
@@ -28,10 +28,10 @@ def _each(recalibrators):
     takes the time of all the others.
     """
     for one in recalibrators:
-        cautious = isinstance(one, CautiousRecalibrator) and one.recalibrator is None
+        is_stack = isinstance(one, Recalibrator) and one.recalibrator is None
         yield (
             pytest.param(one, marks=pytest.mark.slow, id=repr(one))
-            if cautious
+            if is_stack
             else pytest.param(one, id=repr(one))
         )
 

@@ -75,8 +75,6 @@ def test_a_document_of_today_is_complete():
     del document["parameters"]["clip"]
     with pytest.raises(ValueError, match="has no 'clip'"):
         from_dict(document)
-    # In schema 1 the parameter came later: it is what it was before.
-    assert from_dict(document | {"schema": 1}).clip is None
 
 
 # --- monitors ---

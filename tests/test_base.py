@@ -22,13 +22,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import (
-    CautiousRecalibrator,
     CrossFittedClassifier,
     GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
     RecalibratedClassifierCV,
+    Recalibrator,
     ScalingBinning,
     StackedRecalibrator,
     TemperatureScaling,
@@ -52,7 +52,7 @@ def _many(n=240, n_classes=3):
     )
 
 
-_STACKS = (CautiousRecalibrator, StackedRecalibrator)
+_STACKS = (Recalibrator, StackedRecalibrator)
 
 # Those whose map does not depend on the scale of the scores, at the training scores.
 # Centered knots are means. Ties that the softmax splits by rounding are no ties any

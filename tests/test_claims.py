@@ -26,7 +26,6 @@ from benchmarks.levels.page import read_rows
 from benchmarks.whole_estimators import read
 from skcalib import (
     BetaCalibration,
-    CautiousRecalibrator,
     ClasswiseTemperatureScaling,
     CrossFittedClassifier,
     EnsembleTemperatureScaling,
@@ -34,6 +33,7 @@ from skcalib import (
     IsotonicCalibration,
     PlattScaling,
     RecalibratedClassifierCV,
+    Recalibrator,
     SplineCalibration,
     TemperatureScaling,
 )
@@ -440,7 +440,7 @@ def test_how_often_a_calibrated_model_is_recalibrated():
     for seed in range(12):
         rng = np.random.default_rng(seed)
         scores = rng.random(1000)
-        found = CautiousRecalibrator().fit(scores, rng.random(1000) < scores)
+        found = Recalibrator().fit(scores, rng.random(1000) < scores)
         moved.append(abs(found.predict_proba(scores)[:, 1] - scores).mean())
     assert 0 < np.count_nonzero(np.array(moved) > 1e-9) < 12
     assert np.mean(moved) < 0.01
@@ -520,9 +520,7 @@ def test_the_default_of_the_one_liner():
     model = RecalibratedClassifierCV(LogisticRegression()).fit(
         *make_classification(200, random_state=0)
     )
-    assert isinstance(
-        model.calibrated_classifiers_[0].recalibrator, CautiousRecalibrator
-    )
+    assert isinstance(model.calibrated_classifiers_[0].recalibrator, Recalibrator)
     assert model.chosen_
     assert model.gain_.low <= model.gain_.estimate <= model.gain_.high
 

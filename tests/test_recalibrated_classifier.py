@@ -45,7 +45,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import (
-    CautiousRecalibrator,
     CrossFittedClassifier,
     GroupwiseRecalibrator,
     HistogramBinning,
@@ -53,6 +52,7 @@ from skcalib import (
     MulticalibratedRecalibrator,
     PlattScaling,
     RecalibratedClassifierCV,
+    Recalibrator,
     ScalingBinning,
     StackedRecalibrator,
     TemperatureScaling,
@@ -229,16 +229,16 @@ def test_plain_loop(data, estimator, recalibrator, request):
 # --------------------------------------------------------------------------------------
 
 
-def test_the_default_is_a_cautious_recalibrator_on_probabilities(binary):
+def test_the_default_is_a_recalibrator_of_probabilities(binary):
     X, y = binary
     default = RecalibratedClassifierCV(LogisticRegression()).fit(X, y)
     scores = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
-    cautious = CautiousRecalibrator(classes=[0, 1]).fit(scores, y)
+    cautious = Recalibrator(classes=[0, 1]).fit(scores, y)
     np.testing.assert_allclose(default.gain_, cautious.gain_, rtol=1e-6)
     assert type(default.chosen_) is type(cautious.chosen_)
     nothing_given = RecalibratedClassifierCV().fit(X, y)
     explicit = RecalibratedClassifierCV(
-        LinearSVC(random_state=0), CautiousRecalibrator(), cv=StratifiedKFold(5)
+        LinearSVC(random_state=0), Recalibrator(), cv=StratifiedKFold(5)
     )
     np.testing.assert_array_equal(
         nothing_given.predict_proba(X), explicit.fit(X, y).predict_proba(X)
@@ -982,9 +982,7 @@ def test_nested_parameters_of_the_defaults(binary):
     search = GridSearchCV(
         RecalibratedClassifierCV(cv=2), grid, cv=2, error_score="raise"
     )
-    assert isinstance(
-        search.fit(*binary).best_estimator_.recalibrator, CautiousRecalibrator
-    )
+    assert isinstance(search.fit(*binary).best_estimator_.recalibrator, Recalibrator)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from skcalib import (
-    CautiousRecalibrator,
     GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
+    Recalibrator,
 )
 from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.binned import BinnedError
@@ -77,7 +77,7 @@ def pays(rarest, gain, half_width=0.0):
     after[0] = 0.5
     codes = np.ones(10, dtype=int)
     codes[9] = 0
-    cautious = CautiousRecalibrator(n_standard_errors=0.5)
+    cautious = Recalibrator(n_standard_errors=0.5)
     cautious.recalibrator_ = Told(after)
     cautious.gain_ = IntervalEstimate(gain, gain - half_width, gain + half_width)
     return cautious._gain_is_certain(Told(before), before, codes, None)

@@ -6,8 +6,8 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib import (
-    CautiousRecalibrator,
     RecalibratedClassifierCV,
+    Recalibrator,
     SplineCalibration,
     StackedRecalibrator,
 )
@@ -23,9 +23,7 @@ def rows(n_rows, factor, seed=0):
 @pytest.mark.parametrize("n_rows", [70, 301, 1000])
 @pytest.mark.parametrize("factor", [1.0, 1.6])
 @pytest.mark.parametrize("scale", ["probability", "logit"])
-@pytest.mark.parametrize(
-    "kind", [SplineCalibration, StackedRecalibrator, CautiousRecalibrator]
-)
+@pytest.mark.parametrize("kind", [SplineCalibration, StackedRecalibrator, Recalibrator])
 def test_a_recalibrator(kind, scale, factor, n_rows):
     scores, y = rows(n_rows, factor)
     swapped = -scores

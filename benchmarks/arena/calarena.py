@@ -25,7 +25,7 @@ __all__ = ["CUSTOM_CALIBRATORS", "CalArenaCalibrator"]
 
 _NAMES = (
     "BetaCalibration",
-    "CautiousRecalibrator",
+    "Recalibrator",
     "ClasswiseTemperatureScaling",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",

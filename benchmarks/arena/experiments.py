@@ -31,7 +31,7 @@ _BINARY = (
     "HistogramBinning",
     "ScalingBinning",
     "StackedRecalibrator",
-    "CautiousRecalibrator",
+    "Recalibrator",
 )
 _MULTICLASS = (
     *_BINARY,

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._input.classes import in_class_order
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_score_column, check_scored_labels
@@ -146,6 +147,14 @@ def summed_batch(
     if np.size(y_true) == 0 and len(y_proba) == 0:
         return _no_rows(y_proba, edges, multiclass, labels)
     if input == "logit":
+        y_proba, labels = in_class_order(
+            y_proba,
+            y_true,
+            labels,
+            name="y_proba",
+            y_name="y_true",
+            labels_name="labels",
+        )
         y_proba = _probabilities(y_proba)
     # One column of scores needs fewer checks.
     if np.ndim(y_proba) == 1 and labels is None and multiclass == "auto":

@@ -4,6 +4,7 @@ class.
 
 import numpy as np
 
+from skcalib._input.classes import in_order_of
 from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
 from skcalib._input.tensors import as_array
@@ -50,6 +51,14 @@ def classifier_scores(
     labels = _labels_of(model)
     is_logit = response_method == "decision_function"
     scores = _response_scores(model, X, labels, response_method, rows_sum_to_one)
+    # From here on classes are sorted, also those in order of appearance.
+    order = np.argsort(labels)
+    if not np.array_equal(order, np.arange(len(labels))):
+        labels = labels[order]
+        if scores.shape[1] > 1:
+            scores = scores[:, order]
+        elif is_logit:
+            scores = -scores  # the decision for the other class
     if check_columns and is_logit and len(labels) > 2:
         _check_columns_are_classes(scores, model, X, labels)
     # A column for each class, also for those that the classifier does not know.
@@ -71,6 +80,12 @@ def _response_scores(model, X, labels, response_method, rows_sum_to_one):
     name = f"{response_method} of {type(model).__name__}"
     response = getattr(model, response_method)(X)
     _check_columns(response, model, labels, response_method, is_logit)
+    response = in_order_of(
+        response,
+        labels,
+        name=name,
+        classes_name=f"the classes_ of {type(model).__name__}",
+    )
     scores, _, _ = checked_scores(
         response,
         name=name,

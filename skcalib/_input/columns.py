@@ -8,9 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from skcalib._input.labels import missing_values
-from skcalib._input.scores import refuse_repeated_names
 from skcalib._input.sklearn_private import safe_indexing
-from skcalib._input.tensors import column_names
+from skcalib._input.tensors import column_names, refuse_repeated_names
 
 
 def column_positions(X, keys, *, name):

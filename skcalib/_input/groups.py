@@ -16,7 +16,7 @@ from skcalib._input.labels import (
     sorted_labels,
 )
 from skcalib._input.scalars import check_int
-from skcalib._input.scores import first_index
+from skcalib._input.tensors import first_index
 
 MISSING = "missing"
 OTHER = "other"

@@ -7,12 +7,9 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import type_of_target
 
-from skcalib._input.scores import first_index, refuse_masked
-from skcalib._input.tensors import as_array
+from skcalib._input.tensors import as_array, first_index, refuse_masked
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import row_blocks
 
 
 def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
@@ -21,123 +18,6 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     """
     groups = check_label_vector(groups, n_samples, name=name, scores_name=scores_name)
     return sorted_labels(groups, name)
-
-
-def hint_at_alphabet(scores, codes, classes, hint):
-    """Warn if the event is the last label in alphabetical order and has the lower
-    scores: the user may mean the other label.
-
-    `scores` are (n,), `codes` (n,) are 1 or True for the event, the second of the two
-    `classes`, and `hint` says what to write.
-    """
-    if not isinstance(classes[1], str):
-        return
-    is_event = np.asarray(codes) == 1
-    if is_event.all() or not is_event.any():
-        return
-    event_mean = scores[is_event].mean()
-    other_mean = scores[~is_event].mean()
-    if event_mean < other_mean:
-        other, event = (str(label) for label in classes)
-        warn(
-            f"The event is {event!r}, the last label in alphabetical order, but"
-            f" its scores are lower: {event_mean:.3g} on average, those of {other!r}"
-            f" {other_mean:.3g}. If the scores are those of {other!r}, {hint}"
-        )
-
-
-def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
-    """Return the sorted classes, one per column, and the column index (n,) of each
-    label.
-
-    One column stands for two classes. Without `classes` each column must occur among
-    the labels, since otherwise it is not known which label a column belongs to. With
-    `column_numbers`, and more than two columns, labels that are integers from 0 to
-    n_columns - 1 are taken as column indices even if some do not occur. `name` and
-    `classes_name` are the user's arguments, for errors.
-    """
-    n_classes = max(n_columns, 2)
-    if classes is None:
-        classes, codes = unique_labels(y, name)
-        is_number = (
-            classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
-        )
-        are_some_absent = len(classes) < n_columns
-        if column_numbers and n_columns > 2 and are_some_absent and is_number:
-            return np.arange(n_columns), classes[codes].astype(np.intp)
-    else:
-        classes = check_classes(classes, n_classes, classes_name)
-        codes = _lookup(y, classes, name, classes_name)
-    if len(classes) > n_classes:
-        columns = "one column" if n_columns == 1 else f"{n_columns} columns"
-        raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have {columns}. Give one"
-            " column for each class. Reshape your data: X.reshape(1, -1) if it is a"
-            " single row."
-        )
-    if len(classes) < n_classes:
-        raise ValueError(
-            f"{name} has {len(classes)} class{'es' * (len(classes) > 1)}"
-            f" ({shown(classes)}) but the scores those of {n_classes} classes. It is"
-            " not clear which columns are missing: name the labels of all columns with"
-            f" {classes_name}=."
-        )
-    return classes, codes
-
-
-def zero_one(y):
-    """Return labels (n,) that are all 0 and 1 as booleans, without sorting them; None
-    for other labels.
-    """
-    if y.dtype.kind == "b":
-        return y
-    if y.dtype.kind not in "iuf":
-        return None
-    positive = np.empty(len(y), dtype=bool)
-    for rows in row_blocks(len(y)):
-        block = y[rows]
-        is_one = positive[rows]  # a view
-        np.equal(block, 1, out=is_one)
-        if y.dtype.kind == "f":
-            n_zero_or_one = np.count_nonzero(is_one) + np.count_nonzero(block == 0)
-            has_other = n_zero_or_one < len(block)
-        else:
-            # As unsigned integers, negative numbers are large.
-            has_other = block.view(f"u{block.itemsize}").max() > 1
-        if has_other:
-            return None
-    return positive
-
-
-def _as_codes(positive):
-    """Return booleans as the codes 0 and 1, a view without a copy. It is read-only,
-    since the booleans may be the user's array.
-    """
-    codes = positive.view(np.int8)
-    codes.flags.writeable = False
-    return codes
-
-
-def unique_labels(y, name):
-    """Return the sorted classes of labels, and the code (n,) of each label; raise for
-    values that are no class labels.
-    """
-    # Booleans, and integers that are 0 and 1, need no sort.
-    positive = zero_one(y) if y.dtype.kind in "biu" else None
-    if positive is not None and positive.any() and not positive.all():
-        return np.array([0, 1]).astype(y.dtype), _as_codes(positive)
-    classes, codes = sorted_labels(y, name)
-    # What kind of target scikit-learn takes the labels for, or why for none.
-    try:
-        kind = type_of_target(classes, input_name=name)
-    except (TypeError, ValueError) as error:
-        kind = str(error)
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(
-            f"Unknown label type: {kind}. {name} must contain class labels, found"
-            f" {shown(classes)}."
-        )
-    return classes, codes
 
 
 def sorted_labels(y, name):
@@ -164,59 +44,6 @@ def sorted_labels(y, name):
         raise ValueError(
             f"{name} mixes labels of the types {', '.join(kinds)}: use only one type."
         ) from None
-
-
-def check_classes(classes, n_classes, name):
-    """Return the labels of the columns of scores, or raise unless they are sorted and
-    as many as the columns.
-    """
-    classes = np.asarray(classes)
-    if classes.ndim != 1:
-        raise ValueError(
-            f"{name} must be a list of labels, found shape {classes.shape}."
-        )
-    if len(classes) != n_classes:
-        raise ValueError(
-            f"{name} names {len(classes)} labels but the scores have {n_classes}"
-            " classes."
-        )
-    classes = plain_labels(classes)
-    if not np.array_equal(sorted_labels(classes, name)[0], classes):
-        raise ValueError(
-            f"{name} must be sorted and unique, in the order of the columns, found"
-            f" {shown(classes)}. Reorder the columns of the scores as in scikit-learn."
-        )
-    return classes
-
-
-def _lookup(y, classes, name, classes_name):
-    """Return the code (n,) of each label among sorted classes, or raise at the first
-    one that is none of them.
-    """
-    if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
-        return _as_codes(y)
-    kinds = (y.dtype.kind, classes.dtype.kind)
-    is_text = [kind in "US" for kind in kinds]
-    try:
-        # NumPy compares text and numbers as text: that would find labels by chance.
-        if is_text[0] != is_text[1] and "O" not in kinds:
-            raise TypeError
-        # Labels beyond the last class get its code; they are refused below.
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    except TypeError:
-        raise ValueError(
-            f"{name} holds {shown(y[:1])}, which is of another type than {classes_name}"
-            f" {shown(classes)}."
-        ) from None
-    unknown = classes[codes] != y
-    if unknown.any():
-        row = first_index(unknown)[0]
-        label = shown(y[row : row + 1])
-        raise ValueError(
-            f"{name} has the unknown label {label} in row {row}; {classes_name} are"
-            f" {shown(classes)}."
-        )
-    return codes
 
 
 def several_labels_shape(y_true):

@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcalib._input.labels import (
-    check_label_vector,
+from skcalib._input.classes import (
     encode_labels,
     hint_at_alphabet,
-    several_labels_shape,
-    shown,
-    unique_labels,
+    in_class_order,
+    in_order_of,
+    positive_class,
     zero_one,
 )
+from skcalib._input.labels import check_label_vector, several_labels_shape
 from skcalib._input.scores import (
     check_sample_weight,
     check_scores,
@@ -25,7 +25,7 @@ from skcalib._input.several_labels import (
     check_several_labels,
     refuse_several_labels,
 )
-from skcalib._input.tensors import as_array
+from skcalib._input.tensors import as_array, column_names
 from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # with fewer, scores of only 0 and 1 give no warning
@@ -129,6 +129,14 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     """
     # 1. The arguments, each by itself. A predicted class is not computed where nothing
     # needs it.
+    y_proba, labels = in_class_order(
+        y_proba,
+        y_true,
+        labels,
+        name="y_proba",
+        y_name="y_true",
+        labels_name="labels",
+    )
     by_class = multiclass in ("marginal", "pooled")
     scores, predicted, confidence = checked_scores(
         y_proba,
@@ -161,7 +169,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
             scores, codes, sample_weight, classes, predicted, confidence
         )
     # 3. Two classes: `column` is that of the positive class in the scores.
-    is_positive, classes, column = _positive_class(y_true, n_columns, pos_label, labels)
+    is_positive, classes, column = positive_class(y_true, n_columns, pos_label, labels)
     if n_columns == 2 and multiclass != "auto":
         # Both columns stay as they were given: 1 - s can lie in another bin, and
         # marginal rows need not sum to 1. A label is then the index of its column;
@@ -237,91 +245,6 @@ def _fewest_predicted_from(multiclass):
     return 2
 
 
-def _positive_class(y_true, n_columns, pos_label, labels):
-    """Return whether each label is the positive class (n,), the two classes (negative,
-    positive) as an array, and the column of the positive class in the scores.
-
-    A single column is that of the positive class; of two columns, each is that of its
-    label in sorted order. `pos_label` and `labels` are the user's arguments or None.
-    """
-    is_boolean = labels is None and y_true.dtype.kind == "b"
-    if labels is None and pos_label is None:
-        positive = zero_one(y_true)
-        # Of 0 and 1, which name both classes, one alone may occur.
-        if positive is not None:
-            classes = np.array([False, True] if is_boolean else [0, 1])
-            return positive, classes, n_columns - 1
-    if is_boolean:
-        labels = [False, True]
-    if labels is not None:
-        classes, codes = encode_labels(
-            y_true, n_columns, labels, name="y_true", classes_name="labels"
-        )
-    else:
-        classes, codes = unique_labels(y_true, "y_true")
-        if len(classes) > 2:
-            columns = "one column" if n_columns == 1 else "two columns"
-            raise ValueError(
-                f"y_true has {len(classes)} classes but y_proba has {columns}. Pass one"
-                " column per class."
-            )
-        if len(classes) == 1:
-            (label,) = classes.tolist()
-            if n_columns == 2 or pos_label is None or label != pos_label:
-                raise _one_label_only(label, pos_label)
-            # All rows have the positive label, the only code; the other label is not
-            # known.
-            return codes == 0, np.array([None, pos_label], dtype=object), 0
-    positive_code = 1
-    if pos_label is not None:
-        positive_code = _position(pos_label, classes)
-    if positive_code == 0:
-        classes = classes[::-1]  # (negative, positive)
-    column = positive_code if n_columns == 2 else 0
-    return codes == positive_code, classes, column
-
-
-def _one_label_only(label, pos_label):
-    """Return the error for a `y_true` whose rows all have the same label, while the
-    other class is not known.
-
-    It says what the user can write: `labels` with both classes. If the user named a
-    `pos_label` that does not occur, both are known.
-    """
-    if isinstance(label, float):
-        label = int(label)  # shown as 1, not 1.0
-    found = f"y_true has one class only ({label!r})"
-    if pos_label is None or pos_label == label:
-        usual_labels = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}
-        unusual = f"[{label!r}, other] or labels=[other, {label!r}]"
-        labels = usual_labels.get(label, unusual)
-        return ValueError(
-            f"{found}. If that is meant, name both classes, sorted: labels={labels}."
-        )
-    try:
-        both = sorted([label, pos_label])
-    except TypeError:
-        return ValueError(
-            f"{found}, which is of another type than pos_label={pos_label!r}."
-        )
-    return ValueError(
-        f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both:"
-        f" labels={both!r}."
-    )
-
-
-def _position(pos_label, classes):
-    """Return the position of the positive label among the classes, or raise."""
-    match = ()
-    if np.ndim(pos_label) == 0:
-        match = np.flatnonzero(classes == pos_label)
-    if len(match) != 1:
-        raise ValueError(
-            f"pos_label={pos_label!r} is not one of the labels {shown(classes)}."
-        )
-    return int(match[0])
-
-
 def expand_soft_labels(
     scores: ArrayLike, soft_labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -380,6 +303,12 @@ def expand_soft_labels(
     >>> PlattScaling().fit(scores, y, sample_weight=weight).classes_.tolist()
     [0, 1]
     """
+    soft_names = column_names(soft_labels)
+    if len(soft_names) > 1:
+        classes = np.array(soft_names, dtype=object)
+        scores = in_order_of(
+            scores, classes, name="scores", classes_name="the columns of soft_labels"
+        )
     scores, _ = as_array(scores)
     soft = check_scores(soft_labels, name="soft_labels")
     if len(soft) != len(scores):

@@ -6,8 +6,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from skcalib._input.classes import in_fitted_order
 from skcalib._input.scalars import as_numbers, first_string
-from skcalib._input.tensors import as_array, column_names
+from skcalib._input.tensors import (
+    as_array,
+    first_index,
+    refuse_masked,
+    refuse_repeated_names,
+)
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import inside_unit_interval, row_blocks, taken
 
@@ -47,7 +53,12 @@ def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
 def check_estimator_scores(estimator, X, *, input, reset):
     """Return the validated scores (n, C) that a recalibrator is given as `X`, and set
     (`reset`) or check its number and names of features.
+
+    Columns whose names are the labels are put into the order of the classes. In `fit`,
+    which knows the labels, this is done before (`in_class_order`).
     """
+    if not reset:
+        X = in_fitted_order(estimator, X)
     scores = check_scores(X, name="X", input=input)
     if not reset and scores.shape[1] != estimator.n_features_in_:
         raise ValueError(
@@ -122,30 +133,6 @@ def checked_scores(
     if normalized is not scores and predicted is not None:
         largest = np.take_along_axis(normalized, predicted[:, None], axis=1)[:, 0]
     return normalized, predicted, largest
-
-
-def refuse_masked(values, name):
-    """Raise for a masked array with a masked value, which NumPy would use."""
-    if np.ma.is_masked(values):
-        row = first_index(np.ma.getmaskarray(values))[0]
-        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
-
-
-def refuse_repeated_names(X):
-    """Raise for a table with two columns of the same name: it would be unclear which
-    one is meant.
-    """
-    names = column_names(X)
-    if len(set(names)) < len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(
-            f"X has {names.count(repeated)} columns named {repeated!r}: rename them."
-        )
-
-
-def first_index(mask):
-    """Return the index of the first True of a mask, row by row, as a tuple of ints."""
-    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 
 def _as_float_matrix(scores, name):

@@ -5,9 +5,10 @@ label, and probabilities of the same shape.
 import numpy as np
 from scipy import sparse
 
+from skcalib._input.classes import classes_of_names
 from skcalib._input.labels import missing_values, plain_labels, shown
-from skcalib._input.scores import checked_scores, first_index, refuse_masked
-from skcalib._input.tensors import as_array, column_names
+from skcalib._input.scores import checked_scores
+from skcalib._input.tensors import as_array, column_names, first_index, refuse_masked
 
 # Largest distance of the sum of a row's scores from 1 with which they are taken for the
 # probabilities of classes that exclude each other.
@@ -159,19 +160,38 @@ def _is_one_hot(indicators, scores):
     return bool(np.all(np.abs(total - 1) < NORMALISED))
 
 
+def _refuse_other_order(label_columns, other, fix, name="y_proba"):
+    """Raise if the names of the columns of y_true, and those of another table or list,
+    `name`, are the same labels in another order; `fix` shows what to write.
+    """
+    if not label_columns:
+        return
+    named = classes_of_names(other, np.array(label_columns, dtype=object))
+    if named is None:
+        return
+    # The label of each of the other columns.
+    classes, positions = named
+    label_of_other = np.empty(len(classes), dtype=object)
+    label_of_other[positions] = classes
+    if label_of_other.tolist() != label_columns:
+        raise ValueError(
+            f"The columns of y_true and {name} have the same names in a different"
+            f" order: {shown(label_columns)} and {shown(other)}. Use the same order:"
+            f" {fix}."
+        )
+
+
 def _names(y_true, y_proba, labels, n_labels):
     """Return the names of the labels (n_labels,): the user's `labels`, else the names
     of the columns, else 0, 1, ...
     """
     label_columns = column_names(y_true)
     score_columns = column_names(y_proba)
-    are_same = set(label_columns) == set(score_columns)
-    if label_columns and are_same and label_columns != score_columns:
-        raise ValueError(
-            "The columns of y_true and y_proba have the same names in a different"
-            f" order: {shown(label_columns)} and {shown(score_columns)}. Use the same"
-            " order: y_proba[y_true.columns]."
-        )
+    _refuse_other_order(label_columns, score_columns, "y_proba[y_true.columns]")
+    if labels is not None:
+        labels = list(labels)
+        fix = "labels=list(y_true.columns)"
+        _refuse_other_order(label_columns, labels, fix, "labels")
     if labels is None:
         labels = label_columns or score_columns or range(n_labels)
     names = plain_labels(np.asarray(list(labels)))

@@ -81,3 +81,28 @@ def column_names(table):
         return list(table.column_names)
     columns = getattr(table, "columns", ())
     return [] if callable(columns) else list(columns)
+
+
+def refuse_repeated_names(X, name="X"):
+    """Raise for a table with two columns of the same name: it would be unclear which
+    one is meant.
+    """
+    names = column_names(X)
+    if len(set(names)) < len(names):
+        repeated = next(column for column in names if names.count(column) > 1)
+        raise ValueError(
+            f"{name} has {names.count(repeated)} columns named {repeated!r}: rename"
+            " them."
+        )
+
+
+def refuse_masked(values, name):
+    """Raise for a masked array with a masked value, which NumPy would use."""
+    if np.ma.is_masked(values):
+        row = first_index(np.ma.getmaskarray(values))[0]
+        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
+
+
+def first_index(mask):
+    """Return the index of the first True of a mask, row by row, as a tuple of ints."""
+    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.reductions import one_task
-from skcalib._input.labels import check_label_vector, zero_one
+from skcalib._input.classes import zero_one
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import (
     check_confidence_level,
     check_number,

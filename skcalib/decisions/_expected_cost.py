@@ -8,10 +8,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._input.classes import encode_labels
 from skcalib._input.classifier_scores import classifier_scores
-from skcalib._input.labels import check_label_vector, encode_labels, shown
+from skcalib._input.labels import check_label_vector, shown
 from skcalib._input.scalars import as_numbers
-from skcalib._input.scores import check_sample_weight, first_index
+from skcalib._input.scores import check_sample_weight
+from skcalib._input.tensors import first_index
 from skcalib.cross_fitting import ClassifierWrapper
 
 

@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtr
 from scipy.stats import binom
 
-from skcalib._input.labels import check_label_vector, zero_one
+from skcalib._input.classes import zero_one
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib.decisions._certified import CertifiedThreshold, deciding_scores
 from skcalib.decisions._cluster_bets import bet_pvalue, log_wealths

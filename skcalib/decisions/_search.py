@@ -10,7 +10,7 @@ from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
 from skcalib._input.scalars import as_numbers
-from skcalib._input.scores import first_index
+from skcalib._input.tensors import first_index
 from skcalib._rows.sorting import sorted_rows
 
 _POWER = 0.9  # probability that the test at the start passes if the scores are right

@@ -182,10 +182,10 @@ def predicted_probabilities(estimator, X, name):
             )
     for model in estimators.values():
         check_is_fitted(model)
-    classes = next(iter(estimators.values())).classes_
+    classes = np.unique(next(iter(estimators.values())).classes_)
     probabilities = {}
     for key, model in estimators.items():
-        if not np.array_equal(model.classes_, classes):
+        if not np.array_equal(np.unique(model.classes_), classes):
             raise ValueError(
                 "The estimators must have the same classes_ to be drawn together."
             )

@@ -25,6 +25,7 @@ from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
 from skcalib._intervals.rare import area_limits, mean_loss_interval
+from skcalib._intervals.sandwich import LogisticRows
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._verdicts import (
@@ -514,45 +515,29 @@ def _joint(task, rows):
 
 def _wald_pvalue(rows, coef, score_log_odds):
     """Return the p-value of intercept 0 and slope 1 by a Wald test with the sandwich
-    covariance, NaN if there are too few units for it.
+    covariance; NaN if there are too few units for it.
 
     The statistic has Hotelling's distribution with the smaller degrees of freedom of
     the two coefficients. `coef` holds intercept and slope, `score_log_odds` is (n,).
     """
     design = np.stack((np.ones(len(score_log_odds)), score_log_odds))  # (2, n)
-    fitted = expit(coef @ design)
-    information = (design * (rows.weight * fitted * (1 - fitted))) @ design.T
-    # The influence of each row on both coefficients, per unit of weight, (2, n): the
-    # estimates differ from the truth by about the weighted sums of these.
-    influence = np.linalg.inv(information) @ design * (rows.labels - fitted)
-
-    def spread_of(values):
-        """Return the `Spread` (standard error, degrees of freedom, reason if there are
-        none) of the weighted sum of values (n,).
-        """
-        # `rows.influence` is on a weighted mean, which divides the sum by all weights.
-        return rows.influence(values * rows.weight.sum()).spread()
-
-    intercept = spread_of(influence[0])
-    slope = spread_of(influence[1])
-    degrees = min(intercept.degrees, slope.degrees)
-    if intercept.reason or slope.reason or degrees <= 1:
+    covariance, degrees, reasons = LogisticRows(
+        design=design,
+        labels=rows.labels,
+        fitted=expit(coef @ design),
+        scores=rows.scores,
+        weight=rows.weight,
+        importance=rows.is_importance,
+        cluster=rows.cluster,
+    ).sandwich()
+    if any(reasons):
         return np.nan
-    errors = np.array([intercept.standard_error, slope.standard_error])
-    # The correlation from standard errors as well: the covariance is a quarter of the
-    # variance of the sum less that of the difference.
-    scaled = influence / errors[:, None]
-    error_of_sum = spread_of(scaled[0] + scaled[1]).standard_error
-    error_of_difference = spread_of(scaled[0] - scaled[1]).standard_error
-    correlation = (error_of_sum**2 - error_of_difference**2) / 4
-    correlation = np.clip(correlation, -1 + 1e-12, 1 - 1e-12)
-    z = (coef - np.array([0.0, 1.0])) / errors
-    # Wald's statistic: z' R^-1 z with R the correlation matrix of both coefficients.
-    square = z[0] ** 2 + z[1] ** 2 - 2 * correlation * z[0] * z[1]
-    square /= 1 - correlation**2
+    error = coef - np.array([0.0, 1.0])
+    square = error @ np.linalg.solve(covariance, error)
     # Hotelling's T^2 of two numbers, times (degrees - 1) / (2 degrees), has an F
     # distribution with 2 and degrees - 1 degrees of freedom.
-    return f_law.sf(square * (degrees - 1) / (2 * degrees), 2, degrees - 1)
+    least = degrees.min()
+    return f_law.sf(square * (least - 1) / (2 * least), 2, least - 1)
 
 
 def _distances(task, hypotheses, tail):

@@ -17,7 +17,12 @@ from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import check_provenance
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
-from skcalib.export._json_older import INFORMATION, upgraded, with_later_parameters
+from skcalib.export._json_older import (
+    INFORMATION,
+    RENAMED_CLASSES,
+    upgraded,
+    with_later_parameters,
+)
 from skcalib.export._json_values import (
     Defect,
     NotWritable,
@@ -27,12 +32,7 @@ from skcalib.export._json_values import (
     from_json,
     tried,
 )
-from skcalib.export._json_whole import (
-    ADDED_LATER,
-    CHECKS,
-    parameters_and_attributes,
-    restore,
-)
+from skcalib.export._json_whole import CHECKS, parameters_and_attributes, restore
 from skcalib.export._segments import segment_items
 from skcalib.maps import Scores, map_of
 from skcalib.maps.checks import count, flag, labels, names, positive, text
@@ -483,12 +483,17 @@ class _Decoder:
                 self._find_objects(item)
 
     def _class(self, name, where):
-        """Return the class of this package with a name."""
-        if not isinstance(name, str) or name not in _CLASSES:
+        """Return the class of this package with a name, or with the name that it had
+        before.
+        """
+        current = name
+        if isinstance(name, str):
+            current = RENAMED_CLASSES.get(name, name)
+        if not isinstance(name, str) or current not in _CLASSES:
             raise Defect(
                 f"{where}.class", f"must be a class of this package, found {name!r:.80}"
             )
-        return _CLASSES[name]
+        return _CLASSES[current]
 
     def _unfitted(self, cls, parameters, where):
         """Return an unfitted object of a class with the parameters that the document
@@ -526,8 +531,7 @@ class _Decoder:
         each is checked alone, then all together.
         """
         checks = CHECKS[type(estimator)]
-        optional = checks.keys() & ADDED_LATER
-        check_keys(written, checks.keys() - optional, optional, where)
+        check_keys(written, checks.keys(), set(), where)
         values = {}
         for name, data in written.items():
             values[name] = self._checked(data, checks[name], f"{where}.{name}")

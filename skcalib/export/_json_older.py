@@ -1,8 +1,8 @@
 """Documents of older schemas, brought to the shape of today's."""
 
-from skcalib._rows.links import PROBABILITY_CLIP
-
-# What parameters were called in documents of schema 1.
+# Classes of documents of any schema that have another name today.
+RENAMED_CLASSES = {"CautiousRecalibrator": "Recalibrator"}
+# What parameters and fitted attributes were called in documents of schema 1.
 _RENAMED = {
     "ScalingBinning": {"scaler": "recalibrator"},
     "VennAbers": {"max_groups": "max_n_knots"},
@@ -11,40 +11,16 @@ _RENAMED = {
         "temper": "likelihood_power",
         "identity_weight": "uncalibrated_weight",
     },
-    "QuadraticScaling": {"strength": "alpha"},
-    "VectorScaling": {"strength": "alpha"},
-    "MatrixScaling": {"strength": "alpha"},
-    "DirichletCalibration": {"strength": "alpha"},
 }
-_RENAMED_ATTRIBUTES = {
-    "ScalingBinning": {"scaler_": "recalibrator_"},
-    "StackedRecalibrator": {"identity_weight_": "uncalibrated_weight_"},
-}
-_RENAMED_CLASSES = {"Identity": "Uncalibrated", "_Identity": "Uncalibrated"}
-# The values of parameters that came later, where what they mean today by default is
-# not what was done before.
-_BEFORE = {
-    "clip": None,
-    "class_pooling": 0.0,
-    "alpha": 1.0,
-    "merge_small_groups": False,
-    "likelihood_power": 1.0,
-    "uncalibrated_weight": 0.0,
-}
-# The same for fitted attributes.
-_FITTED_BEFORE = {
-    "clip_": PROBABILITY_CLIP,
-    "floor_": 0.0,
-    "class_pooling_": 0.0,
-    "temperature_": 1.0,
-    "salt_": "",
-}
+_RENAMED_ATTRIBUTES = {"ScalingBinning": {"scaler_": "recalibrator_"}}
+# The values of fitted attributes that came later: what was done before.
+_FITTED_BEFORE = {"floor_": 0.0, "temperature_": 1.0, "salt_": ""}
 # Parameters that schema 2 got before its release: documents of it may lack them.
 _ADDED_TO_SCHEMA_2 = {"BetaCalibration": {"alpha": 0.0}}
 # What a fit needs no longer.
 _DROPPED = {"_prediction_seed_", "spline_"}
 # Attributes that only inform: what was read from schema 1 may lack them.
-INFORMATION = frozenset({"gain_", "cv_log_loss_", "seconds_"})
+INFORMATION = frozenset({"gain_", "seconds_"})
 
 
 def upgraded(data, defaults_and_attributes):
@@ -73,14 +49,10 @@ def upgraded(data, defaults_and_attributes):
     }
     if not isinstance(data.get("class"), str):
         return data
-    name = _RENAMED_CLASSES.get(data["class"], data["class"])
-    data["class"] = name
+    name = RENAMED_CLASSES.get(data["class"], data["class"])
     defaults, attributes = defaults_and_attributes(name)
     if isinstance(data.get("parameters"), dict):
-        # A parameter that the document lacks has its default or, where that differs,
-        # the value that stands for what the class did before it had the parameter.
-        before = {key: value for key, value in _BEFORE.items() if key in defaults}
-        missing = defaults | before | _ADDED_TO_SCHEMA_2.get(name, {})
+        missing = defaults | _ADDED_TO_SCHEMA_2.get(name, {})
         renamed = _RENAMED.get(name, {})
         data["parameters"] = _completed(data["parameters"], renamed, missing)
     if isinstance(data.get("fitted"), dict):
@@ -145,10 +117,8 @@ def _completed_fit(name, data, attributes):
     """
     fitted = _without_dropped(data["fitted"])
     parameters = data.get("parameters", {})
-    # Values of attributes that were added later: those that stand for what a fit did
-    # before it had the attribute.
     before = {key: value for key, value in _FITTED_BEFORE.items() if key in attributes}
-    if name == "VectorScaling" or "alpha_" in attributes:
+    if "alpha_" in attributes:
         before["alpha_"] = _number_or(parameters.get("alpha"), 1.0)
     if "class_pooling_" in attributes:
         before["class_pooling_"] = _number_or(parameters.get("class_pooling"), 0.0)

@@ -9,7 +9,7 @@ from array import array
 
 import numpy as np
 
-from skcalib._input.labels import check_classes
+from skcalib._input.classes import check_classes
 from skcalib.decisions import CertifiedThreshold
 from skcalib.maps.checks import count, fitted, flag, labels, must_be, within
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
@@ -29,8 +29,6 @@ _EXPONENT = must_be(
     "a positive number or None",
     lambda value: value is None or (type(value) is float and 0 < value < np.inf),
 )
-# Attributes that documents of this schema may lack.
-ADDED_LATER = {"pooling_exponent_"}
 _ROUNDED_UP = 1 + 1e-9  # times a limit: an evidence at the limit may be above it
 _NUMBERS = {
     "n_rows_": count,
@@ -98,7 +96,6 @@ def restore(estimator, written):
     a dict by name. Each was checked alone; raise a ValueError if they are inconsistent.
     """
     if isinstance(estimator, RecalibratedClassifierCV):
-        written.setdefault("pooling_exponent_", None)
         written["calibrated_classifiers_"] = list(
             _models(written["calibrated_classifiers_"], written["classes_"])
         )

@@ -5,6 +5,7 @@ classes.
 import numpy as np
 from scipy.special import expit
 
+from skcalib._input.classes import in_fitted_order
 from skcalib._input.scores import MAX_MAGNITUDE, check_scores
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.maps._calibration_map import calibration_map, has_map
@@ -66,7 +67,7 @@ def smallest_scores(recalibrator, probabilities):
             f"{name} breaks ties at random: no unique score belongs to a probability."
             f" {_WAY_OUT}"
         )
-    wanted = check_scores(probabilities, name="X")
+    wanted = check_scores(in_fitted_order(recalibrator, probabilities), name="X")
     if wanted.shape[1] > 2:
         raise ValueError(
             f"X must have one or two columns of probabilities, found {wanted.shape[1]}."

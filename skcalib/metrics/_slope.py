@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtri, stdtrit
 
 from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
 from skcalib._cells.statistics import BinStatistics
@@ -16,7 +16,8 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
-from skcalib._intervals.influence import Influence, cluster_codes
+from skcalib._intervals.influence import cluster_codes
+from skcalib._intervals.sandwich import LogisticRows
 from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
@@ -122,11 +123,22 @@ def calibration_slope_intercept(
     ``glm``. If the residuals vary more than the fitted probabilities imply, the
     variance is estimated from the residuals (the sandwich estimator): the event
     frequencies may then not follow the fitted line on the log-odds scale, and the
-    intervals of ``glm`` are too narrow. With clusters or importance weights, the
-    sandwich estimator uses the sums of the score function over the clusters or rows,
-    with a quantile of Student's t distribution; see `skcalib.decisions.net_benefit` for
-    its form. If the effective number of clusters is below three, the limits are NaN,
-    and `reason` says so.
+    intervals of ``glm`` are too narrow.
+
+    With clusters or importance weights, the sandwich estimator uses the steps that the
+    coefficients take where one row, or one cluster, is left out (HC3 for rows, CR3 for
+    clusters), with a quantile of Student's t distribution. The degrees of freedom are
+    Satterthwaite's, and with clusters at most the number of clusters less 1. The
+    standard error is at least two thirds of that of independent labels with the given
+    scores: if it is smaller, the few heavy rows that determine it have not shown their
+    events. Limits are NaN, and `reason` says why, if it is less than a quarter, with
+    fewer than four degrees of freedom, or if the events of the clusters (or the
+    non-events, if they are rarer), divided by the design effect, number fewer than six.
+
+    In simulations, 90% intervals covered .88 to .99 with random weights of 50 for 2 to
+    20% of the samples and with weights 1 / score, and .89 to .94 with six clusters of
+    40 samples. If nearly all samples in a cluster have the same label, they cover less:
+    .83 with 100 clusters of 10 samples at a risk of 5%.
 
     References
     ----------
@@ -320,29 +332,28 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     if is_offset:
         logit = logit + few.scores
     probability = expit(logit)
-    # Fisher's information, X' W X with weights w p (1 - p), is of shape (d, d).
-    information = (design * (weight * probability * (1 - probability))) @ design.T
-    try:
-        covariance = np.linalg.inv(information)
-    except np.linalg.LinAlgError:
-        return IntervalEstimate(estimate, np.nan, np.nan, reason=_NO_INFORMATION)
-    # To first order, a row adds w * direction * residual to the error of the estimate.
-    direction = covariance[-1] @ design  # (m,)
-    residual = few.labels - probability
     reason = ""
     if is_plain:
-        variance = covariance[-1, -1]
-        variance = variance * _excess_variance(direction, residual, probability, weight)
-        width = ndtri((1 + confidence_level) / 2) * np.sqrt(variance)
+        variance = _variance(design, few.labels, probability, weight)
+        quantile = ndtri((1 + confidence_level) / 2)
+        if np.isnan(variance):
+            reason = _NO_INFORMATION
     else:
-        # `Influence` takes values whose weighted mean is that error.
-        influence = Influence(
-            direction * residual * weight.sum(),
-            few.sample_weight,
-            weight_type == "importance",
-            cluster,
-        )
-        width, reason = influence.half_width(confidence_level)
+        sandwich = LogisticRows(
+            design=design,
+            labels=task.labels,
+            fitted=probability,
+            scores=task.scores.astype(np.float64),
+            weight=weight,
+            importance=weight_type == "importance",
+            cluster=cluster,
+        ).sandwich()
+        variance = sandwich.covariance[-1, -1]
+        quantile = stdtrit(sandwich.degrees[-1], (1 + confidence_level) / 2)
+        reason = sandwich.reasons[-1]
+    width = np.nan
+    if not reason:
+        width = quantile * np.sqrt(variance)
     return IntervalEstimate(
         estimate, float(estimate - width), float(estimate + width), reason=reason
     )
@@ -355,17 +366,33 @@ def slope_fit(task):
     return _fit(task._replace(scores=log_odds(task.scores)), "slope")
 
 
-def _excess_variance(direction, residual, probability, weight):
-    """Return the ratio of two variances of a coefficient, at least 1: that estimated
-    from the residuals (the sandwich estimator) over that from Fisher's information.
+def _variance(design, labels, probability, weight):
+    """Return the variance of the last coefficient of a fit to independent rows whose
+    weights count them; NaN where the fitted probabilities are 0 or 1, up to rounding.
 
-    All arrays have shape (m,). A row adds weight * direction * residual to the error of
-    the coefficient. The ratio is at least 1 because the information, which assumes that
-    the model holds, is the more precise estimate if it does.
+    It is that of Fisher's information, or that estimated from the residuals (the
+    sandwich estimator) if it is larger: the information, which assumes that the model
+    holds, is the more precise estimate if it does.
+
+    Parameters
+    ----------
+    design : ndarray of shape (d, m)
+        Features of the rows.
+    labels, probability, weight : ndarray of shape (m,)
+        Labels, fitted probabilities and weights.
     """
-    expected = np.sum(weight * direction**2 * probability * (1 - probability))
-    observed = np.sum(weight * direction**2 * residual**2)
-    return max(observed / expected, 1.0)
+    # Fisher's information, X' W X with weights w p (1 - p), is of shape (d, d).
+    label_variance = probability * (1 - probability)
+    information = (design * (weight * label_variance)) @ design.T
+    try:
+        covariance = np.linalg.inv(information)
+    except np.linalg.LinAlgError:
+        return np.nan
+    # To first order, a row adds w * direction * residual to the coefficient's error.
+    direction = covariance[-1] @ design  # (m,)
+    expected = np.sum(weight * direction**2 * label_variance)
+    observed = np.sum(weight * direction**2 * (labels - probability) ** 2)
+    return covariance[-1, -1] * max(observed / expected, 1.0)
 
 
 def _fit(rows, name, start=None):

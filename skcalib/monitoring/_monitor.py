@@ -16,7 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import ResultTable
-from skcalib._input.labels import check_label_vector, encode_labels, zero_one
+from skcalib._input.classes import encode_labels, in_class_order, zero_one
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores
 from skcalib._input.tensors import as_array
@@ -487,11 +488,21 @@ class CalibrationMonitor(BaseEstimator):
         With more than two classes the event is "the predicted class is right" and its
         score that of the predicted class.
         """
+        classes = self.classes
+        if classes is not None:
+            scores, classes = in_class_order(
+                scores,
+                y,
+                classes,
+                name="scores",
+                y_name="y",
+                labels_name="classes",
+            )
         scores = check_scores(scores, name="scores")
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
-        if self.classes is not None:
+        if classes is not None:
             _, codes = encode_labels(
-                y, scores.shape[1], self.classes, name="y", classes_name="classes"
+                y, scores.shape[1], classes, name="y", classes_name="classes"
             )
             if scores.shape[1] > 2:
                 confidence = scores.max(axis=1).astype(np.float64)

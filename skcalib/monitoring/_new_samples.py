@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._input.classes import in_order_of
 from skcalib._input.labels import check_groups, missing_values
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -81,6 +82,13 @@ class LabelledSamples:
         """Return the scores of the event (n_new,) and the predicted labels (n_new,),
         which are None for two classes.
         """
+        if None not in self.classes.tolist():  # both labels are known
+            y_proba_new = in_order_of(
+                y_proba_new,
+                np.sort(self.classes),
+                name="y_proba_new",
+                classes_name="the labels",
+            )
         scores = check_scores(y_proba_new, name="y_proba_new")
         if not self.is_binary:
             if scores.shape[1] != len(self.classes):

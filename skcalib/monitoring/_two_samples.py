@@ -9,7 +9,8 @@ from skcalib._cells.reductions import (
     refuse_beside_bins,
 )
 from skcalib._cells.statistics import BinStatistics
-from skcalib._input.labels import check_groups, hint_at_alphabet
+from skcalib._input.classes import hint_at_alphabet
+from skcalib._input.labels import check_groups
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib.binning import EqualMass, check_binning

@@ -3,7 +3,6 @@
 from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._beta import BetaCalibration
 from skcalib.recalibrators._binary import BinaryRecalibrator
-from skcalib.recalibrators._cautious import CautiousRecalibrator
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
 from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
@@ -18,6 +17,7 @@ from skcalib.recalibrators._multicalibrated import MulticalibratedRecalibrator
 from skcalib.recalibrators._online import OnlineRecalibrator
 from skcalib.recalibrators._prior_shift import PriorShift, estimate_target_prior
 from skcalib.recalibrators._quadratic import QuadraticScaling
+from skcalib.recalibrators._recalibrator import Recalibrator, renamed
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
 from skcalib.recalibrators._spline import SplineCalibration
@@ -33,7 +33,6 @@ __all__ = [
     "BaseRecalibrator",
     "BetaCalibration",
     "BinaryRecalibrator",
-    "CautiousRecalibrator",
     "ClasswiseTemperatureScaling",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
@@ -47,6 +46,7 @@ __all__ = [
     "PlattScaling",
     "PriorShift",
     "QuadraticScaling",
+    "Recalibrator",
     "ScalingBinning",
     "SplineCalibration",
     "StackedRecalibrator",
@@ -56,3 +56,8 @@ __all__ = [
     "VennAbers",
     "estimate_target_prior",
 ]
+
+
+def __getattr__(name):
+    """Return a class by the name that it had before."""
+    return renamed(name, __name__)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import provenance
-from skcalib._input.labels import hint_at_alphabet
+from skcalib._input.classes import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
@@ -155,8 +155,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         # A logit far below the others marks an impossible class, until the rows of this
         # fit show otherwise.
         vars(self).pop("_has_wide_logits_", None)
+        X, classes = self._in_class_order(X, y)
         scores, is_impossible = self._possible_scores(X, reset=True)
-        codes = self._encoded(y, scores)
+        codes = self._encoded(y, scores, classes)
         if is_impossible is not None:
             logits = check_scores(X, name="X", input=self.input)  # without marks
             if _are_wide_logits(logits, is_impossible, codes):

@@ -230,8 +230,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         self._validate_params()
         self._check_one_source(groups)
+        keys = self._group_columns(groups)
+        X, classes = self._in_class_order_beside(X, y, keys, "groups")
         scores, values = self._scores_and_values(X, groups, reset=True)
-        codes = self._encoded(y, scores)
+        codes = self._encoded(y, scores, classes)
         y = self.classes_[codes]
         weight = check_sample_weight(sample_weight, len(scores))
         if values is None:
@@ -604,6 +606,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             )
         self._given_groups = groups is not None
 
+    def _group_columns(self, groups):
+        """Return a list with the column of X that holds the groups, its name or
+        position, or an empty one if they come from elsewhere.
+        """
+        is_column = isinstance(self.groups, Integral | str)
+        if groups is None and is_column and self.groups != _PREDICTED_CLASS:
+            return [self.groups]
+        return []
+
     def _scores_and_values(self, X, groups, *, reset):
         """Return the validated scores (n, C), and the group of each sample (n,) as it
         was given: in the array `groups`, in a column of X, or by the user's function.
@@ -622,11 +633,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 "groups was passed, but the recalibrator was fitted with"
                 f" groups={self.groups!r}."
             )
-        is_column = isinstance(self.groups, Integral | str)
-        if groups is None and is_column and self.groups != _PREDICTED_CLASS:
-            scores, column = self._scores_and_columns(
-                X, [self.groups], "groups", reset=reset
-            )
+        keys = self._group_columns(groups)
+        if keys:
+            scores, column = self._scores_and_columns(X, keys, "groups", reset=reset)
             return scores, np.asarray(column)[:, 0]
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         if groups is None and callable(self.groups):

@@ -234,8 +234,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             If scores, labels or features are inconsistent, or if a column is missing.
         """
         self._validate_params()
+        X, classes = self._in_class_order_beside(
+            X, y, self._feature_columns(), "features"
+        )
         scores, table = self._scores_and_table(X, reset=True)
-        codes = self._encoded(y, scores)
+        codes = self._encoded(y, scores, classes)
         weight = check_sample_weight(sample_weight, len(scores))
         self._columns = FeatureColumns()
         features = self._columns.fit_transform(table, "features")
@@ -323,6 +326,15 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                     " of X."
                 )
             return scores, table
+        keys = self._feature_columns()
+        return self._scores_and_columns(X, keys, "features", reset=reset)
+
+    def _feature_columns(self):
+        """Return the list of the names or positions of the columns of X that are
+        features; an empty one if a function makes them.
+        """
+        if callable(self.features):
+            return []
         if isinstance(self.features, str | Integral):
             keys = [self.features]
         else:
@@ -336,7 +348,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                 "features must be names or positions of columns of X, found"
                 f" {self.features!r}."
             )
-        return self._scores_and_columns(X, keys, "features", reset=reset)
+        return keys
 
     def _fit_rounds(self, rows):
         """Fit the global recalibrator to a `_Rows`, then `n_rounds_` rounds of trees to

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
-from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.classes import encode_labels, in_class_order
+from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scores import (
     check_estimator_scores,
@@ -290,6 +291,12 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self._check_parameters()
         if not reset:
             check_fitted(self)  # also raises if a parameter was changed after the fit
+        if reset:
+            if classes is None and self.recalibrator is not None:
+                classes = self.recalibrator.classes_
+            X, classes = in_class_order(
+                X, y, classes, name="X", y_name="y", labels_name="classes"
+            )
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         codes = self._codes(y, scores, classes, reset)
         refuse_impossible_labels(self._impossible_classes(scores), codes)
@@ -354,8 +361,6 @@ class OnlineRecalibrator(ProbabilityTransformer):
                     f" found {np.asarray(classes).tolist()}."
                 )
             classes = self.classes_
-        elif classes is None and self.recalibrator is not None:
-            classes = self.recalibrator.classes_
         self.classes_, codes = encode_labels(
             y, scores.shape[1], classes, name="y", classes_name="classes"
         )

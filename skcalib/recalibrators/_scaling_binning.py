@@ -13,7 +13,8 @@ from skcalib._defaults import check_fitted
 from skcalib._fitting.member_fits import member_node
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import ResultRecord
-from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.classes import encode_labels
+from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import BaseBinning, UniqueScores

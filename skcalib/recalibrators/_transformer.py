@@ -10,10 +10,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
 from skcalib._defaults import DefaultObjects, check_fitted
+from skcalib._input.classes import encode_labels, in_class_order, in_fitted_order
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.labels import check_targets
 from skcalib._input.scores import check_scores
-from skcalib._input.tensors import as_array
+from skcalib._input.tensors import as_array, column_names
 
 
 class ProbabilityTransformer(
@@ -48,16 +49,32 @@ class ProbabilityTransformer(
     feature_names_in_: np.ndarray
     provenance_: dict
 
-    def _encoded(self, y, scores):
+    def _in_class_order(self, X, y, columns=None):
+        """Return X with its columns of scores, all or those at the positions `columns`,
+        in the order of the classes, if their names are the labels; and these classes,
+        else the parameter `classes`.
+        """
+        return in_class_order(
+            X,
+            y,
+            self.classes,
+            name="X",
+            y_name="y",
+            labels_name="classes",
+            columns=columns,
+        )
+
+    def _encoded(self, y, scores, classes):
         """Set `classes_`; return the column index of each label (n,).
 
-        Raise a ValueError if the labels `y` do not fit the validated scores (n, C).
+        Raise a ValueError if the labels `y` do not fit the validated scores (n, C), or
+        `classes`, the labels of their columns, or None.
         """
         y = check_targets(y, len(scores))
         self.classes_, codes = encode_labels(
             y,
             scores.shape[1],
-            self.classes,
+            classes,
             name="y",
             classes_name="classes",
             column_numbers=True,
@@ -168,6 +185,28 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
         return inner.n_features_in_
 
+    def _in_class_order_beside(self, X, y, keys, name):
+        """Return what `_in_class_order` does for a table that has other columns, too:
+        those with the names or positions `keys`, a list, which the parameter `name`
+        holds.
+        """
+        columns = None
+        if keys and column_names(X):
+            columns = self._score_positions(X, keys, name)
+        return self._in_class_order(X, y, columns)
+
+    def _score_positions(self, X, keys, name):
+        """Return the positions of the columns of X that are scores; `keys` are the
+        names or positions of the others, and `name` is the parameter that holds them.
+        """
+        positions = column_positions(X, keys, name=name)
+        score_positions = [k for k in range(X.shape[1]) if k not in positions]
+        if not score_positions:
+            raise ValueError(
+                f"{name} uses all {X.shape[1]} columns of X, so no scores are left."
+            )
+        return score_positions
+
     def _scores_and_columns(self, X, keys, name, *, reset):
         """Return the validated scores (n, C) of X, and its other columns.
 
@@ -180,16 +219,12 @@ class RecalibratorOfColumns(ProbabilityTransformer):
             )
         if not hasattr(X, "shape"):
             X = np.asarray(X, dtype=object)
-        positions = column_positions(X, keys, name=name)
+        score_positions = self._score_positions(X, keys, name)
         if not reset:
+            X = in_fitted_order(self, X, score_positions)
             validate_data(self, X, skip_check_array=True, reset=False)
-        score_positions = [k for k in range(X.shape[1]) if k not in positions]
-        if not score_positions:
-            raise ValueError(
-                f"{name} uses all {X.shape[1]} columns of X, so no scores are left."
-            )
         score_columns = select_columns(X, score_positions)
         scores = check_scores(score_columns, name="X", input=self.input)
         if reset:
             validate_data(self, X, skip_check_array=True, reset=True)
-        return scores, select_columns(X, positions)
+        return scores, select_columns(X, column_positions(X, keys, name=name))

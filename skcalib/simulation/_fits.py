@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import betaln, expit, hyp2f1
 
 from skcalib._inference.results import ResultRecord, html_table, text_table
-from skcalib._input.labels import encode_labels
+from skcalib._input.classes import encode_labels
 from skcalib._input.scalars import check_number
 from skcalib._input.scored_labels import check_score_column
 from skcalib._input.tensors import as_array

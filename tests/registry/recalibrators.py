@@ -6,7 +6,6 @@ from registry._entry import Entry, RecalibratorEntry
 from registry._rows import NEW_SCORES
 from skcalib import (
     BetaCalibration,
-    CautiousRecalibrator,
     ClasswiseTemperatureScaling,
     DirichletCalibration,
     EnsembleTemperatureScaling,
@@ -18,6 +17,7 @@ from skcalib import (
     PlattScaling,
     PriorShift,
     QuadraticScaling,
+    Recalibrator,
     ScalingBinning,
     SplineCalibration,
     StackedRecalibrator,
@@ -79,16 +79,6 @@ ENTRIES = {
         two_classes=(BetaCalibration(),),
         log_odds=(BetaCalibration(),),
         fits_missing_class=True,
-    ),
-    "skcalib.CautiousRecalibrator": RecalibratorEntry(
-        job="doc/pipelines.md",
-        instances=(
-            CautiousRecalibrator(),
-            CautiousRecalibrator(SplineCalibration(), cv=3),
-        ),
-        two_classes=(CautiousRecalibrator(PlattScaling()),),
-        fits_missing_class=True,
-        no_paper="a rule of this package: recalibrate only where it gains",
     ),
     "skcalib.ClasswiseTemperatureScaling": RecalibratorEntry(
         job="doc/many_classes.md",
@@ -180,6 +170,16 @@ ENTRIES = {
         ),
         two_classes=(QuadraticScaling(),),
         fits_missing_class=True,
+    ),
+    "skcalib.Recalibrator": RecalibratorEntry(
+        job="doc/pipelines.md",
+        instances=(
+            Recalibrator(),
+            Recalibrator(SplineCalibration(), cv=3),
+        ),
+        two_classes=(Recalibrator(PlattScaling()),),
+        fits_missing_class=True,
+        no_paper="a rule of this package: recalibrate only where it gains",
     ),
     "skcalib.ScalingBinning": RecalibratorEntry(
         job="doc/how_many_bins.md",

@@ -1,6 +1,4 @@
-"""Cautious recalibration: the scores stay as they are unless recalibrating them saves
-log-loss.
-"""
+"""The default recalibrator: it changes the scores only if that saves log-loss."""
 
 from numbers import Real
 from typing import Literal
@@ -17,6 +15,7 @@ from skcalib._fitting.wrapped import check_recalibrator, fitted_clone, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_probability
 from skcalib.maps.checks import check_same_classes, estimate, fitted
@@ -27,10 +26,11 @@ from skcalib.recalibrators._uncalibrated import Uncalibrated
 _LEVEL = 0.9
 
 
-class CautiousRecalibrator(BaseRecalibrator):
-    """Recalibrator that is used only if it reduces the log-loss on held-out data.
+class Recalibrator(BaseRecalibrator):
+    """Recalibrator of scores that is used only if it reduces the held-out log-loss.
 
-    Otherwise the scores are returned unchanged.
+    Otherwise the scores are returned unchanged. Without arguments it is a stack of
+    recalibrators.
 
     This is the default recalibrator of `RecalibratedClassifierCV`.
 
@@ -95,16 +95,15 @@ class CautiousRecalibrator(BaseRecalibrator):
     as they should be are recalibrated:
 
     >>> import numpy as np
-    >>> from skcalib import CautiousRecalibrator
+    >>> from skcalib import Recalibrator
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random(1000)
     >>> y = rng.random(1000) < right
-    >>> type(CautiousRecalibrator().fit(right, y).chosen_).__name__
+    >>> type(Recalibrator().fit(right, y).chosen_).__name__
     'Uncalibrated'
-    >>> cautious = CautiousRecalibrator().fit(
-    ...     right**2 / (right**2 + (1 - right) ** 2), y
-    ... )
-    >>> type(cautious.chosen_).__name__, cautious.gain_.low > 0
+    >>> overconfident = right**2 / (right**2 + (1 - right) ** 2)
+    >>> recalibrator = Recalibrator().fit(overconfident, y)
+    >>> type(recalibrator.chosen_).__name__, recalibrator.gain_.low > 0
     ('StackedRecalibrator', True)
     """
 
@@ -226,3 +225,17 @@ class CautiousRecalibrator(BaseRecalibrator):
         document, are consistent with each other.
         """
         check_same_classes(self, self.recalibrator_, self.chosen_)
+
+
+def renamed(name, module):
+    """Return `Recalibrator` for the name that it had before, with a warning; raise the
+    AttributeError of `module` for any other name.
+    """
+    if name != "CautiousRecalibrator":
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warn(
+        "CautiousRecalibrator was renamed to Recalibrator. The old name will be removed"
+        " in version 0.3.",
+        FutureWarning,
+    )
+    return Recalibrator

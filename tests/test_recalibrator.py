@@ -1,4 +1,4 @@
-"""CautiousRecalibrator: what it chooses, the evidence it shows, and the gain that a
+"""Recalibrator: what it chooses, the evidence it shows, and the gain that a
 stack measures.
 """
 
@@ -7,9 +7,11 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+import skcalib
+import skcalib.recalibrators
 from skcalib import (
-    CautiousRecalibrator,
     PlattScaling,
+    Recalibrator,
     SplineCalibration,
     StackedRecalibrator,
     TemperatureScaling,
@@ -40,12 +42,12 @@ def _loss(proba, y):
 )
 def test_what_is_off_is_recalibrated_and_what_is_right_stays(recalibrator, n_classes):
     right, y = _rows(400, 1, n_classes=n_classes)
-    kept = CautiousRecalibrator(recalibrator, n_standard_errors=2).fit(right, y)
+    kept = Recalibrator(recalibrator, n_standard_errors=2).fit(right, y)
     assert type(kept.chosen_) is Uncalibrated
     np.testing.assert_allclose(kept.predict_proba(right), right, rtol=1e-9)
     np.testing.assert_array_equal(kept.predict(right), right.argmax(axis=1))
     off, y = _rows(400, 3, n_classes=n_classes)
-    used = CautiousRecalibrator(recalibrator).fit(off, y)
+    used = Recalibrator(recalibrator).fit(off, y)
     assert used.chosen_ is used.recalibrator_
     assert used.gain_.low > 0
     np.testing.assert_array_equal(
@@ -55,18 +57,16 @@ def test_what_is_off_is_recalibrated_and_what_is_right_stays(recalibrator, n_cla
 
 def test_the_gain_is_the_out_of_fold_one():
     scores, y = _rows(300, 2)
-    cautious = CautiousRecalibrator(PlattScaling(), cv=4).fit(scores, y)
+    recalibrator = Recalibrator(PlattScaling(), cv=4).fit(scores, y)
     np.testing.assert_allclose(
-        cautious.gain_,
+        recalibrator.gain_,
         recalibration_gain(y, scores, recalibrator=PlattScaling(), cv=4),
         atol=1e-3,
     )
     weight = np.random.default_rng(0).integers(1, 4, 300)
-    weighted = CautiousRecalibrator(PlattScaling(), cv=4).fit(
-        scores, y, sample_weight=weight
-    )
+    weighted = Recalibrator(PlattScaling(), cv=4).fit(scores, y, sample_weight=weight)
     rows = np.repeat(np.arange(300), weight)
-    repeated = CautiousRecalibrator(PlattScaling(), cv=4).fit(scores[rows], y[rows])
+    repeated = Recalibrator(PlattScaling(), cv=4).fit(scores[rows], y[rows])
     np.testing.assert_allclose(
         weighted.gain_.estimate, repeated.gain_.estimate, rtol=1e-6
     )
@@ -113,28 +113,25 @@ def test_a_probability_of_zero_is_lifted_though_no_such_event_was_seen():
     rng = np.random.default_rng(1)
     scores = np.r_[np.zeros(150), rng.uniform(0.05, 0.95, 100), np.ones(150)]
     y = (rng.random(400) < scores).astype(int)
-    cautious = CautiousRecalibrator().fit(scores, y)
-    assert cautious.chosen_ is cautious.recalibrator_
-    assert 1e-4 < cautious.predict_proba([0.0])[0, 1] < 0.02
+    recalibrator = Recalibrator().fit(scores, y)
+    assert recalibrator.chosen_ is recalibrator.recalibrator_
+    assert 1e-4 < recalibrator.predict_proba([0.0])[0, 1] < 0.02
     apart = np.r_[np.zeros(150), np.ones(150)]
-    assert (
-        type(CautiousRecalibrator().fit(apart, apart.astype(int)).chosen_)
-        is Uncalibrated
-    )
+    assert type(Recalibrator().fit(apart, apart.astype(int)).chosen_) is Uncalibrated
 
 
 def test_log_odds_and_ways_out():
     scores, y = _rows(300, 3)
     log_odds = logit(scores[:, 1])
-    cautious = CautiousRecalibrator(input="logit").fit(log_odds, y)
-    assert cautious.recalibrator_.input == "logit"
-    back = from_dict(to_dict(cautious))
+    recalibrator = Recalibrator(input="logit").fit(log_odds, y)
+    assert recalibrator.recalibrator_.input == "logit"
+    back = from_dict(to_dict(recalibrator))
     np.testing.assert_array_equal(
-        back.predict_proba(log_odds), cautious.predict_proba(log_odds)
+        back.predict_proba(log_odds), recalibrator.predict_proba(log_odds)
     )
-    assert back.gain_ == cautious.gain_
+    assert back.gain_ == recalibrator.gain_
     assert back.chosen_ is back.recalibrator_
-    kept = CautiousRecalibrator(n_standard_errors=1000, input="logit").fit(log_odds, y)
+    kept = Recalibrator(n_standard_errors=1000, input="logit").fit(log_odds, y)
     np.testing.assert_allclose(
         kept.predict_proba(log_odds)[:, 1], expit(log_odds), rtol=1e-9
     )
@@ -147,12 +144,39 @@ def test_calibrated_scores_are_hardly_harmed():
     losses = []
     for seed in range(40):
         scores, y = _rows(2100, 1, seed)
-        cautious = CautiousRecalibrator().fit(scores[:100], y[:100])
+        recalibrator = Recalibrator().fit(scores[:100], y[:100])
         losses.append(
             np.mean(
-                _loss(cautious.predict_proba(scores[100:]), y[100:])
+                _loss(recalibrator.predict_proba(scores[100:]), y[100:])
                 - _loss(scores[100:], y[100:])
             )
         )
     assert np.mean(losses) < 0.005
     assert max(losses) < 0.05
+
+
+# --- the name that it had before ---
+
+
+@pytest.mark.parametrize("module", [skcalib, skcalib.recalibrators])
+def test_the_old_name_warns_at_the_line_that_uses_it(module):
+    with pytest.warns(FutureWarning, match="renamed to Recalibrator") as warned:
+        assert module.CautiousRecalibrator is Recalibrator
+    assert warned[0].filename == __file__
+    assert "CautiousRecalibrator" not in module.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Cautious'"):
+        _ = module.Cautious
+
+
+def test_a_document_with_the_old_name_is_read_without_a_warning():
+    scores, y = _rows(300, 2)
+    recalibrator = Recalibrator(PlattScaling()).fit(scores, y)
+    document = to_dict(recalibrator)
+    assert document["class"] == "Recalibrator"
+    read = from_dict(document | {"class": "CautiousRecalibrator"})
+    assert type(read) is Recalibrator
+    np.testing.assert_array_equal(
+        read.predict_proba(scores), recalibrator.predict_proba(scores)
+    )
+    with pytest.raises(ValueError, match="found 'Identity'"):
+        from_dict(document | {"class": "Identity"})

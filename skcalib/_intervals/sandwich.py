@@ -1,0 +1,186 @@
+"""Covariance of the coefficients of a logistic regression, from the steps that the fit
+takes where one row, or one cluster of rows, is left out.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+# With fewer degrees of freedom a few rows carry the variance.
+_FEWEST_DEGREES = 4.0
+# Where the scores promise more than so many times the standard error that the labels
+# show, the rows that carry it have not shown their events.
+_LARGEST_PROMISE = 4.0
+# Up to there, the standard error is at least what the scores promise over this number:
+# an estimate that is smaller is small because its events are missing. It is the
+# smallest number (of 1, 1.25, ...) that leaves the median width as it is.
+_USUAL_PROMISE = 1.5
+# Clusters whose rows share their labels show as many events as they are worth.
+_FEWEST_EVENTS = 6.0
+_ONE_DECIDES = "without one of the rows or clusters the others do not determine the fit"
+
+
+class Sandwich(NamedTuple):
+    """Covariance (d, d) of the coefficients of a fit to the log-odds, the degrees of
+    freedom (d,) of the variances, and for each coefficient the reason why it has no
+    standard error, else an empty text.
+    """
+
+    covariance: np.ndarray
+    degrees: np.ndarray
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LogisticRows:
+    """Rows to which a logistic regression was fitted.
+
+    Parameters
+    ----------
+    design : ndarray of shape (d, n)
+        Features of the rows.
+    labels, fitted, scores : ndarray of shape (n,)
+        Labels (0 or 1), the fitted probabilities and the given ones.
+    weight : ndarray of shape (n,)
+        Positive weights.
+    importance : bool
+        Whether a row was seen once whatever its weight. False: weights count rows.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster, 0 to G - 1; None means that rows are independent.
+    """
+
+    design: np.ndarray
+    labels: np.ndarray
+    fitted: np.ndarray
+    scores: np.ndarray
+    weight: np.ndarray
+    importance: bool
+    cluster: np.ndarray | None
+
+    @property
+    def unit(self):
+        """The independent unit of each row, (n,): its cluster, or the row itself."""
+        if self.cluster is None:
+            return np.arange(len(self.labels))
+        return self.cluster
+
+    @property
+    def row_variance_weight(self):
+        """What the variance of a row's label is multiplied by in that of a sum, (n,):
+        the squared weight, or the weight if it counts independent rows.
+        """
+        if self.importance:
+            return self.weight**2
+        return self.weight
+
+    def sandwich(self):
+        """Return the `Sandwich`: HC3 for rows, CR3 for clusters.
+
+        A row of weight 50 among rows of weight 1 leaves few degrees of freedom. Weights
+        1 / s, s the probability of the event, leave none either where such events are
+        too rare to be seen. The estimated variance, which needs them, then looks as if
+        it had many, and is small beside the one that the scores promise.
+
+        References
+        ----------
+        MacKinnon and White (1985), Some heteroskedasticity-consistent covariance matrix
+        estimators with improved finite sample properties. Bell and McCaffrey (2002),
+        Bias reduction in standard errors for linear regression with multi-stage
+        samples.
+        """
+        unit = self.unit
+        n_units = int(unit.max()) + 1
+        n_features = len(self.design)
+        fitted_variance = self.fitted * (1 - self.fitted)
+        # 1. The score function S_g (d,) and Fisher's information A_g (d, d) of a unit.
+        unit_score = np.empty((n_units, n_features))
+        unit_information = np.empty((n_units, n_features, n_features))
+        for i, feature in enumerate(self.design):
+            weighted = self.weight * feature
+            score = weighted * (self.labels - self.fitted)
+            unit_score[:, i] = np.bincount(unit, score)
+            for j, other in enumerate(self.design):
+                product = weighted * fitted_variance * other
+                unit_information[:, i, j] = np.bincount(unit, product)
+        information = unit_information.sum(axis=0)
+        # 2. Without unit g the coefficients move by about (A - A_g)^-1 S_g.
+        try:
+            steps = np.linalg.solve(
+                information - unit_information, unit_score[:, :, None]
+            )[:, :, 0]
+            direction = np.linalg.solve(information, self.design)
+        except np.linalg.LinAlgError:
+            nothing = np.full((n_features, n_features), np.nan)
+            return Sandwich(nothing, nothing[0], (_ONE_DECIDES,) * n_features)
+        covariance = (n_units - 1) / n_units * steps.T @ steps
+        # 3. What the labels of each unit add to the variances, if they are independent
+        # and have the fitted probabilities, or the given ones.
+        label_weight = self.row_variance_weight * direction**2
+        given_variance = self.scores * (1 - self.scores)
+        degrees = np.full(n_features, n_units - 1.0)
+        widening = np.ones(n_features)
+        reasons = []
+        for i in range(n_features):
+            promised = np.bincount(unit, label_weight[i] * given_variance)
+            expected = np.bincount(unit, label_weight[i] * fitted_variance)
+            for variance in (promised, expected):
+                degrees[i] = min(degrees[i], _satterthwaite(variance))
+            promise = np.inf  # of clusters in which all residuals cancel
+            if covariance[i, i] > 0:
+                promise = np.sqrt(promised.sum() / covariance[i, i])
+                widening[i] = max(promise / _USUAL_PROMISE, 1)
+            reasons.append(self._too_few_events() or _untrusted(degrees[i], promise))
+        covariance = covariance * np.outer(widening, widening)
+        return Sandwich(covariance, degrees, tuple(reasons))
+
+    def _too_few_events(self):
+        """Return why clusters hold too few events (or too few non-events, where these
+        are rarer) for a variance between clusters, else "".
+
+        Their number is divided by the design effect of the residuals: the variance of
+        their sum, from the sums of clusters, over that of independent rows.
+        """
+        if self.cluster is None:
+            return ""
+        residual = self.labels - self.fitted
+        sums = np.bincount(self.cluster, self.weight * residual)
+        independent = np.sum(self.row_variance_weight * residual**2)
+        n_clusters = len(sums)
+        effect = sums @ sums * n_clusters / (n_clusters - 1) / independent
+        n_effective = np.inf
+        for label in (0, 1):
+            has_label = self.labels == label
+            total = self.weight[has_label].sum()
+            square = self.row_variance_weight[has_label].sum()
+            n_effective = min(n_effective, total**2 / square / max(effect, 1))
+        if n_effective >= _FEWEST_EVENTS:
+            return ""
+        return (
+            f"the rarer label in the clusters is worth {n_effective:.2g} independent"
+            f" samples, fewer than {_FEWEST_EVENTS:g}"
+        )
+
+
+def _satterthwaite(variance):
+    """Return the degrees of freedom of a sum of independent variances (n_units,)."""
+    return variance.sum() ** 2 / np.sum(variance**2)
+
+
+def _untrusted(degrees, promise):
+    """Return why a variance of so many degrees of freedom cannot be trusted, else "".
+
+    `promise` is the standard error that the scores promise over the estimated one.
+    """
+    if degrees < _FEWEST_DEGREES * (1 - 1e-9):
+        return (
+            "few rows or clusters carry most of the weight: the variance has"
+            f" {degrees:.2g} degrees of freedom, fewer than {_FEWEST_DEGREES:g}"
+        )
+    if promise > _LARGEST_PROMISE:
+        return (
+            "the standard error that the scores promise is more than"
+            f" {_LARGEST_PROMISE:g} times the one that the labels show: the rows that"
+            " carry it have hardly shown an event"
+        )
+    return ""
