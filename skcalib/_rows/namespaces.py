@@ -5,6 +5,7 @@ another library of the array API standard, on whose device the arrays stay.
 import numpy as np
 
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib._rows.links import row_sums as numpy_row_sums
 
 # exp(709.78) is the largest float64, exp(-708.4) the smallest with full precision.
 LARGEST_EXPONENT = 700.0
@@ -76,8 +77,7 @@ def inverse_permutation(xp, order):
 def row_sums(xp, values):
     """Return the sums of the rows of values (n, K), as (n, 1)."""
     if xp is np:
-        # a fifth to three quarters of the time of `sum`
-        return np.einsum("nk->n", values)[:, None]
+        return numpy_row_sums(values)
     return xp.sum(values, axis=1, keepdims=True)
 
 
@@ -122,17 +122,24 @@ def row_exponentials(xp, logits):
     return exponential(xp, logits - row_maxima(xp, logits))
 
 
-def without_impossible(xp, probabilities, is_impossible):
-    """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true, and the
-    rest of each row made larger in proportion, up to the sum 1; None changes nothing.
+def without_impossible(xp, probabilities, is_impossible, *, rescale=True):
+    """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true; None
+    changes nothing.
 
-    If a map gives the possible classes no probability at all, they share the row.
+    With `rescale` the rest of a row with impossible classes is made larger in
+    proportion, up to the sum 1. If a map gives the possible classes no probability at
+    all, they share the row.
     """
     if is_impossible is None:
         return probabilities
     is_possible = xp.astype(~is_impossible, probabilities.dtype)
     possible = probabilities * is_possible
+    if not rescale:
+        return possible
     total = row_sums(xp, possible)
     is_zero = total == 0
     possible = xp.where(is_zero, is_possible, possible)
-    return possible / xp.where(is_zero, row_sums(xp, is_possible), total)
+    total = xp.where(is_zero, row_sums(xp, is_possible), total)
+    # Other rows do not change by a rounding error because of those.
+    is_kept = ~xp.any(is_impossible, axis=1, keepdims=True) & ~is_zero
+    return possible / xp.where(is_kept, xp.ones_like(total), total)

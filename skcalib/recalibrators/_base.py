@@ -24,8 +24,8 @@ from skcalib._rows.keys import check_ids
 from skcalib._rows.links import (
     LARGEST_GAP,
     impossible,
-    without_impossible,
 )
+from skcalib._rows.namespaces import without_impossible
 from skcalib.maps._prediction import predicted
 from skcalib.maps._tensors import mapped_tensor
 from skcalib.recalibrators._transformer import ProbabilityTransformer
@@ -265,7 +265,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         normalise.
         """
         rescale = getattr(self, "normalize", True) or probabilities.shape[1] == 2
-        return without_impossible(probabilities, is_impossible, rescale=rescale)
+        return without_impossible(np, probabilities, is_impossible, rescale=rescale)
 
     def _fit_clipping(self, scores, codes, sample_weight, floor):
         """Return the scores (n, C) that the method is fitted to.
