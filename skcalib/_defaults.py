@@ -1,7 +1,8 @@
-"""Parameters that stand for a default object, and hints where a parameter of another
-library is given.
+"""Parameters that stand for a default object, hints where a parameter of another
+library is given, and fits that are refused.
 """
 
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Self
 
@@ -28,6 +29,22 @@ def check_fitted(estimator):
                 f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and"
                 f" {name}={now!r} has been set since then. Fit it again."
             )
+
+
+@contextmanager
+def unchanged_if_refused(estimator):
+    """Give an estimator back the attributes that it has now if the block raises.
+
+    The block must set attributes anew: what it changes inside them stays changed.
+    """
+    attributes = vars(estimator)
+    before = attributes.copy()
+    try:
+        yield
+    except BaseException:
+        attributes.clear()
+        attributes.update(before)
+        raise
 
 
 def _snapshot(value):

@@ -23,6 +23,30 @@ _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 _CHOSEN = ("alpha", "class_pooling", "roughness_penalty")
 
 
+class Shortcuts(NamedTuple):
+    """What a stack knows of the fit of a member beforehand. Only the floor changes the
+    result.
+
+    Attributes
+    ----------
+    floor : float or None
+        Smallest probability, which all members share; None if each learns its own.
+    near_fit : recalibrator or None
+        One of the same class, fitted to similar rows: the steps of the optimiser begin
+        at its parameters.
+    same_rows_fit : recalibrator or None
+        One of the same class, fitted to the same rows with another ridge: a temperature
+        that both need is taken over.
+    only_forecasts : bool
+        Whether nothing but forecasts is asked of the fit.
+    """
+
+    floor: float | None
+    near_fit: object
+    same_rows_fit: object
+    only_forecasts: bool
+
+
 class MemberFits(NamedTuple):
     """How members are fitted: the classes, the floor that they share (None if each
     learns its own), and where progress is reported.
@@ -32,14 +56,24 @@ class MemberFits(NamedTuple):
     floor: float | None
     progress: Progress
 
-    def fit(self, unfitted, scores, codes, sample_weight, name, near=None):
+    def fit(
+        self,
+        unfitted,
+        scores,
+        codes,
+        sample_weight,
+        name,
+        near=None,
+        only_forecasts=False,
+    ):
         """Return the list of members fitted to validated rows, and the seconds that
         each took (n_members,).
 
         `name` says in reports of progress which rows these are. `near` is a list of the
         same members fitted to nearly the same rows: the optimiser of each starts at
         their parameters. With None it starts at those of the member fitted before, if
-        that is of the same class.
+        that is of the same class. With `only_forecasts`, the fits leave out what
+        forecasts do not need.
         """
         fitted = []
         seconds = np.zeros(len(unfitted))
@@ -53,40 +87,32 @@ class MemberFits(NamedTuple):
                 start = near[index]
             number = f"member {index + 1} of {len(unfitted)}"
             with self._reporting(f"{name}, {number}: {type(member).__name__}"):
-                fitted_member = self._fit_member(
-                    member, scores, codes, sample_weight, start, previous
-                )
-            fitted.append(fitted_member)
+                if is_plain(member):
+                    shortcuts = self._shortcuts(member, start, previous, only_forecasts)
+                    member._fit_member(
+                        scores, codes, sample_weight, self.classes, shortcuts
+                    )
+                else:
+                    y = self.classes[codes]
+                    member = member.fit(scores, y, sample_weight=sample_weight)
+            fitted.append(member)
             seconds[index] = perf_counter() - began
         return fitted, seconds
 
-    def _fit_member(self, member, scores, codes, sample_weight, start, previous):
-        """Return a member fitted to validated rows: scores (n, C), class codes (n,) and
-        weights (n,) or None.
+    def _shortcuts(self, member, start, previous, only_forecasts):
+        """Return the `Shortcuts` of a member.
 
         `start` and `previous` are fitted recalibrators or None, and are not used where
-        they are of another class than the member. The optimiser starts at the
-        parameters of `start`. `previous` was fitted to the same rows: a temperature
-        that both need is taken over.
+        they are of another class than the member. `previous` was fitted to the same
+        rows.
         """
-        if not is_plain(member):
-            y = self.classes[codes]
-            return member.fit(scores, y, sample_weight=sample_weight)
-        # A member of this library is fitted without the validation in its `fit`, which
-        # would also set these attributes.
-        member.classes_ = self.classes
-        member.n_features_in_ = scores.shape[1]
-        if not hasattr(member, "_fit_from"):  # it has no steps that could start nearer
-            return member._fit_encoded(scores, codes, sample_weight, self.floor)
         if type(start) is not type(member):
             start = None
         # Members that learn floors of their own have different logits, and so
         # different temperatures.
         if type(previous) is not type(member) or self.floor is None:
             previous = None
-        return member._fit_from(
-            start, previous, scores, codes, sample_weight, self.floor
-        )
+        return Shortcuts(self.floor, start, previous, only_forecasts)
 
     @contextmanager
     def _reporting(self, message):
@@ -172,7 +198,9 @@ class StackFits:
             unfitted = [clone(self.members[k]) for k in numbers]
         rows = scores[fold.train], codes[fold.train], fold.train_weight
         name = f"fold {index + 1} of {len(self.folds)}"
-        return self._fitted(unfitted, numbers, rows, name, starts_near)
+        return self._fitted(
+            unfitted, numbers, rows, name, starts_near, only_forecasts=starts_near
+        )
 
     def forecasts(self, index, fitted):
         """Return the list of probabilities that members fitted to fold number `index`
@@ -182,18 +210,21 @@ class StackFits:
         test_scores = scores[self.folds[index].test]
         return [forecast(member, test_scores) for member in fitted]
 
-    def _fitted(self, unfitted, numbers, rows, name, starts_near):
+    def _fitted(self, unfitted, numbers, rows, name, starts_near, only_forecasts=False):
         """Return the list of members `unfitted`, whose positions are `numbers`, fitted
         to `rows`; add the seconds that it took to `seconds`.
 
         `rows` are (scores, codes, weights), and `name` says in reports of progress
         which rows they are. With `starts_near` the optimisers start at the parameters
-        of the members in `fitted`.
+        of the members in `fitted`; with `only_forecasts` the fits leave out what
+        forecasts do not need.
         """
         near = None
         if starts_near:
             near = [self.fitted[k] for k in numbers]
-        fitted, seconds = self.fits.fit(unfitted, *rows, name, near=near)
+        fitted, seconds = self.fits.fit(
+            unfitted, *rows, name, near=near, only_forecasts=only_forecasts
+        )
         self.seconds[numbers] += seconds
         return fitted
 
@@ -245,9 +276,6 @@ def with_choices(member, fitted):
         unfitted = copy(member)
     else:
         unfitted = clone(member)
-    if hasattr(unfitted, "_only_forecasts"):
-        # its fit leaves out what forecasts do not need
-        unfitted._only_forecasts = True
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)
         # The default 0, no automatic value, is for members without this parameter.

@@ -314,10 +314,12 @@ class StackedRecalibrator(BaseRecalibrator):
         forbid_certificates(
             self, "its forecasts are mixed with those of other recalibrators."
         )
-        # what the fits to the folds started from is not needed any more
         for member in self.recalibrators_:
-            for name in ("_curvature", "_inverse_to_start_from"):
-                vars(member).pop(name, None)
+            if isinstance(member, BaseRecalibrator):
+                # The fits to the folds have started from it.
+                member._forget_start()
+                if self._has_wide_logits:
+                    member._read_wide_logits()
 
     @property
     def _most_train_rows(self):
