@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import provenance
-from skcalib._input.classes import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
@@ -161,10 +160,6 @@ class BaseRecalibrator(ProbabilityTransformer):
                 self._has_wide_logits_ = True
                 scores, is_impossible = self._possible_scores(X, reset=True)
         refuse_impossible_labels(is_impossible, codes)
-        if scores.shape[1] == 1 and self.classes is None:
-            # A warning if the column seems to hold the scores of the other class.
-            hint = "give both columns, sorted."
-            hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
         return scores, codes, is_impossible
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
