@@ -298,7 +298,6 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         # raises if there are weights and the recalibrator takes none
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        self.classes_ = fitter.classes
         # The recalibrator that the classifiers of all folds share, if they share one.
         shared_recalibrator = recalibrator
         if self.recalibrator is None:
@@ -311,8 +310,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         )
         # Pairs of a fitted classifier and its recalibrator.
         pairs = pair_fitter.pairs(self.cv, self._run, ensemble)
-        self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
+        self.classes_ = fitter.classes
+        self.calibrated_classifiers_ = pairs
         self._copy_attributes(
             ("n_features_in_", "feature_names_in_"), pairs[0].estimator
         )
