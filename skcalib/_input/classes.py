@@ -661,13 +661,22 @@ def _names_that_are_labels(names, labels):
     return [names[k] for k in most]
 
 
+def _names_that_hold_labels(names, labels):
+    """Return the names in which a label stands as a word of its own."""
+    words = [re.escape(_loose_spelling(label)) for label in labels.tolist()]
+    pattern = re.compile(rf"(?<![^\W_])({'|'.join(words)})(?![^\W_])")
+    return [name for name in names if pattern.search(_loose_spelling(name))]
+
+
 def _warn_of_some_labels(names, labels, name):
     """Warn if only some names of columns are labels: the columns are then taken by
     position. A numbering from 0 on gives no warning.
     """
-    if is_numbering(names):
+    if is_numbering(names) or len(names) > _MOST_COMPARED:
         return
     some = _names_that_are_labels(names, labels)
+    if not some:
+        some = _names_that_hold_labels(names, labels)
     if some:
         warn(
             f"The columns of {name} are named {shown(names)}, of which only"
@@ -695,6 +704,7 @@ def _named_as_given(names, labels, name, labels_name):
             f" {shown(labels)}: {other!r} is none of them. Rename the columns, or pass"
             f" {name}.to_numpy() if they are in the order of the labels."
         )
+    _warn_of_some_labels(names, labels, name)
     return None
 
 
