@@ -193,13 +193,15 @@ class PredictionColumns:
         frame = frame.select(name)
         labels, table = numbered(frame, name)
         if neg_label is not None:
-            if str(neg_label) not in map(str, labels):
+            # A moment may be named by its text.
+            if neg_label not in labels and str(neg_label) not in map(str, labels):
                 counts = _counts_of_values(frame, table, name)
                 raise ValueError(
                     f"neg_label={neg_label!r} does not occur in the column {name!r},"
                     f" whose labels are {with_counts(labels, counts)}."
                 )
-        elif str(pos_label) in map(str, labels):  # else see `_check_sums`
+        elif pos_label in labels or str(pos_label) in map(str, labels):
+            # An event that does not occur is refused in `_check_sums`.
             folded = {str(label).strip().casefold() for label in labels}
             if len(labels) > 2 or len(folded) < len(labels):
                 counts = _counts_of_values(frame, table, name)
