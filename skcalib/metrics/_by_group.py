@@ -24,7 +24,7 @@ from skcalib._cells.reductions import (
     resolve_multiclass,
     split_by_group,
 )
-from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib._errors.binned import (
     check_norm,
     has_thin_bins,
@@ -267,9 +267,10 @@ def calibration_by_group(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,), or dict
-        Labels. A dict that maps groups to `BinStatistics` replaces labels,
-        probabilities and groups.
+    y_true : array-like of shape (n,), BinStatistics or dict
+        Labels. `BinStatistics`, such as a table of rating grades, is judged bin by bin,
+        with mean scores as group names. A dict that maps groups to `BinStatistics`
+        replaces labels, probabilities and groups.
     y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict, default=None
         Probabilities in [0, 1]. A dict that maps model names to probabilities gives one
         table per model.
@@ -456,6 +457,8 @@ def calibration_by_group(
     check_option(adjustment, "adjustment", ("holm", "exact"))
     # 1. The groups, in the order of their names.
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    if isinstance(y_true, BinStatistics):
+        y_true = _bins_as_groups(y_true)
     if isinstance(y_true, Mapping):
         rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
         rows |= {"max_bins": max_bins, "min_group_size": min_group_size}
@@ -597,6 +600,26 @@ def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_ty
         present.append(code)
         first.append(rows[0])
     return _Groups(names[present], samples, first)
+
+
+def _bins_as_groups(statistics):
+    """Return a dict from the mean score of each bin with samples to the statistics of
+    that bin alone.
+    """
+    filled = np.flatnonzero(statistics.count)
+    names = [float(f"{mean:.6g}") for mean in statistics.mean_score[filled]]
+    if len(set(names)) < len(names):
+        names = statistics.mean_score[filled].tolist()
+    groups = {}
+    for name, position in zip(names, filled, strict=True):
+        sums = {
+            field: getattr(statistics, field)[[position]]
+            for field in vars(statistics)
+            if field != "edges" and not field.startswith("_")
+        }
+        edges = statistics.edges[position : position + 2]
+        groups[name] = unchecked_statistics(edges, **sums)
+    return groups
 
 
 def _groups_of_statistics(mapping, groups, weight_type):
