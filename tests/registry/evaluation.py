@@ -7,6 +7,7 @@ from skcalib.evaluation import (
     calibration_summary,
     compare,
     cross_validate,
+    describe_weights,
     mean_interval,
     recalibration_gain,
     refinement_loss,
@@ -59,6 +60,10 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.describe_weights": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: describe_weights(rows.y, 1 + 19 * (rows.y == 0)),
+    ),
     "skcalib.evaluation.mean_interval": Entry(
         job="doc/reporting.md",
         result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),
