@@ -519,7 +519,7 @@ def test_where_a_spline_starts_changes_nothing(monkeypatch):
             hasattr(member, "_inverse_to_start_from") for member in stack.recalibrators_
         )
         with monkeypatch.context() as patched:
-            patched.setattr(member_fits.MemberFits, "_shortcuts", _floor_alone)
+            patched.setattr(member_fits.StackFits, "_shortcuts", _floor_alone)
             alone = StackedRecalibrator(rank_preserving=monotone)
             alone.fit(scores, y, sample_weight=weight)
         np.testing.assert_allclose(stack.cv_log_loss_, alone.cv_log_loss_, rtol=1e-8)
@@ -555,7 +555,7 @@ def test_where_a_member_starts_changes_nothing(monkeypatch):
     monkeypatch.setattr(ridge_path, "_CURVATURE_ROWS", 60)
     stack = StackedRecalibrator().fit(*many(300))
     assert not any(hasattr(member, "_curvature") for member in stack.recalibrators_)
-    monkeypatch.setattr(member_fits.MemberFits, "_shortcuts", _floor_alone)
+    monkeypatch.setattr(member_fits.StackFits, "_shortcuts", _floor_alone)
     monkeypatch.setattr(ridge_path, "_CURVATURE_ROWS", 10_000)
     alone = StackedRecalibrator().fit(*many(300))
     np.testing.assert_allclose(stack.weights_, alone.weights_, atol=1e-6)

@@ -4,6 +4,7 @@ shown.
 
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from threading import Event, Thread
 from time import perf_counter
 from typing import NamedTuple
@@ -11,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skcalib._progress import Progress
+from skcalib.maps._calibration_map import part_map
+from skcalib.maps._python_function import PythonFunction
 
 _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 # Parameters that a member may choose from all rows, as its attribute with an
@@ -44,101 +46,11 @@ class Shortcuts(NamedTuple):
     only_forecasts: bool
 
 
-class MemberFits(NamedTuple):
-    """How members are fitted: the classes, the floor that they share (None if each
-    learns its own), and where progress is reported.
-    """
-
-    classes: np.ndarray
-    floor: float | None
-    progress: Progress
-
-    def fit(
-        self,
-        unfitted,
-        scores,
-        codes,
-        sample_weight,
-        name,
-        near=None,
-        only_forecasts=False,
-    ):
-        """Return the list of members fitted to validated rows, and the seconds that
-        each took (n_members,).
-
-        `name` says in reports of progress which rows these are. `near` is a list of the
-        same members fitted to nearly the same rows: the optimiser of each starts at
-        their parameters. With None it starts at those of the member fitted before, if
-        that is of the same class. With `only_forecasts`, the fits leave out what
-        forecasts do not need.
-        """
-        fitted = []
-        seconds = np.zeros(len(unfitted))
-        for index, member in enumerate(unfitted):
-            began = perf_counter()
-            previous = None
-            if fitted:
-                previous = fitted[-1]
-            start = previous
-            if near is not None:
-                start = near[index]
-            number = f"member {index + 1} of {len(unfitted)}"
-            with self._reporting(f"{name}, {number}: {type(member).__name__}"):
-                if is_plain(member):
-                    shortcuts = self._shortcuts(member, start, previous, only_forecasts)
-                    member._fit_member(
-                        scores, codes, sample_weight, self.classes, shortcuts
-                    )
-                else:
-                    y = self.classes[codes]
-                    member = member.fit(scores, y, sample_weight=sample_weight)
-            fitted.append(member)
-            seconds[index] = perf_counter() - began
-        return fitted, seconds
-
-    def _shortcuts(self, member, start, previous, only_forecasts):
-        """Return the `Shortcuts` of a member.
-
-        `start` and `previous` are fitted recalibrators or None, and are not used where
-        they are of another class than the member. `previous` was fitted to the same
-        rows.
-        """
-        if type(start) is not type(member):
-            start = None
-        # Members that learn floors of their own have different logits, and so
-        # different temperatures.
-        if type(previous) is not type(member) or self.floor is None:
-            previous = None
-        return Shortcuts(self.floor, start, previous, only_forecasts)
-
-    @contextmanager
-    def _reporting(self, message):
-        """Report a message, and every nine seconds of the block that the fit goes
-        on.
-        """
-        done = Event()
-
-        def keep_reporting():
-            """Report every nine seconds until the block is done."""
-            while not done.wait(_LONGEST_SILENCE):
-                self.progress(f"{message} is still being fitted")
-
-        self.progress(message)
-        if self.progress.verbose:
-            Thread(target=keep_reporting, daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
-
-
 class StackFits:
     """The fits of all members of a stack: to all rows, and to those of each fold.
 
     Parameters
     ----------
-    fits : MemberFits
-        How members are fitted.
     members : list of recalibrators
         Unfitted.
     unchanged : recalibrator
@@ -147,6 +59,12 @@ class StackFits:
         Scores, codes and weights of all rows, which are validated.
     folds : list of Fold
         The folds.
+    classes : ndarray of shape (n_classes,)
+        Labels of the columns.
+    floor : float or None
+        The floor that the members share; None if each learns its own.
+    progress : Progress
+        Where progress is reported.
 
     Attributes
     ----------
@@ -156,12 +74,14 @@ class StackFits:
         How long the fits of each member took.
     """
 
-    def __init__(self, fits, members, unchanged, rows, folds):
-        self.fits = fits  # a `MemberFits`, which fits some members to some rows
+    def __init__(self, members, unchanged, rows, folds, *, classes, floor, progress):
         self.members = members  # unfitted
         self.unchanged = unchanged  # an unfitted recalibrator that changes nothing
         self.rows = rows  # (scores, codes, weights)
         self.folds = folds
+        self.classes = classes
+        self.floor = floor
+        self.progress = progress
         # The members fitted to all rows: not fitted until `fit_to_all`.
         self.fitted = [clone(member) for member in members]
         self.seconds = np.zeros(len(members))
@@ -176,6 +96,14 @@ class StackFits:
         found = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
         for k, member in zip(numbers, found, strict=True):
             self.fitted[k] = member
+
+    def fit_to_first_fold(self):
+        """Fit all members to the training rows of the first fold, before any is fitted
+        to all rows; return them, and put them into the list `fitted`.
+        """
+        numbers = range(len(self.members))
+        self.fitted = self.fitted_to_fold(0, numbers, starts_near=False)
+        return self.fitted.copy()
 
     def fitted_to_fold(self, index, numbers, starts_near=True):
         """Return some members fitted to the training rows of a fold.
@@ -213,17 +141,67 @@ class StackFits:
 
         `rows` are (scores, codes, weights), and `name` says in reports of progress
         which rows they are. With `starts_near` the optimisers start at the parameters
-        of the members in `fitted`; with `only_forecasts` the fits leave out what
+        of the members in `fitted`; without it, at those of the member fitted before, if
+        that is of the same class. With `only_forecasts` the fits leave out what
         forecasts do not need.
         """
-        near = None
-        if starts_near:
-            near = [self.fitted[k] for k in numbers]
-        fitted, seconds = self.fits.fit(
-            unfitted, *rows, name, near=near, only_forecasts=only_forecasts
-        )
-        self.seconds[numbers] += seconds
+        scores, codes, sample_weight = rows
+        previous = None
+        fitted = []
+        for place, (k, member) in enumerate(zip(numbers, unfitted, strict=True)):
+            began = perf_counter()
+            start = previous
+            if starts_near:
+                start = self.fitted[k]
+            number = f"member {place + 1} of {len(unfitted)}"
+            with self._reporting(f"{name}, {number}: {type(member).__name__}"):
+                if is_plain(member):
+                    shortcuts = self._shortcuts(member, start, previous, only_forecasts)
+                    member._fit_member(
+                        scores, codes, sample_weight, self.classes, shortcuts
+                    )
+                else:
+                    y = self.classes[codes]
+                    member = member.fit(scores, y, sample_weight=sample_weight)
+            fitted.append(member)
+            previous = member
+            self.seconds[k] += perf_counter() - began
         return fitted
+
+    def _shortcuts(self, member, start, previous, only_forecasts):
+        """Return the `Shortcuts` of a member.
+
+        `start` and `previous` are fitted recalibrators or None, and are not used where
+        they are of another class than the member. `previous` was fitted to the same
+        rows.
+        """
+        if type(start) is not type(member):
+            start = None
+        # Members that learn floors of their own have different logits, and so
+        # different temperatures.
+        if type(previous) is not type(member) or self.floor is None:
+            previous = None
+        return Shortcuts(self.floor, start, previous, only_forecasts)
+
+    @contextmanager
+    def _reporting(self, message):
+        """Report a message, and every nine seconds of the block that the fit goes
+        on.
+        """
+        done = Event()
+
+        def keep_reporting():
+            """Report every nine seconds until the block is done."""
+            while not done.wait(_LONGEST_SILENCE):
+                self.progress(f"{message} is still being fitted")
+
+        self.progress(message)
+        if self.progress.verbose:
+            Thread(target=keep_reporting, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
 
 
 def is_plain(member):
@@ -236,6 +214,28 @@ def forecast(member, scores):
     if is_plain(member) and getattr(member, "_predicts_validated_rows", False):
         return member._predict_encoded(scores)
     return member.predict_proba(scores)
+
+
+def member_node(member, scores):
+    """Return the node of a fitted member's probabilities, that of the second class for
+    two classes, for a node `scores`: by its map, or by a function of Python for a
+    member that has none.
+    """
+    try:
+        return part_map(member, scores)
+    except ValueError as error:
+        n_classes = len(member.classes_)
+        if n_classes > 2:
+            width = n_classes
+        else:
+            width = 1
+        function = partial(_last_columns, member, width)
+        return PythonFunction(scores, function, width, str(error))
+
+
+def _last_columns(member, width, scores, is_impossible):
+    """Return the last `width` columns of a fitted member's probabilities."""
+    return forecast(member, scores)[:, -width:]
 
 
 def with_choices(member, fitted):

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from skcalib._fitting.floor import learned_floor
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import row_gain_interval
-from skcalib._fitting.member_fits import MemberFits, StackFits, forecast, is_plain
+from skcalib._fitting.member_fits import StackFits, is_plain, member_node
 from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
@@ -25,7 +25,7 @@ from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.maps import Log, Mixture, Scaled, Softmax, map_of
+from skcalib.maps import Log, Mixture, Scaled, Softmax
 from skcalib.maps.checks import (
     amounts,
     check_same_classes,
@@ -248,11 +248,6 @@ class StackedRecalibrator(BaseRecalibrator):
         are mixed best, and measure the gain of the mixture.
         """
         members = self._members()
-        fits = MemberFits(
-            self.classes_,
-            self._shared_floor(scores, codes, sample_weight),
-            Progress(type(self).__name__, self.verbose),
-        )
         folds = cross_validation_folds(
             self.cv,
             scores,
@@ -266,7 +261,15 @@ class StackedRecalibrator(BaseRecalibrator):
         # list of arrays (n, K), None for members that are left out as hopeless.
         uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
         rows = scores, codes, sample_weight
-        stack_fits = StackFits(fits, members, uncalibrated, rows, folds)
+        stack_fits = StackFits(
+            members,
+            uncalibrated,
+            rows,
+            folds,
+            classes=self.classes_,
+            floor=self._shared_floor(scores, codes, sample_weight),
+            progress=Progress(type(self).__name__, self.verbose),
+        )
         predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits)
         self._keep_members(stack_fits)
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
@@ -358,10 +361,7 @@ class StackedRecalibrator(BaseRecalibrator):
         # all: with 100,000 rows of 100 classes that takes .8 of the time.
         starts_with_first_fold = self.recalibrators is None and len(self.classes_) > 2
         if starts_with_first_fold:
-            fitted_to_first = stack_fits.fitted_to_fold(
-                0, all_members, starts_near=False
-            )
-            stack_fits.fitted = list(fitted_to_first)
+            fitted_to_first = stack_fits.fit_to_first_fold()
         else:
             stack_fits.fit_to_all(all_members, starts_near=False)
             fitted_to_first = stack_fits.fitted_to_fold(0, all_members)
@@ -512,14 +512,6 @@ class StackedRecalibrator(BaseRecalibrator):
         logits = log_probability(mixture)
         return 1 / _shrunken_inverse_temperature(logits, codes, sample_weight, start)
 
-    def _predict_scores(self, scores):
-        """Return the mixture's probabilities (n, K) for validated scores (n, C)."""
-        used = np.flatnonzero(self.weights_)
-        # a generator, so that one member's forecasts are in memory at a time
-        predicted = (forecast(self.recalibrators_[k], scores) for k in used)
-        mixture = _weighted_sum(self.weights_[used], predicted)
-        return self._tempered(mixture, self.temperature_)
-
     def _tempered(self, mixture, temperature):
         """Return the probabilities (n, K) of a mixture (n, K), for more than two
         classes with their logarithms divided by the temperature.
@@ -534,7 +526,7 @@ class StackedRecalibrator(BaseRecalibrator):
         """
         used = np.flatnonzero(self.weights_ > 0)
         weights = tuple(self.weights_[used].tolist())
-        maps = tuple(map_of(self.recalibrators_[k], scores) for k in used)
+        maps = tuple(member_node(self.recalibrators_[k], scores) for k in used)
         mixture = Mixture(weights, maps)
         if len(self.classes_) == 2:
             return mixture
