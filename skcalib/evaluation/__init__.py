@@ -8,10 +8,9 @@ from skcalib.evaluation._mean import mean_interval
 from skcalib.evaluation._refinement import refinement_loss
 from skcalib.evaluation._sample_size import validation_sample_size
 from skcalib.evaluation._summary import calibration_summary
-from skcalib.evaluation._weights import WeightDescription, describe_weights
+from skcalib.evaluation._weights import describe_weights
 
 __all__ = [
-    "WeightDescription",
     "calibration_by_cluster",
     "calibration_summary",
     "compare",

@@ -20,8 +20,7 @@ from skcalib._input.scores import check_sample_weight
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightDescription(ResultRecord):
-    """What sample weights mean, and how much is known about their variance; unpacks in
-    the order of its fields.
+    """What sample weights mean; unpacks in the order of its fields.
 
     Parameters
     ----------

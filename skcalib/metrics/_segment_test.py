@@ -149,7 +149,7 @@ def segment_calibration_test(
     n_resamples: int = 999,
     multiclass: Literal["auto", "top_label"] = "auto",
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -187,11 +187,13 @@ def segment_calibration_test(
         "top_label".
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": the number of times that each sample is
         repeated (whole numbers). "importance": each sample was observed once and
         represents more or less than one (to correct for the sampling design or for
         covariate shift).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples in the same cluster (for example, from one
         patient or match) may be dependent.

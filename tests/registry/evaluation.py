@@ -63,6 +63,7 @@ ENTRIES = {
     "skcalib.evaluation.describe_weights": Entry(
         job="doc/reporting.md",
         result=lambda rows: describe_weights(rows.y, 1 + 19 * (rows.y == 0)),
+        no_paper="it names what the weights say, which is arithmetic",
     ),
     "skcalib.evaluation.mean_interval": Entry(
         job="doc/reporting.md",
