@@ -124,7 +124,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         ------
         ValueError
             If scores and labels are inconsistent. The message gives the reason and the
-            first offending row.
+            first offending row. An earlier fit then stays as it was.
         """
         self._validate_params()
         with unchanged_if_refused(self):
