@@ -7,7 +7,6 @@ import skcalib._report._sections as say
 from skcalib import __version__
 from skcalib._report._groups import SMALL_CLASS, SMALL_SEGMENT
 from skcalib._report._phrases import listed
-from skcalib._report._recalibration import N_FOLDS, most_rows
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import rounded
 
@@ -96,8 +95,6 @@ def report_page(numbers, pictures):
         tolerance_points=show.rounded(100 * numbers["tolerance"]),
         small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
         most_groups=_MOST_GROUPS,
-        most_rows=most_rows(numbers["classes"]),
-        n_folds=N_FOLDS,
         version=__version__,
     )
 

@@ -17,6 +17,7 @@ from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
+from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
@@ -33,7 +34,6 @@ from skcalib.evaluation._paired_differences import (
     is_mean_over_pairs,
     mean_over_pairs,
     paired_difference,
-    square_and_add,
     with_pvalue,
 )
 from skcalib.metrics import calibration_error_interval

@@ -11,12 +11,12 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
+from skcalib._inference.differences import square_and_add
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib.binning import BaseBinning
-from skcalib.evaluation._paired_differences import square_and_add
 from skcalib.monitoring._excess import excess_of_bins, excess_of_rows, excess_test
 from skcalib.monitoring._two_samples import two_samples, warn_of_equal_rows
 

@@ -3,6 +3,7 @@
 from registry._entry import Entry, MetricEntry
 from skcalib import PlattScaling
 from skcalib.evaluation import (
+    advise,
     calibration_by_cluster,
     calibration_summary,
     compare,
@@ -39,7 +40,13 @@ def _change(rows):
     )
 
 
+def _advice(rows):
+    advice = advise(rows.y, rows.inner_scores**3, groups=rows.cluster % 3)
+    return {"kind": advice.kind, "text": str(advice), "code": advice.code()}
+
+
 ENTRIES = {
+    "skcalib.evaluation.advise": Entry(job="doc/reporting.md", result=_advice),
     "skcalib.evaluation.calibration_by_cluster": Entry(
         job="doc/reporting.md",
         result=lambda rows: calibration_by_cluster(
