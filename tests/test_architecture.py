@@ -77,16 +77,20 @@ def _modules():
 
 
 def _imports(tree):
-    """Yield (module, name or None, whether it runs at import) of every import."""
-    nested = {
-        node
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef) or _is_for_type_checkers(outer)
-        for node in ast.walk(outer)
-    }
+    """Yield (module, name or None, when it runs) of every import: "import",
+    "call" or "never", that is for type checkers.
+    """
+    when = {}
+    for outer in ast.walk(tree):
+        if isinstance(outer, ast.FunctionDef):
+            when |= dict.fromkeys(ast.walk(outer), "call")
+    for outer in ast.walk(tree):
+        if _is_for_type_checkers(outer):
+            when |= dict.fromkeys(ast.walk(outer), "never")
     for node in ast.walk(tree):
+        runs = when.get(node, "import")
         if isinstance(node, ast.Import):
-            yield from ((alias.name, None, node not in nested) for alias in node.names)
+            yield from ((alias.name, None, runs) for alias in node.names)
         elif (
             isinstance(node, ast.Call)
             and getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -95,15 +99,13 @@ def _imports(tree):
             # A name in a string is an import as well; one that is made of parts only
             # where the package loads itself.
             yield from (
-                (arg.value, None, node not in nested)
+                (arg.value, None, runs)
                 for arg in node.args
                 if isinstance(arg, ast.Constant)
             )
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            yield from (
-                (node.module, alias.name, node not in nested) for alias in node.names
-            )
+            yield from ((node.module, alias.name, runs) for alias in node.names)
 
 
 def _is_for_type_checkers(node):
@@ -163,13 +165,14 @@ def test_imports_go_upwards_only(path):
 
 
 def test_folders_have_no_circles():
+    """Nor do imports inside functions, which would only hide a circle."""
     edges = {}
     for path, tree in MODULES.items():
         if len(path.parts) > 1:
             edges[path.parts] = {
                 tuple(module.split(".")[1:])
-                for module, _, at_import in _imports(tree)
-                if at_import
+                for module, _, runs in _imports(tree)
+                if runs != "never"
             } & {other.parts for other in MODULES}
     while edges:
         free = {module for module, needed in edges.items() if not needed & set(edges)}
@@ -309,8 +312,8 @@ def test_private_names_of_scikit_learn_have_one_home(path):
 def test_optional_packages_are_imported_inside_functions(path):
     eager = [
         module
-        for module, _, at_import in _imports(MODULES[path])
-        if at_import and module.split(".")[0] in OPTIONAL
+        for module, _, runs in _imports(MODULES[path])
+        if runs == "import" and module.split(".")[0] in OPTIONAL
     ]
     assert not eager
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from skcalib._cells.reductions import top_label
+from skcalib._cells.columns import top_label
 from skcalib._inference.adjustment import holm
 from skcalib._intervals.influence import Influence
 from skcalib._rows.blocks import taken
