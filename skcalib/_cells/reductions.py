@@ -465,27 +465,13 @@ def counted_rows(data, weight_type, *, warns=True):
         The data; unchanged if there are no weights, or if they are of the type
         "frequency".
     """
-    check_option(weight_type, "weight_type", ("frequency", "importance"))
-    is_binned = isinstance(data, BinnedTask)
-    if is_binned:
-        weight = data.bins.weight
-    else:
-        weight = data.sample_weight
-    if weight is None:
-        return data
-    if weight_type == "frequency":
-        if warns and (weight % 1).any():
-            warn(
-                "sample_weight contains weights that are not integers, but"
-                ' weight_type="frequency" counts a weight of 2 as two rows. Use'
-                ' weight_type="importance" for weights that correct for sampling; round'
-                " or scale weights that are counts."
-            )
+    if not isinstance(data, BinnedTask):
+        weight = counted_weight(data.sample_weight, weight_type, warns=warns)
+        return data._replace(sample_weight=weight)
+    weight = data.bins.weight
+    if counted_weight(weight, weight_type, warns=warns) is weight:
         return data
     # The factor f for which sum f w is the number of rows, (sum w)^2 / sum w^2.
-    if not is_binned:
-        factor = weight.sum() / (weight @ weight)
-        return data._replace(sample_weight=factor * weight)
     factor = weight.sum() / data.bins.weight_squared.sum()
     sums = {name: factor * getattr(data.bins, name) for name in _SUMS_OF_WEIGHTS}
     squares = factor**2 * data.bins.weight_squared  # sums of (f w)^2
@@ -494,6 +480,26 @@ def counted_rows(data, weight_type, *, warns=True):
             data.bins.edges, count=data.bins.count, weight_squared=squares, **sums
         )
     )
+
+
+def counted_weight(weight, weight_type, *, warns=True):
+    """Return weights (n,) that can be taken for numbers of rows, or None for None: see
+    `counted_rows`.
+    """
+    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    if weight is None:
+        return None
+    if weight_type == "importance":
+        # They add up to the number of rows that they are worth, (sum w)^2 / sum w^2.
+        return weight.sum() / (weight @ weight) * weight
+    if warns and (weight % 1).any():
+        warn(
+            "sample_weight contains weights that are not integers, but"
+            ' weight_type="frequency" counts a weight of 2 as two rows. Use'
+            ' weight_type="importance" for weights that correct for sampling; round'
+            " or scale weights that are counts."
+        )
+    return weight
 
 
 def is_counted(weight):

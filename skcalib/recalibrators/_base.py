@@ -120,21 +120,45 @@ class BaseRecalibrator(ProbabilityTransformer):
             first offending row.
         """
         self._validate_params()
+        scores, codes, weight = self._samples_to_fit(X, y, sample_weight)
+        self._fit_encoded(scores, codes, weight)
+        self._describe_fit(scores, codes, weight)
+        return self
+
+    def _samples_to_fit(self, X, y, sample_weight, *arrays):
+        """Validate the arguments of a fit; set `classes_`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n, C)
+            Scores.
+        codes : ndarray of int, shape (n,)
+            Column index of each label.
+        *arrays : ndarray of shape (n,), or None
+            Further arrays that were given.
+        weight : ndarray of shape (n,) or None
+            Positive weights. Samples of weight zero, and those that are certain by
+            their logits, are left out of all of these.
+        """
         scores, codes, is_impossible = self._validated_rows(X, y)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:
             weight = _zero_for_certain_rows(weight, is_impossible)
-        scores, codes, weight = drop_zero_weight(weight, scores, codes)
+        *samples, weight = drop_zero_weight(weight, scores, codes, *arrays)
         if sample_weight is None:
             # The rows that are left have the weight 1: no weights at all are faster.
             weight = None
-        self._fit_encoded(scores, codes, weight)
+        return *samples, weight
+
+    def _describe_fit(self, scores, codes, weight):
+        """Set what describes a fit that is done: its provenance, and how members read
+        logits.
+        """
         if self._has_wide_logits:
             # The members of a stack read logits as the stack does.
             for member in getattr(self, "recalibrators_", []):
                 member._has_wide_logits_ = True
         self.provenance_ = provenance(self, scores, codes, weight)
-        return self
 
     def _validated_rows(self, X, y):
         """Validate the scores and labels of a fit; set `classes_`.

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skcalib._fitting.floor import learned_floor
 from skcalib._fitting.folds import cross_validation_folds
-from skcalib._fitting.gains import row_gain_interval
+from skcalib._fitting.gains import mean_gain, unfitted_reason
 from skcalib._fitting.member_fits import MemberFits, StackFits, forecast, is_plain
 from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
@@ -38,6 +38,7 @@ from skcalib.maps.checks import (
 from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates
 from skcalib.recalibrators._matrix import DirichletCalibration
+from skcalib.recalibrators._measured import MeasuredRecalibrator
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import (
     EnsembleTemperatureScaling,
@@ -46,6 +47,7 @@ from skcalib.recalibrators._temperature import (
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 from skcalib.recalibrators._venn_abers import VennAbers
 
+_LEVEL = 0.9
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.
 _DIRICHLET_ALPHAS = (0.3, 0.03)
 # For K > 2 classes: the share of the weights by tempered likelihood. The rest are the
@@ -69,7 +71,7 @@ _HOPELESS_WEIGHT = 1e-3
 _HOPELESS_SHARE = 0.03
 
 
-class StackedRecalibrator(BaseRecalibrator):
+class StackedRecalibrator(MeasuredRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
     No single recalibrator is best for every data set. Each member predicts samples that
@@ -243,10 +245,11 @@ class StackedRecalibrator(BaseRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_scores(self, scores, codes, sample_weight):
+    def _fit_measured(self, scores, codes, design):
         """Fit the members, choose the weights by which their forecasts of held-out rows
         are mixed best, and measure the gain of the mixture.
         """
+        sample_weight = design.sample_weight
         members = self._members()
         fits = MemberFits(
             self.classes_,
@@ -261,6 +264,8 @@ class StackedRecalibrator(BaseRecalibrator):
             self.input,
             stratified="auto",
             max_train_rows=self._most_train_rows,
+            importance=design.importance,
+            cluster=design.cluster,
         )
         # 1. The members, fitted to all rows, and their forecasts of held-out rows: a
         # list of arrays (n, K), None for members that are left out as hopeless.
@@ -274,9 +279,8 @@ class StackedRecalibrator(BaseRecalibrator):
         # the held-out rows in the order of the forecasts, one fold after the other
         held_out = np.concatenate([fold.test for fold in folds])
         held_out_codes = codes[held_out].astype(np.intp)
-        weight = None
-        if sample_weight is not None:
-            weight = np.concatenate([fold.test_weight for fold in folds])
+        held_out_design = design.of_folds(folds)
+        weight = held_out_design.sample_weight
         losses = _loss_columns(predicted, held_out_codes)
         # 2. The log-loss of each member. That of a hopeless one is known in the first
         # fold alone: its distance there from the best member is taken for all folds.
@@ -303,7 +307,8 @@ class StackedRecalibrator(BaseRecalibrator):
             predicted, losses, held_out_codes, weight, folds, prior
         )
         gains = _losses(unchanged, held_out_codes) - mixed_losses
-        self.gain_ = row_gain_interval(gains, weight)
+        gain = mean_gain(gains, held_out_design, reason=unfitted_reason(codes, folds))
+        self.gain_ = gain.interval(_LEVEL)
 
     def _keep_members(self, stack_fits):
         """Set the members fitted to all rows, from a `StackFits`, and the seconds that
