@@ -176,7 +176,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "clusters: single clusters, their mean, a new cluster, bins of a diagram",
         "coverage",
-        "(of a new|over|of each) hospitals?,|^bars by cluster",
+        "(of a new|of each|of the median|over|of) hospitals?,|^bars by cluster",
     ),
     ("tests by resampling", "size", "^resampled"),
     (

@@ -444,6 +444,17 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **arguments):
             )
 
 
+def warn_of_fractions(weight):
+    """Warn if frequency weights (n,) are no integers."""
+    if (weight % 1).any():
+        warn(
+            "sample_weight contains weights that are not integers, but"
+            ' weight_type="frequency" counts a weight of 2 as two rows. Use'
+            ' weight_type="importance" for weights that correct for sampling; round'
+            " or scale weights that are counts."
+        )
+
+
 def counted_rows(data, weight_type, *, warns=True):
     """Return validated data with weights that can be taken for numbers of rows.
 
@@ -492,13 +503,8 @@ def counted_weight(weight, weight_type, *, warns=True):
     if weight_type == "importance":
         # They add up to the number of rows that they are worth, (sum w)^2 / sum w^2.
         return weight.sum() / (weight @ weight) * weight
-    if warns and (weight % 1).any():
-        warn(
-            "sample_weight contains weights that are not integers, but"
-            ' weight_type="frequency" counts a weight of 2 as two rows. Use'
-            ' weight_type="importance" for weights that correct for sampling; round'
-            " or scale weights that are counts."
-        )
+    if warns:
+        warn_of_fractions(weight)
     return weight
 
 

@@ -12,6 +12,7 @@ from skcalib._input.classes import (
     in_class_order,
     in_order_of,
     positive_class,
+    with_counted_labels,
     zero_one,
 )
 from skcalib._input.labels import check_label_vector, several_labels_shape
@@ -129,6 +130,9 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     """
     # 1. The arguments, each by itself. A predicted class is not computed where nothing
     # needs it.
+    y_true = with_counted_labels(
+        y_true, sample_weight, y_proba, labels, name="y_true", labels_name="labels"
+    )
     y_proba, labels = in_class_order(
         y_proba,
         y_true,

@@ -178,7 +178,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         if isinstance(self.estimator, FrozenEstimator):
             model = self.estimator
             X_test = fits.X
-            y_test = fits.y
+            test = np.arange(len(fits.y))
         else:
             rows = np.arange(len(fits.y))
             train, test = train_test_split(
@@ -193,8 +193,10 @@ class CertifiedThresholdClassifier(WrappedClassifier):
                 )
             # fitted to the first part, with the features of the second
             model, X_test = fits.on_fold(train, test)
-            y_test = fits.y[test]
         y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
+        is_labelled = fits.labelled(test)
+        y_proba = y_proba[is_labelled]
+        y_test = fits.y[test[is_labelled]]
         # A frozen recalibrator tells whether it was fitted to these rows.
         fitted_on = model if provenances(model) else None
         self.certificate_ = certified_threshold(

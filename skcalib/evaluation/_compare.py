@@ -188,8 +188,17 @@ class ModelComparison(ResultTable):
         return [header, *rows.values()]
 
     def __str__(self):
-        """Say for each metric and model whether it differs from the reference."""
+        """Say for each metric and model whether it differs from the reference, or what
+        it is for a single model.
+        """
         sentences = []
+        if set(self.model.tolist()) == {self.reference}:
+            level = level_words(self.confidence_level)
+            for metric, *interval in zip(
+                self.metric, self.estimate, self.low, self.high, strict=True
+            ):
+                size = interval_words(*interval, level=level)
+                sentences.append(f"The {metric} of {self.reference} is {size}.")
         for k, model in enumerate(self.model):
             if model != self.reference:
                 sentences.append(self._sentence(k))
@@ -248,9 +257,10 @@ def compare(
     y_true : array-like of shape (n,)
         Labels.
     models : dict or DataFrame
-        Two or more models: a dict that maps names to probabilities for these samples,
+        One or more models: a dict that maps names to probabilities for these samples,
         of shape (n,), (n, 2) or (n, K). Each column of a data frame is a model. For a
-        recalibrated model, use samples to which the recalibrator was not fitted.
+        recalibrated model, use samples to which the recalibrator was not fitted. A
+        single model gets its metrics with their intervals.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
         Names (those of `get_scorer_names` without ``neg_``), metrics of this library,
         and functions ``metric(y_true, y_proba, sample_weight=...)``; a
@@ -292,7 +302,7 @@ def compare(
     Raises
     ------
     ValueError
-        If there are fewer than two models, a reference or metric is unknown, an error
+        If there is no model, a reference or metric is unknown, an error
         has no interval (the kernel error), or labels, probabilities or weights are
         inconsistent; the message then names the model.
 
@@ -422,10 +432,10 @@ def _check_models(y_true, models, reference, reading):
     """Return the validated `ScoredLabels` of each model by name, and the name of the
     reference; the errors name the model.
     """
-    are_models = isinstance(models, dict) and len(models) >= 2
+    are_models = isinstance(models, dict) and len(models) >= 1
     if not are_models or any(not isinstance(name, str) for name in models):
         raise ValueError(
-            "models must be a dict from names (str) to probabilities, two or more,"
+            "models must be a dict from names (str) to probabilities, one or more,"
             f" found {models!r:.80}."
         )
     if reference is None:

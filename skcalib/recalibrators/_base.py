@@ -140,6 +140,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             Positive weights. Samples of weight zero, and those that are certain by
             their logits, are left out of all of these.
         """
+        y = self._with_counted_labels(y, sample_weight, X)
         scores, codes, is_impossible = self._validated_rows(X, y)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:

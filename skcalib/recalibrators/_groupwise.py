@@ -230,6 +230,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         self._validate_params()
         self._check_one_source(groups)
+        y = self._with_counted_labels(y, sample_weight, X)
         keys = self._group_columns(groups)
         X, classes = self._in_class_order_beside(X, y, keys, "groups")
         scores, values = self._scores_and_values(X, groups, reset=True)

@@ -85,5 +85,5 @@ class MeasuredRecalibrator(BaseRecalibrator):
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit to validated samples that are independent, and whose weights are counts."""
+        """Fit to validated samples: independent ones, whose weights are counts."""
         self._fit_measured(scores, codes, Design(sample_weight))

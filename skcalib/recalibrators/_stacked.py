@@ -272,7 +272,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
         rows = scores, codes, sample_weight
         stack_fits = StackFits(fits, members, uncalibrated, rows, folds)
-        predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits)
+        predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits, design)
         self._keep_members(stack_fits)
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
         predicted = [predicted[k] for k in contenders]
@@ -337,13 +337,13 @@ class StackedRecalibrator(MeasuredRecalibrator):
             return None
         return learned_floor(scores, codes, sample_weight, self.input)
 
-    def _held_out_forecasts(self, stack_fits):
+    def _held_out_forecasts(self, stack_fits, design):
         """Fit the members to all rows and to the training rows of each fold; return
         their forecasts of the held-out rows.
 
         Default members that the first fold shows to be hopeless are left out of the
         other folds. `stack_fits` is a `StackFits`, which keeps the members fitted to
-        all rows.
+        all rows; `design` holds the weights and clusters of the rows.
 
         Returns
         -------
@@ -376,7 +376,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         # 2. The members that stay, their indices.
         contenders = all_members
         if self.recalibrators is None:
-            is_hopeless = self._is_hopeless(losses, folds[0].test_weight)
+            is_hopeless = self._is_hopeless(losses, design.of_folds(folds[:1]))
             contenders = np.flatnonzero(~is_hopeless)
         if starts_with_first_fold:
             stack_fits.fit_to_all(contenders, starts_near=True)
@@ -401,16 +401,18 @@ class StackedRecalibrator(MeasuredRecalibrator):
         loss_in_first_fold = np.average(losses, axis=0, weights=folds[0].test_weight)
         return predicted, loss_in_first_fold
 
-    def _is_hopeless(self, losses, sample_weight):
+    def _is_hopeless(self, losses, design):
         """Return which members would have next to no weight in the mixture, booleans
-        (n_members,), from their log-losses (n, n_members) for the rows of one fold.
+        (n_members,), from their log-losses (n, n_members) for the rows of one fold, of
+        which `design` holds weights and clusters.
 
         `Uncalibrated`, the first member if it has a prior weight, is never hopeless.
         """
+        sample_weight = design.sample_weight
         total = _column_sums(losses, sample_weight)
         # 1. The member loses to the best one, by several standard errors.
         excess = losses - losses[:, [total.argmin()]]
-        is_hopeless = _is_certainly_positive(excess, sample_weight)
+        is_hopeless = _is_certainly_positive(excess, design)
         # 2. Its weight by tempered likelihood is small; compared are the logarithms of
         # the ratio of the best member's weight to its own.
         log_weight_of_best = self.likelihood_power * (total - total.min())
@@ -608,14 +610,16 @@ def _column_sums(losses, sample_weight):
     return sample_weight @ losses
 
 
-def _is_certainly_positive(columns, sample_weight):
+def _is_certainly_positive(columns, design):
     """Return whether the weighted mean of each column (n, n_columns) is above 0 by more
     than three standard errors, booleans (n_columns,).
     """
-    mean = np.average(columns, axis=0, weights=sample_weight)
-    weight = weights_or_ones(sample_weight, len(columns))
-    variance = weight**2 @ (columns - mean) ** 2 / weight.sum() ** 2
-    return mean > _HOPELESS_STANDARD_ERRORS * np.sqrt(variance)
+    is_positive = []
+    for column in columns.T:
+        mean, spread = mean_gain(column, design)
+        # never where there is no standard error (NaN)
+        is_positive.append(mean > _HOPELESS_STANDARD_ERRORS * spread.standard_error)
+    return np.array(is_positive)
 
 
 def _losses(probabilities, codes):

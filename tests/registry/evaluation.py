@@ -7,6 +7,7 @@ from skcalib.evaluation import (
     calibration_summary,
     compare,
     cross_validate,
+    mean_interval,
     recalibration_gain,
     refinement_loss,
     validation_sample_size,
@@ -58,6 +59,10 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.mean_interval": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),
+    ),
     "skcalib.evaluation.cross_validate": Entry(
         job="doc/reporting.md",
         result=lambda rows: cross_validate(
