@@ -373,9 +373,10 @@ class StackedRecalibrator(MeasuredRecalibrator):
         first_codes = codes[folds[0].test].astype(np.intp)
         losses = _loss_columns(first_forecasts, first_codes)
 
-        # 2. The members that stay, their indices.
+        # 2. The members that stay, their indices. A fold of a few clusters is too small
+        # to show who is hopeless.
         contenders = all_members
-        if self.recalibrators is None:
+        if self.recalibrators is None and design.cluster is None:
             is_hopeless = self._is_hopeless(losses, design.of_folds(folds[:1]))
             contenders = np.flatnonzero(~is_hopeless)
         if starts_with_first_fold:
