@@ -25,6 +25,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skcalib._defaults import unchanged_if_refused
 from skcalib._fitting.folds import row_indices
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.classes import uncounted_rows, unique_labels
@@ -339,7 +340,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             If `y` has only one class, or if a parameter is not one of the options
             listed.
         """
-        self._fit(X, y, "fit", params)
+        with unchanged_if_refused(self):
+            self._fit(X, y, "fit", params)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike, **params: Any) -> Any:
@@ -369,7 +371,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             If `cv` does not put each sample into exactly one test fold, if a test fold
             overlaps its training set, or in the cases listed under `fit`.
         """
-        return self._joined(self._fit(X, y, "fit_transform", params), X)
+        with unchanged_if_refused(self):
+            return self._joined(self._fit(X, y, "fit_transform", params), X)
 
     def transform(self, X: Any) -> Any:
         """Return the scores of the classifier fitted to all training samples.

@@ -23,8 +23,8 @@ from skcalib._fitting.wrapped import check_recalibrator, design_parameters
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.tensors import as_array, as_given
 from skcalib._input.warn import warn
@@ -314,7 +314,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             X, y, methods, params, sample_weight=sample_weight
         )
         sample_weight = check_sample_weight(sample_weight, len(fitter.y))
-        check_option(weight_type, "weight_type", ("frequency", "importance"))
+        importance = is_importance(weight_type)
         cv = self.cv
         cluster = None
         if clusters is not None:
@@ -328,7 +328,6 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         # raises if there are weights and the recalibrator takes none
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        self.classes_ = fitter.classes
         # The recalibrator that the classifiers of all folds share, if they share one.
         shared_recalibrator = recalibrator
         if self.recalibrator is None:
@@ -336,12 +335,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             shared_recalibrator = Recalibrator(
                 n_standard_errors=_POOLED_STANDARD_ERRORS
             )
-        design = Design(sample_weight, weight_type == "importance", cluster)
+        design = Design(sample_weight, importance, cluster)
         pair_fitter = _PairFitter(fitter, recalibrator, shared_recalibrator, design)
         # Pairs of a fitted classifier and its recalibrator.
         pairs = pair_fitter.pairs(cv, self._run, ensemble)
-        self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
+        self.classes_ = fitter.classes
+        self.calibrated_classifiers_ = pairs
         self._copy_attributes(
             ("n_features_in_", "feature_names_in_"), pairs[0].estimator
         )

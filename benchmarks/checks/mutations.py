@@ -193,7 +193,7 @@ MUTATIONS = [
         "starts[0]",
         "monitoring",
     ),
-    ("export/_sql.py", "<={number(high)}", "<{number(high)}", "sql ways_out"),
+    ("export/_sql.py", "<={number(high)}", "<{number(high)}", "sql formats"),
     ("engines/_weighted.py", "weight - weighted_label", "weight", "engines"),
     # The report and pictures.
     (
@@ -262,7 +262,7 @@ MUTATIONS = [
         "_rows/keys.py",
         "/ 16.0**HEX_DIGITS",
         "/ 15.0**HEX_DIGITS",
-        "uniform_mass ways_out",
+        "uniform_mass formats",
     ),
     (
         "_intervals/binomial.py",
@@ -406,13 +406,13 @@ MUTATIONS = [
         "maps/_class_functions.py",
         "return values - values.mean(axis=1, keepdims=True)",
         "return values - values.mean(axis=1, keepdims=True) / 2",
-        "maps ways_out",
+        "maps formats",
     ),
     (
         "maps/_forms.py",
         "return np.nextafter(np.asarray(cuts, dtype=np.float64), -np.inf)",
         "return np.asarray(cuts, dtype=np.float64)",
-        "maps ways_out",
+        "maps formats",
     ),
     (
         "_fitting/gains.py",

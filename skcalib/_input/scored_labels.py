@@ -15,6 +15,7 @@ from skcalib._input.classes import (
     with_counted_labels,
     zero_one,
 )
+from skcalib._input.label_weights import LabelWeights
 from skcalib._input.labels import check_label_vector, several_labels_shape
 from skcalib._input.scores import (
     check_sample_weight,
@@ -46,6 +47,9 @@ class ScoredLabels(NamedTuple):
 
     Of several labels per row (multilabel) `labels` is boolean (n, L), like the scores,
     and `classes` holds the names of the labels, in the order of the columns.
+
+    `label_weights` is None unless the weights are of importance (`counted_rows` sets
+    it); it says what is known about the weights of the other label.
     """
 
     scores: np.ndarray
@@ -54,6 +58,7 @@ class ScoredLabels(NamedTuple):
     classes: np.ndarray
     predicted: np.ndarray | None = None
     confidence: np.ndarray | None = None
+    label_weights: LabelWeights | None = None
 
     @property
     def is_binary(self):

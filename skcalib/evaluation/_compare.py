@@ -18,6 +18,7 @@ from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -636,7 +637,7 @@ class _Comparison(NamedTuple):
             influence = Influence(
                 loss - estimate,
                 data.sample_weight,
-                self.options["weight_type"] == "importance",
+                is_importance(self.options["weight_type"]),
                 cluster,
             )
             if is_brier:
@@ -753,7 +754,7 @@ class _Comparison(NamedTuple):
 
     def _each_copy_a_row(self, data):
         """Return the samples, each repeated as often as its frequency weight says."""
-        if data.sample_weight is None or self.options["weight_type"] != "frequency":
+        if data.sample_weight is None or is_importance(self.options["weight_type"]):
             return data
         copies = data.sample_weight.astype(np.intp)
         repeated = data.at(np.repeat(np.arange(len(data.scores)), copies))

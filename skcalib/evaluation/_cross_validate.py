@@ -19,6 +19,7 @@ from skcalib._fitting.gains import Design
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.annotations import CrossValidation
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -460,11 +461,11 @@ def cross_validate(
     rows = _Rows(len(data.scores), data.kept)
     groups = rows.values_of(groups, "groups")
     clusters = rows.values_of(clusters, "clusters")
-    data = counted_rows(data.at(rows.kept), weight_type)
+    data = counted_rows(data, weight_type).at(rows.kept)
     cluster = None
     if clusters is not None:
         cluster = cluster_codes(clusters)
-    design = Design(data.sample_weight, weight_type == "importance", cluster)
+    design = Design(data.sample_weight, is_importance(weight_type), cluster)
     fits = cross_fits(data, cv, design, n_repeats, random_state)
     if recalibrators is None:
         recalibrators = _catalogue(fits.scores)

@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcalib._cells.reductions import warn_of_fractions
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.label_weights import warn_of_counts
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import (
     as_numbers,
@@ -116,7 +116,7 @@ def mean_interval(
     weight = check_sample_weight(sample_weight, len(values))
     if weight is not None:
         if weight_type == "frequency":
-            warn_of_fractions(weight)
+            warn_of_counts(None, weight)
         has_weight = weight > 0
         values = values[has_weight]
         weight = weight[has_weight]

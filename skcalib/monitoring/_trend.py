@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.label_weights import check_weight_type, is_importance
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._intervals.influence import Influence, cluster_codes
 from skcalib._rows.blocks import taken
@@ -139,7 +140,7 @@ def calibration_trend(
     The bias changes by -4.0 points (-4.4 to -3.7) per unit of time (90 % interval); p < .001 for no trend.
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
-    check_option(weight_type, "weight_type", WEIGHT_TYPES)
+    check_weight_type(weight_type)
     data = check_scored_labels(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
     )
@@ -163,7 +164,7 @@ def calibration_trend(
     estimate, influence, null_influence = _slope(residual, moment, weight)
     sampling = {
         "weight": weight,
-        "importance": weight_type == "importance",
+        "importance": is_importance(weight_type),
         "cluster": cluster,
     }
     low, high, _ = Influence(influence, **sampling).interval(estimate, level)

@@ -4,8 +4,10 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
-from skcalib._cells.reductions import counted_weight
+from skcalib._defaults import unchanged_if_refused
 from skcalib._fitting.gains import Design
+from skcalib._fitting.provenance import provenance
+from skcalib._input.label_weights import is_importance, warn_of_counts
 from skcalib._input.labels import check_groups
 from skcalib._intervals.influence import cluster_codes
 from skcalib.recalibrators._base import BaseRecalibrator
@@ -66,22 +68,30 @@ class MeasuredRecalibrator(BaseRecalibrator):
             If weights are not integers and ``weight_type="frequency"``.
         """
         self._validate_params()
+        importance = is_importance(weight_type)
         names = None
         if clusters is not None:
             names, codes = check_groups(
                 clusters, len(y), name="clusters", scores_name="X"
             )
             names = names[codes]
-        scores, codes, names, weight = self._samples_to_fit(X, y, sample_weight, names)
-        weight = counted_weight(weight, weight_type, warns=self._warns_of_weights)
-        cluster = None
-        if names is not None:
-            cluster = cluster_codes(names)
-        self._check_classes_present(codes)
-        self._fit_measured(
-            scores, codes, Design(weight, weight_type == "importance", cluster)
-        )
-        self._describe_fit(scores, codes, weight)
+        with unchanged_if_refused(self):
+            y = self._with_counted_labels(y, sample_weight, X)
+            scores, codes, names, weight = self._validated_rows(
+                X, y, sample_weight, names
+            )
+            self._check_classes_present(codes)
+            if weight is not None and importance:
+                # They add up to the number of samples that they are worth.
+                weight = weight.sum() / (weight @ weight) * weight
+            elif self._warns_of_weights:
+                labels = codes == 1 if len(self.classes_) == 2 else codes
+                warn_of_counts(labels, weight)
+            cluster = None
+            if names is not None:
+                cluster = cluster_codes(names)
+            self._fit_measured(scores, codes, Design(weight, importance, cluster))
+            self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):
