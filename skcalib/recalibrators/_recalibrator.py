@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skcalib._fitting.cross_validation import CrossFits
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import standard_error
-from skcalib._fitting.member_fits import forecast
+from skcalib._fitting.member_fits import member_node
 from skcalib._fitting.wrapped import (
     check_recalibrator,
     design_parameters,
@@ -24,7 +24,6 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_probability
-from skcalib.maps import map_of
 from skcalib.maps.checks import check_same_classes, estimate, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._measured import MeasuredRecalibrator
@@ -234,15 +233,11 @@ class Recalibrator(MeasuredRecalibrator):
         gain = fits.gain(fits.uncalibrated(), fits.candidate(recalibrator), "log")
         return gain.interval(_LEVEL)
 
-    def _predict_scores(self, scores):
-        """Return the probabilities (n, K) by the recalibrator that was chosen."""
-        return forecast(self.chosen_, scores)
-
     def _map(self, scores):
         """Return the map from scores to probabilities as a `skcalib.maps.Node`; the
         argument is one, too.
         """
-        return map_of(self.chosen_, scores)
+        return member_node(self.chosen_, scores)
 
     def _check_attributes(self):
         """Raise a ValueError unless the fitted attributes, which were read from a JSON
