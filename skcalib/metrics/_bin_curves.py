@@ -87,20 +87,28 @@ class ReliabilityBand(ResultTable):
                 "The calibration curve is not monotone: no rising curve lies inside the"
                 f" band ({level} for the whole curve)."
             )
-        findings = [
-            f"too {word} {place}"
-            for word, is_off in (
-                ("high", self.high < self.score),
-                ("low", self.low > self.score),
-            )
-            for place in self._places(is_off)
-        ]
+        findings = self.findings()
         if not findings:
             return (
                 "No miscalibration is detectable: the diagonal lies inside the band"
                 f" ({level} for the whole curve)."
             )
         return f"The scores are {' and '.join(findings)} ({level} for the whole curve)."
+
+    def findings(self):
+        """Return where the band excludes the diagonal.
+
+        Returns
+        -------
+        findings : list of str
+            Such as "too high from 0.6 to 1"; of several ranges on one side the widest.
+        """
+        sides = {"high": self.high < self.score, "low": self.low > self.score}
+        return [
+            f"too {word} {place}"
+            for word, is_off in sides.items()
+            for place in self._places(is_off)
+        ]
 
     def _places(self, is_off):
         """Return the ranges of scores at which `is_off` (m,) is true, as texts: the
@@ -111,10 +119,11 @@ class ReliabilityBand(ResultTable):
             return []
         runs = np.split(positions, np.flatnonzero(np.diff(positions) > 1) + 1)
         widest = max(runs, key=lambda run: self.score[run[-1]] - self.score[run[0]])
-        first, last = self.score[widest[0]], self.score[widest[-1]]
+        first = rounded(self.score[widest[0]], 2)
+        last = rounded(self.score[widest[-1]], 2)
         if first == last:
-            return [f"at {rounded(first, 2)}"]
-        return [f"from {rounded(first, 2)} to {rounded(last, 2)}"]
+            return [f"near {first}"]
+        return [f"from {first} to {last}"]
 
 
 @hint_at_keywords
