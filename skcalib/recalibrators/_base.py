@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.provenance import provenance
-from skcalib._input.classes import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
@@ -164,10 +163,6 @@ class BaseRecalibrator(ProbabilityTransformer):
                 self._read_wide_logits()
                 scores, is_impossible = self._possible_scores(X, reset=True)
         refuse_impossible_labels(is_impossible, codes)
-        if scores.shape[1] == 1 and self.classes is None:
-            # A warning if the column seems to hold the scores of the other class.
-            hint = "give both columns, sorted."
-            hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:
             weight = _zero_for_certain_rows(weight, is_impossible)
