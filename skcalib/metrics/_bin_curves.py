@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcalib._cells.reductions import (
-    binary_tasks,
+from skcalib._cells.binned import (
     check_rows_or_bins,
     counted_rows,
     refuse_beside_bins,
-    resolve_multiclass,
 )
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics, set_clusters
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import is_importance
