@@ -12,7 +12,8 @@ from scipy.stats import chi2, norm
 
 import skcalib
 from skcalib import PlattScaling, decisions, evaluation, metrics, monitoring
-from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import one_task
 from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._inference.label_dependence import RowsInCells

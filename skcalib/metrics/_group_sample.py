@@ -4,13 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import (
-    BinaryTask,
-    BinnedTask,
-    check_rows_or_bins,
-)
 from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.binned import (
     BinnedError,
 )
