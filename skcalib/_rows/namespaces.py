@@ -96,7 +96,7 @@ def row_sums(xp, values):
         return xp.sum(values, axis=1, keepdims=True)
     if values.shape[1] > MANY_COLUMNS:
         return numpy_row_sums(values)
-    # column by column, so that neither other rows nor the layout change a row's rounding
+    # column by column: neither other rows nor the layout change a row's rounding
     total = values[:, :1] + 0.0
     for k in range(1, values.shape[1]):
         total += values[:, k : k + 1]

@@ -9,15 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._cells.reductions import spread_top_label, top_label
+from skcalib._cells.columns import spread_top_label, top_label
 from skcalib._defaults import check_fitted, unchanged_if_refused
-from skcalib._input.classes import encode_labels, in_class_order
+from skcalib._input.classes import encode_labels, hint_at_event, in_class_order
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scores import (
     check_estimator_scores,
     check_sample_weight,
     drop_zero_weight,
+    refuse_swapped,
 )
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import (
@@ -359,6 +360,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         batch.
         """
         y = check_targets(y, len(scores))
+        refuse_swapped(y, scores, name="y", scores_name="X")
         if not reset:
             if classes is not None and not np.array_equal(classes, self.classes_):
                 raise ValueError(
@@ -366,9 +368,13 @@ class OnlineRecalibrator(ProbabilityTransformer):
                     f" found {np.asarray(classes).tolist()}."
                 )
             classes = self.classes_
+        is_named = classes is not None
         self.classes_, codes = encode_labels(
             y, scores.shape[1], classes, name="y", classes_name="classes"
         )
+        if scores.shape[1] == 1 and not is_named:
+            hint = "give both columns, sorted."
+            hint_at_event(scores[:, 0], codes, self.classes_, hint)
         return codes
 
     def _start(self):
