@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.classifier_scores import classifier_scores, label_scores
 from skcalib._input.labels import several_labels_shape
 from skcalib._input.scalars import hint_at_keywords, parameters_of

@@ -134,8 +134,10 @@ class BaseRecalibrator(ProbabilityTransformer):
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
-    def _validated_rows(self, X, y, sample_weight):
+    def _validated_rows(self, X, y, sample_weight, *arrays):
         """Validate what a fit is given; set `classes_`.
+
+        Further `arrays` (n,), or None, are those of the rows, too.
 
         Returns
         -------
@@ -143,6 +145,8 @@ class BaseRecalibrator(ProbabilityTransformer):
             Scores, in which classes are marked as impossible: see `_possible_scores`.
         codes : ndarray of int, shape (n,)
             Column index of each label.
+        *arrays : ndarray of shape (n,), or None
+            The further arrays.
         weight : ndarray of shape (n,) or None
             Weights above 0: rows without weight, or that are certain by their logits,
             are left out.
@@ -162,11 +166,11 @@ class BaseRecalibrator(ProbabilityTransformer):
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:
             weight = _zero_for_certain_rows(weight, is_impossible)
-        scores, codes, weight = drop_zero_weight(weight, scores, codes)
+        *rows, weight = drop_zero_weight(weight, scores, codes, *arrays)
         if sample_weight is None:
             # The rows that are left have the weight 1: no weights at all are faster.
             weight = None
-        return scores, codes, weight
+        return *rows, weight
 
     def _fit_member(self, scores, codes, sample_weight, classes, shortcuts):
         """Fit to the rows of a stack, which has validated them; return self.

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._cells.reductions import spread_top_label, top_label
+from skcalib._cells.columns import spread_top_label, top_label
 from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._input.classes import encode_labels, hint_at_event, in_class_order
 from skcalib._input.labels import check_targets
