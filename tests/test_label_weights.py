@@ -420,6 +420,7 @@ _CALLS = {
     "recalibration_gain": lambda y, s, **w: evaluation.recalibration_gain(
         y, s, recalibrator=PlattScaling(), cv=3, **w
     ),
+    "advise": lambda y, s, **w: evaluation.advise(y, s, random_state=0, **w),
     "describe_weights": lambda y, s, **w: evaluation.describe_weights(y, **w),
     "net_benefit": lambda y, s, **w: decisions.net_benefit(
         y, s, thresholds=[0.05, 0.2], **w

@@ -989,10 +989,12 @@ def test_a_missing_package_is_one_line(file, tmp_path, capsys, monkeypatch, pack
 
 
 def test_missing_option_is_exit_status_2(file, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["report", str(file), "--score", "p"])
-    assert caught.value.code == 2
+    assert main(["report", str(file), "--score", "p"]) == 2
     assert "--label" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["report", str(file), "--label", "y"])
+    assert caught.value.code == 2
+    assert "--score" in capsys.readouterr().err
 
 
 @pytest.fixture(autouse=True)

@@ -172,7 +172,8 @@ def reliability_curve(
         bins. They hold for any sample size, if samples are independent and the event
         frequency rises with the score. Bins, weights and clusters are not supported.
     confidence_level : float, default=0.9
-        Coverage of the whole band, in (0, 1); used with `simultaneous` only.
+        Probability that the band contains the whole curve, in (0, 1); used with
+        `simultaneous` only.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -717,7 +717,8 @@ def _errors_with_limits(samples, params, resampling, confidence_level, progress)
     for k, limits in zip(
         has_error, limits_of_each(hypotheses_of_groups(), tail), strict=True
     ):
-        errors[1:, k] = limits
+        if not samples[k].reason_without_limits:
+            errors[1:, k] = limits
     return errors
 
 
