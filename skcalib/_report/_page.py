@@ -124,7 +124,9 @@ def _data_sentence(numbers):
     classes, and notes.
     """
     weighted = ""
+    share = "them"
     if numbers["weighted"]:
+        share = "their weight"
         weighted = f" of total weight {show.count(numbers['total_weight'])}"
     written = ""
     if numbers["modified"]:
@@ -134,7 +136,7 @@ def _data_sentence(numbers):
         frequency = show.percent(numbers["event_frequency"], numbers["n_rows"])
         about = (
             f"; the event is {numbers['label']} = {numbers['event']}, in {frequency} of"
-            " them."
+            f" {share}."
         )
     else:
         named = listed(classes, _MOST_CLASSES_NAMED)

@@ -10,6 +10,7 @@ from skcalib.evaluation._mean import mean_interval
 from skcalib.evaluation._refinement import refinement_loss
 from skcalib.evaluation._sample_size import validation_sample_size
 from skcalib.evaluation._summary import calibration_summary
+from skcalib.evaluation._weights import describe_weights
 
 __all__ = [
     "adjust_pvalues",
@@ -18,6 +19,7 @@ __all__ = [
     "calibration_summary",
     "compare",
     "cross_validate",
+    "describe_weights",
     "mean_interval",
     "recalibration_gain",
     "refinement_loss",

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import hstack
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, counted_rows
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
@@ -245,7 +246,7 @@ def compare(
     confidence_level: float = 0.9,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -275,10 +276,12 @@ def compare(
         function, as in `calibration_test`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from the same patient or match) share
         a value.

@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcalib._cells.reductions import (
-    binary_tasks,
+from skcalib._cells.binned import (
     check_rows_or_bins,
     counted_rows,
     refuse_beside_bins,
-    resolve_multiclass,
 )
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics, set_clusters
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import is_importance
@@ -134,7 +134,7 @@ def reliability_curve(
     binning: BaseBinning | int | None = None,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     simultaneous: bool = False,
     confidence_level: float = 0.9,
@@ -157,11 +157,13 @@ def reliability_curve(
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than
         one; weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective
         sample size, which determines the width of the intervals.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample, such as a hospital or a patient. `interval` allows for
         the dependence within clusters; see Notes.
@@ -170,7 +172,8 @@ def reliability_curve(
         bins. They hold for any sample size, if samples are independent and the event
         frequency rises with the score. Bins, weights and clusters are not supported.
     confidence_level : float, default=0.9
-        Coverage of the whole band, in (0, 1); used with `simultaneous` only.
+        Probability that the band contains the whole curve, in (0, 1); used with
+        `simultaneous` only.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

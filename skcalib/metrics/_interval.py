@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import (
-    BinnedTask,
-    binary_tasks,
-    check_rows_or_bins,
-    counted_rows,
-    resolve_multiclass,
-)
+from skcalib._cells.binned import BinnedTask, check_rows_or_bins, counted_rows
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
@@ -45,7 +41,7 @@ def calibration_error_interval(
     n_resamples: int = 1000,
     stratify: bool = False,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -89,11 +85,13 @@ def calibration_error_interval(
         class frequencies are fixed.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design or for covariate shift); in each cell,
         weights w correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -97,7 +97,7 @@ def calibration_change(
     n_resamples: int = 999,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | tuple | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | tuple | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -137,11 +137,13 @@ def calibration_change(
         "top_label".
     sample_weight : pair of array-likes, default=None
         Weights of the samples before and after; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design or for covariate shift); the weights w of a
         data set correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : pair of array-likes, default=None
         The clusters of the samples before and after: samples in the same cluster (for
         example, from one patient or match) may be dependent, even across the two data
@@ -258,6 +260,10 @@ def calibration_change(
     else:
         excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
     statistic, pvalue, shift = excess_test(excess, level)
+    few = samples[0].few_events or samples[1].few_events
+    if few:
+        pvalue = np.nan
+        shift = IntervalEstimate(shift.estimate, np.nan, np.nan, reason=few)
     resampling = Resampling(n_resamples, legacy_rng)
     intervals = {}
     for name, sample in zip(("before", "after"), samples, strict=True):
@@ -274,9 +280,11 @@ def calibration_change(
             raise ValueError(
                 f"The error of the data set {name!r} cannot be computed. {failure}"
             ) from failure
-        intervals[f"error_{name}"] = IntervalEstimate(
-            error, *inverted_limits(hypotheses, (1 - level) / 2)
-        )
+        reason = sample.reason_without_limits
+        low, high = np.nan, np.nan
+        if not reason:
+            low, high = inverted_limits(hypotheses, (1 - level) / 2)
+        intervals[f"error_{name}"] = IntervalEstimate(error, low, high, reason=reason)
     for name in ("bias", "error"):
         intervals[f"{name}_difference"], _ = square_and_add(
             intervals[f"{name}_after"], intervals[f"{name}_before"]

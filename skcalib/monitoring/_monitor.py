@@ -269,6 +269,7 @@ class CalibrationMonitor(BaseEstimator):
     @property
     def alarm_time_(self):
         """Time of the alarm; None if there is no alarm or no times were given."""
+        self._check_seen()
         return time_of_row(getattr(self, "_times", ()), self.alarm_row_)
 
     @property
@@ -276,6 +277,7 @@ class CalibrationMonitor(BaseEstimator):
         """Time of the estimated first row after the change; None if there is no alarm
         or no times were given.
         """
+        self._check_seen()
         return time_of_row(getattr(self, "_times", ()), self.change_row_)
 
     @property
@@ -283,11 +285,7 @@ class CalibrationMonitor(BaseEstimator):
         """Table with one row per batch: rows processed so far, mean score, event
         frequency, e-value and alarm.
         """
-        if not hasattr(self, "n_rows_"):
-            raise NotFittedError(
-                "This CalibrationMonitor has not processed any rows yet: call"
-                " partial_fit."
-            )
+        self._check_seen()
         # `_batches` has a column per quantity, with an entry for each batch.
         columns = map(np.array, self._batches)
         n_rows, n, sum_of_scores, n_events, e_value, alarm = columns
@@ -299,6 +297,14 @@ class CalibrationMonitor(BaseEstimator):
             e_value=e_value,
             alarm=alarm.astype(bool),
         )
+
+    def _check_seen(self):
+        """Raise a NotFittedError if no rows have been processed."""
+        if not hasattr(self, "n_rows_"):
+            raise NotFittedError(
+                "This CalibrationMonitor has not processed any rows yet: call"
+                " partial_fit."
+            )
 
     def _reset(self):
         """Check the parameters and go back to the state before the first row."""
@@ -354,10 +360,10 @@ class CalibrationMonitor(BaseEstimator):
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             self._advance(log_likelihood_ratios(scores[rows], events[rows]))
-        # Nothing can be refused any more: the lists and arrays below are extended.
-        self._times.extend(times)
+        # Nothing can be refused any more: arrays and a list are extended.
         n_events = np.count_nonzero(events)
         self._append_to_history(len(scores), scores.sum(), n_events)
+        self._times.extend(times)
 
     def _see_statistics(self, statistics, y, time):
         """Update with a `BinStatistics` as if all its rows came at one time, each with
@@ -389,11 +395,11 @@ class CalibrationMonitor(BaseEstimator):
         log_ratio = events @ if_event + non_events @ if_none
         first_row = self.n_rows_
         self._advance(log_ratio[None], rows_per_step=n_rows)
-        if time is not None:
-            self._times.append((first_row, time))
         self._append_to_history(
             n_rows, statistics.weighted_score.sum(), round(events.sum())
         )
+        if time is not None:
+            self._times.append((first_row, time))
 
     def _advance(self, log_ratios, rows_per_step=1):
         """Update the evidence, the e-value and the alarm with the next steps.

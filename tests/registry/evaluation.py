@@ -9,6 +9,7 @@ from skcalib.evaluation import (
     calibration_summary,
     compare,
     cross_validate,
+    describe_weights,
     mean_interval,
     recalibration_gain,
     refinement_loss,
@@ -71,6 +72,11 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.describe_weights": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: describe_weights(rows.y, 1 + 19 * (rows.y == 0)),
+        no_paper="it names what the weights say, which is arithmetic",
+    ),
     "skcalib.evaluation.mean_interval": Entry(
         job="doc/reporting.md",
         result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),
