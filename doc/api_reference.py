@@ -83,9 +83,9 @@ SECTIONS = [
     (
         "skcalib",
         "Labels",
-        "Labels that are distributions.",
+        "Labels that are distributions, or not known for all samples yet.",
         "where_predictions_live",
-        ["expand_soft_labels"],
+        ["expand_soft_labels", "censored_labels"],
     ),
     (
         "skcalib.metrics",

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import api_reference
 import versions
 
-from benchmarks import house
+from benchmarks.checks import house
 
 _HERE = Path(__file__).parent
 api_reference.write(_HERE)

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from skcalib._input.censored_labels import censored_labels
 from skcalib._input.later_scorers import LATER_SCORERS
 from skcalib._input.scored_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
@@ -58,6 +59,7 @@ __all__ = [
     "UniformMassBinning",
     "VectorScaling",
     "VennAbers",
+    "censored_labels",
     "estimate_target_prior",
     "expand_soft_labels",
     "__version__",

@@ -1,5 +1,5 @@
-"""Parameters that stand for a default object, and hints where a parameter of another
-library is given.
+"""Parameters that stand for a default object, hints where a parameter of another
+library is given, and fits that are refused.
 """
 
 from functools import cache
@@ -28,6 +28,29 @@ def check_fitted(estimator):
                 f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and"
                 f" {name}={now!r} has been set since then. Fit it again."
             )
+
+
+class unchanged_if_refused:  # noqa: N801 (a context manager, named like a function)
+    """Context that gives an estimator back the attributes that it had before, if its
+    block raises an error.
+
+    The block must set attributes anew: what it changes inside them stays changed.
+    """
+
+    # A generator with `contextlib.contextmanager` takes a tenth of the update of a
+    # monitor with one row.
+    __slots__ = ("attributes", "before")
+
+    def __init__(self, estimator):
+        self.attributes = vars(estimator)
+
+    def __enter__(self):
+        self.before = self.attributes.copy()
+
+    def __exit__(self, error, *details):
+        if error is not None:
+            self.attributes.clear()
+            self.attributes.update(self.before)
 
 
 def _snapshot(value):

@@ -30,6 +30,8 @@ class Verdict:
     n_needed : int or None
         The number of samples below which a quantity of 0 is never told to be fine,
         where the verdict is "cannot tell".
+    reason : str
+        Why there are no limits (NaN); empty where there are.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Verdict:
     n: float
     tolerance: float
     n_needed: int | None = None
+    reason: str = ""
 
     @property
     def is_off(self):
@@ -95,10 +98,12 @@ class Verdict:
             return "mixed"
         if self.kind == "cannot tell":
             words = f"cannot tell with {count_words(self.n)} {samples}"
-            if self.n_needed is None:
-                return words
-            needed = f"at least {rounded_up(self.n_needed)} are needed"
-            return f"{words}; {needed}, {self.needed_if}"
+            if self.reason:
+                words += f" ({self.reason})"
+            elif self.n_needed is not None:
+                needed = f"at least {rounded_up(self.n_needed)} are needed"
+                words += f"; {needed}, {self.needed_if}"
+            return words
         if self.kind == "fine":
             limit = self._limit_words(scale)
             return f"fine to within {limit}{_after(limit, unit)}"
@@ -132,7 +137,7 @@ class Verdict:
         return fixed(limit, digits)
 
 
-def verdict(estimate, interval, n, tolerance, *, reference=0.0):
+def verdict(estimate, interval, n, tolerance, *, reference=0.0, reason=""):
     """Return whether an estimate differs from the value that is right by more than the
     tolerance, as a `Verdict`.
 
@@ -148,6 +153,8 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
         The size, above 0, up to which being off does not matter.
     reference : float, default=0.0
         The value that is right, 1 for a slope.
+    reason : str, default=""
+        Why the limits are NaN.
 
     Returns
     -------
@@ -171,7 +178,7 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
     low = float(interval[0]) - reference
     high = float(interval[1]) - reference
     if not (isfinite(low) and isfinite(high)):
-        return Verdict("cannot tell", estimate, low, high, n, tolerance)
+        return Verdict("cannot tell", estimate, low, high, n, tolerance, reason=reason)
     if low > tolerance or high < -tolerance:
         # the whole interval is beyond the tolerance
         kind = "off"
@@ -360,7 +367,7 @@ def interval_words(
     most_decimals=_MOST_DECIMALS,
 ):
     """Return an estimate with its interval as text, rounded as the width of the
-    interval demands; see `decimals`.
+    interval demands; see `decimals`. Without limits (NaN), it says so.
 
     Parameters
     ----------
@@ -383,7 +390,14 @@ def interval_words(
     '14.8 points (12.5 to 17.1)'
     >>> interval_words(0.021, -0.01, 0.052, level="90 %", signed=True)
     '+0.02 (90 %: -0.01 to +0.05)'
+    >>> interval_words(0.021, float("nan"), float("nan"), level="90 %")
+    '0.021 (no interval)'
     """
+    if not (isfinite(low) and isfinite(high)):
+        text = rounded(scale * estimate)
+        if signed and estimate > 0:
+            text = f"+{text}"
+        return f"{text}{_after(text, unit)} (no interval)"
     digits = min(decimals(scale * low, scale * high), most_decimals)
     texts = []
     for value in (estimate, low, high):

@@ -7,7 +7,13 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags, indexable
@@ -16,12 +22,13 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skcalib._defaults import unchanged_if_refused
 from skcalib._fitting.folds import row_indices
 from skcalib._input.annotations import CrossValidation
+from skcalib._input.classes import uncounted_rows, unique_labels
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
@@ -33,10 +40,12 @@ from skcalib._input.sklearn_private import (
     num_samples,
     safe_split,
 )
-from skcalib._input.tensors import refuse_repeated_names
+from skcalib._input.tensors import as_array, refuse_repeated_names
 from skcalib._progress import Progress
 
 __all__ = ["CrossFittedClassifier"]
+
+_UNLABELLED = -1  # marks samples without a label for semi-supervised classifiers
 
 
 class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
@@ -81,16 +90,21 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         """
         return self._classifier()
 
-    def _checked_fitter(self, X, y, methods, params, caller="fit"):
+    def _checked_fitter(self, X, y, methods, params, caller="fit", sample_weight=None):
         """Check the samples, and return the `ClassifierFitter` that fits the wrapped
         classifier to them or to some of them.
 
         `methods` are names such as "predict_proba": scores come from the first one that
-        the classifier has. `params` are further arguments that the user gave to the
-        method `caller`, such as weights or groups, by name.
+        the fitted classifier has. `params` are further arguments that the user gave to
+        the method `caller`, such as weights or groups, by name. `sample_weight` are the
+        weights if the classifier may not get them.
         """
         estimator = self._classifier()
-        response_method = _response_method(estimator, methods)
+        if not hasattr(estimator, "fit") or isinstance(estimator, type):
+            raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
+        # Whether a classifier has a method may be known only after its fit.
+        if not is_classifier(estimator):
+            _found_methods(estimator, methods)
         refuse_repeated_names(X)
         (X,) = indexable(X)
         if num_samples(X) == 0:
@@ -98,10 +112,11 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
                 "X has no rows: a classifier needs rows of at least two classes."
             )
         y = check_targets(y, num_samples(X))
-        check_classification_targets(y)
-        classes = _known_classes(estimator, y)
         routed = self._routed(params, caller)
-        return ClassifierFitter(estimator, X, y, classes, response_method, routed)
+        if sample_weight is None:
+            sample_weight = routed.estimator.fit.get("sample_weight")
+        sample_weight = check_sample_weight(sample_weight, len(y))
+        return _fitter_with_classes(estimator, X, y, methods, routed, sample_weight)
 
     def _routed(self, params, caller):
         """Return `params`, further arguments that the user gave to the method `caller`,
@@ -325,7 +340,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             If `y` has only one class, or if a parameter is not one of the options
             listed.
         """
-        self._fit(X, y, "fit", params)
+        with unchanged_if_refused(self):
+            self._fit(X, y, "fit", params)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike, **params: Any) -> Any:
@@ -355,7 +371,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             If `cv` does not put each sample into exactly one test fold, if a test fold
             overlaps its training set, or in the cases listed under `fit`.
         """
-        return self._joined(self._fit(X, y, "fit_transform", params), X)
+        with unchanged_if_refused(self):
+            return self._joined(self._fit(X, y, "fit_transform", params), X)
 
     def transform(self, X: Any) -> Any:
         """Return the scores of the classifier fitted to all training samples.
@@ -430,17 +447,16 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         validate_data(self, fitter.X, skip_check_array=True)  # sets `n_features_in_`
         # raises for an unknown column
         column_positions(fitter.X, keys, name="passthrough")
-        fit_params = fitter.routed.estimator.fit
-        if "sample_weight" in fit_params:
-            check_sample_weight(fit_params["sample_weight"], len(fitter.y))
         scores = None
         if caller == "fit":
-            self.estimator_ = fitter.on_all_rows()
+            model = fitter.on_all_rows()
+            response_method = fitter.methods_of(model)[0]
         else:
             # The second result, which samples have a score, is all of them.
-            scores, _, self.estimator_ = fitter.cross_fitted(self.cv, self._run)
+            scores, _, model, response_method = fitter.cross_fitted(self.cv, self._run)
+        self.estimator_ = model
         self.classes_ = fitter.classes
-        self.response_method_ = fitter.response_method
+        self.response_method_ = response_method
         return scores
 
     def _passthrough_keys(self):
@@ -524,36 +540,105 @@ def _check_times_tested(times_tested, tested, name):
 
 class ClassifierFitter(NamedTuple):
     """Fits clones of a classifier to all or some of the samples (X, y), and scores the
-    others by the method with the name `response_method`.
+    others by the first of `methods` that the fitted classifiers have.
 
     `classes` are the sorted labels. `routed.estimator.fit` and `routed.splitter.split`
     are dicts of further arguments, as scikit-learn's metadata routing gives them.
+    `is_labelled` (n,) says which samples have one of the classes, and `trains` (n,)
+    which the classifier is fitted to: samples without a label may be among them, those
+    of a label that has no weight are not. Both are None if all are. `model_of_all` is
+    the classifier fitted to all of these if that was done, else None.
     """
 
     estimator: object
     X: object
     y: np.ndarray
     classes: np.ndarray
-    response_method: str
+    methods: tuple
     routed: Bunch
+    is_labelled: np.ndarray | None = None
+    trains: np.ndarray | None = None
+    model_of_all: object = None
 
     def on_all_rows(self):
         """Return the classifier fitted to all samples; a frozen classifier is returned
         unchanged.
         """
-        return clone(self.estimator).fit(self.X, self.y, **self.routed.estimator.fit)
+        if self.model_of_all is not None:
+            return self.model_of_all
+        if self.trains is None:
+            model = clone(self.estimator)
+            model.fit(self.X, self.y, **self.routed.estimator.fit)
+            self._check_model(model, self.y)
+            return model
+        model, _ = self.on_fold(np.arange(len(self.y)), np.arange(1))
+        return model
 
     def on_fold(self, train, test):
         """Return the classifier fitted to the samples with the indices `train`, and the
         samples of `X` with the indices `test`.
         """
+        if self.trains is not None:
+            train = train[self.trains[train]]
         X_train, y_train = safe_split(self.estimator, self.X, self.y, train)
         # A precomputed kernel also needs the columns of the training samples.
         X_test, _ = safe_split(self.estimator, self.X, None, test, train)
         # Weights and the like are cut down to the training samples.
         fit_params = check_method_params(self.X, self.routed.estimator.fit, train)
         model = clone(self.estimator).fit(X_train, y_train, **fit_params)
+        self._check_model(model, y_train)
         return model, X_test
+
+    def labelled(self, rows):
+        """Return which of the samples `rows`, indices, have a label: booleans."""
+        if self.is_labelled is None:
+            return np.ones(len(rows), dtype=bool)
+        return self.is_labelled[rows]
+
+    def methods_of(self, model):
+        """Return those of `methods` that a fitted classifier has, a list; raise a
+        TypeError if there is none.
+
+        Only a fitted one knows: a search has the methods of its best estimator.
+        """
+        return _found_methods(model, self.methods)
+
+    def _check_model(self, model, y):
+        """Raise an error unless a classifier that was fitted to the labels `y` has one
+        of `methods` and knows all labels; -1 may mark samples without one.
+        """
+        self.methods_of(model)
+        if self.is_labelled is not None or isinstance(model, FrozenEstimator):
+            return
+        known, _ = as_array(getattr(model, "classes_", y))
+        unknown = ~np.isin(y, known)
+        if unknown.any():
+            label = y[unknown][:1].tolist()[0]
+            raise ValueError(
+                f"{type(model).__name__} was fitted to the label {label!r}, which is"
+                f" not among its classes_, {known.tolist()}. If it"
+                " marks samples without a label, mark them by -1 beside two classes;"
+                " otherwise drop them, or use a classifier that learns all labels."
+            )
+
+    def common_method(self, models):
+        """Return the name of the method by which all fitted classifiers, a dict of the
+        lists that `methods_of` returns by name, can be asked for scores.
+        """
+        for method in self.methods:
+            if all(method in found for found in models.values()):
+                return method
+        # one example of each method
+        examples = {}
+        for name, found in models.items():
+            examples.setdefault(found[0], f"{name} has {found[0]}")
+        raise ValueError(
+            f"The classifiers that {type(self.estimator).__name__} fits to different"
+            " folds have no method of scores in common:"
+            f" {'; '.join(examples.values())}."
+            " Let a search choose only among classifiers with predict_proba, or only"
+            " among those with decision_function."
+        )
 
     def splits(self, cv, *, tested="any"):
         """Return the splits of the parameter `cv`, a list of pairs (train, test) of
@@ -570,7 +655,13 @@ class ClassifierFitter(NamedTuple):
                 " sklearn.frozen."
             )
         n_samples = len(self.y)
-        splitter = check_cv(cv, self.y, classifier=True)
+        strata = self.y
+        if self.is_labelled is not None and strata.dtype.kind == "O":
+            # Text beside -1 has no order: numbers stand for the labels.
+            strata = np.full(n_samples, _UNLABELLED)
+            _, codes = unique_labels(self.y[self.is_labelled], "y")
+            strata[self.is_labelled] = codes
+        splitter = check_cv(cv, strata, classifier=True)
         # How errors call `cv`: by the class of what the user gave or, for a number of
         # folds, of the splitter that it stands for.
         shown = cv
@@ -579,7 +670,7 @@ class ClassifierFitter(NamedTuple):
         name = f"cv ({type(shown).__name__})"
         splits = []
         split_params = self.routed.splitter.split
-        for train, test in splitter.split(self.X, self.y, **split_params):
+        for train, test in splitter.split(self.X, strata, **split_params):
             splits.append((row_indices(train, n_samples), row_indices(test, n_samples)))
         if not splits:
             raise ValueError(
@@ -611,56 +702,73 @@ class ClassifierFitter(NamedTuple):
             The scores of each sample by the model of the fold that tests it.
         model_of_all : classifier
             The one fitted to all samples.
+        response_method : str
+            The method of the scores.
         """
         calls = [delayed(self.on_all_rows)()]
         calls += [delayed(self._model_and_scores)(*split) for split in splits]
         model_of_all, *results_of_folds = run(calls)
-        models = [model for model, _ in results_of_folds]
-        scores = [fold_scores for _, fold_scores in results_of_folds]
-        return models, _in_row_order(scores, splits), model_of_all
+        models = [model for model, _, _ in results_of_folds]
+        found = [methods for _, methods, _ in results_of_folds]
+        method = self._method_of_folds(found, model_of_all)
+        if any(methods[0] != method for methods in found):
+            # Some models have another method that comes first: all are asked anew.
+            return self._replace(methods=(method,)).of_folds_and_all(splits, run)
+        scores = [fold_scores for _, _, fold_scores in results_of_folds]
+        return models, _in_row_order(scores, splits), model_of_all, method
+
+    def _method_of_folds(self, found, model_of_all):
+        """Return the method by which the classifiers of all folds and that of all
+        samples are asked; `found` holds the methods of each fold, a list of lists.
+        """
+        models = {f"that of fold {fold}": methods for fold, methods in enumerate(found)}
+        models["that of all samples"] = self.methods_of(model_of_all)
+        return self.common_method(models)
 
     def cross_fitted(self, cv, run, *, tested="once"):
         """Return the out-of-fold scores (n_tested, n_scores) of the samples that some
-        fold tests, the sorted indices (n_tested,) of these samples, and the model
-        fitted to all samples.
+        fold tests, the sorted indices (n_tested,) of these samples, the model fitted to
+        all samples, and the name of the method of the scores.
 
         A frozen model is fitted already: it scores all samples itself. `cv` and
         `tested` are those of `splits`; ``run(calls)`` runs joblib's delayed calls and
         returns their results.
         """
         if isinstance(self.estimator, FrozenEstimator):
+            method = self.methods_of(self.estimator)[0]
             scores = classifier_scores(
-                self.estimator,
-                self.X,
-                self.classes,
-                self.response_method,
-                check_columns=True,
+                self.estimator, self.X, self.classes, method, check_columns=True
             )
-            return scores, np.arange(len(self.y)), self.estimator
+            return scores, np.arange(len(self.y)), self.estimator, method
         splits, times_tested = self.splits(cv, tested=tested)
         calls = [delayed(self.on_all_rows)()]
         calls += [delayed(self._test_scores)(train, test) for train, test in splits]
-        model_of_all, *scores_of_folds = run(calls)
-        scores = _in_row_order(scores_of_folds, splits)
-        return scores, np.flatnonzero(times_tested), model_of_all
+        model_of_all, *results_of_folds = run(calls)
+        found = [methods for methods, _ in results_of_folds]
+        method = self._method_of_folds(found, model_of_all)
+        if any(methods[0] != method for methods in found):
+            only = self._replace(methods=(method,))
+            return only.cross_fitted(splits, run, tested=tested)
+        scores = _in_row_order([scores for _, scores in results_of_folds], splits)
+        return scores, np.flatnonzero(times_tested), model_of_all, method
 
     def _model_and_scores(self, train, test):
-        """Return the model fitted to the samples `train`, and its scores (n_test,
-        n_scores) of the samples `test`.
+        """Return the model fitted to the samples `train`, the list of the methods that
+        it has, and the scores (n_test, n_scores) of the samples `test` by the first.
         """
         model, X_test = self.on_fold(train, test)
+        methods = self.methods_of(model)
         scores = classifier_scores(
-            model, X_test, self.classes, self.response_method, check_columns=True
+            model, X_test, self.classes, methods[0], check_columns=True
         )
-        return model, scores
+        return model, methods, scores
 
     def _test_scores(self, train, test):
-        """Return the scores (n_test, n_scores) of the samples `test` by a model fitted
-        to the samples `train`, without the model: the call may run in another process,
-        which would have to send it back.
+        """Return what `_model_and_scores` does, without the model: the call may run in
+        another process, which would have to send it back.
         """
-        _, scores = self._model_and_scores(train, test)
-        return scores
+        _, methods, scores = self._model_and_scores(train, test)
+        return methods, scores
 
 
 def _in_row_order(scores_of_folds, splits):
@@ -673,35 +781,70 @@ def _in_row_order(scores_of_folds, splits):
     return scores[np.argsort(tested_rows)]
 
 
-def _response_method(estimator, methods):
-    """Return the name of the first of `methods` that the classifier has."""
-    if not hasattr(estimator, "fit") or isinstance(estimator, type):
-        raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
-    for method in methods:
-        if hasattr(estimator, method):
-            return method
+def _found_methods(model, methods):
+    """Return those of `methods` that an estimator has, a list; raise a TypeError if
+    there is none.
+    """
+    found = [method for method in methods if hasattr(model, method)]
+    if found:
+        return found
     wanted = " or ".join(methods)
     raise TypeError(
-        f"estimator must be a classifier with {wanted}, but {type(estimator).__name__}"
+        f"estimator must be a classifier with {wanted}, but {type(model).__name__}"
         " has none of them."
     )
 
 
-def _known_classes(estimator, y):
-    """Return the sorted classes: those of `y`, or those of a frozen classifier, which
-    must know all of `y`.
+def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
+    """Return the `ClassifierFitter` of samples, with the classes and the samples that
+    have one of them.
+
+    A label that occurs only with weight zero is no class. Nor is -1, if the classifier
+    takes it for "unlabelled", as scikit-learn's semi-supervised ones do: after a fit it
+    is not among the classes. Labels of a frozen classifier are those that it knows.
     """
-    if not isinstance(estimator, FrozenEstimator):
-        classes = np.unique(y)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has only one class ({classes.tolist()[0]!r}): a classifier needs at"
-                " least two."
-            )
-        return classes
+    is_uncounted = uncounted_rows(y, sample_weight)
+    trains = None if is_uncounted is None else ~is_uncounted
+    fitter = ClassifierFitter(
+        estimator, X, y, None, methods, routed, is_labelled=trains, trains=trains
+    )
+    if isinstance(estimator, FrozenEstimator):
+        return fitter._replace(classes=_frozen_classes(estimator, y, trains))
+    counted = y if trains is None else y[trains]
+    is_marked = counted == _UNLABELLED
+    if np.any(is_marked):
+        classes, _ = unique_labels(counted[~is_marked], "y")
+        if len(classes) > 1:
+            # The model of all samples is needed anyway, so that it may be asked first.
+            is_labelled = y != _UNLABELLED
+            if trains is not None:
+                is_labelled = is_labelled & trains
+            fitter = fitter._replace(classes=classes, is_labelled=is_labelled)
+            model = fitter.on_all_rows()
+            fitter = fitter._replace(model_of_all=model)
+            known, _ = as_array(getattr(model, "classes_", ()))
+            if not np.isin(_UNLABELLED, known):
+                return fitter
+            fitter = fitter._replace(is_labelled=trains)
+    classes, _ = unique_labels(counted, "y")
+    if len(classes) < 2:
+        where = "" if trains is None else " where sample_weight is positive"
+        raise ValueError(
+            f"y has only one class ({classes.tolist()[0]!r}){where}: a classifier needs"
+            " at least two."
+        )
+    return fitter._replace(classes=classes)
+
+
+def _frozen_classes(estimator, y, trains):
+    """Return the sorted classes of a frozen classifier, which must know the labels `y`
+    of all samples that count: `trains` (n,), None for all.
+    """
     check_is_fitted(estimator)
     classes = np.unique(estimator.classes_)
     unknown = ~np.isin(y, classes)
+    if trains is not None:
+        unknown &= trains
     if unknown.any():
         # `tolist` gives the label as Python's own type, for the message.
         row = int(np.argmax(unknown))

@@ -289,14 +289,15 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if self.recalibrator is None:
             methods = ("predict_proba", "decision_function")
         params = self._metadata(estimator, sample_weight, fit_params)
-        fitter = self._checked_fitter(X, y, methods, params)
+        fitter = self._checked_fitter(
+            X, y, methods, params, sample_weight=sample_weight
+        )
         sample_weight = check_sample_weight(sample_weight, len(fitter.y))
         ensemble = self._resolved_ensemble(estimator)
         recalibrator = self._resolved("recalibrator")
         # raises if there are weights and the recalibrator takes none
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        self.classes_ = fitter.classes
         # The recalibrator that the classifiers of all folds share, if they share one.
         shared_recalibrator = recalibrator
         if self.recalibrator is None:
@@ -309,8 +310,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         )
         # Pairs of a fitted classifier and its recalibrator.
         pairs = pair_fitter.pairs(self.cv, self._run, ensemble)
-        self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
+        self.classes_ = fitter.classes
+        self.calibrated_classifiers_ = pairs
         self._copy_attributes(
             ("n_features_in_", "feature_names_in_"), pairs[0].estimator
         )
@@ -429,7 +431,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         takes_weight = has_fit_parameter(estimator, "sample_weight")
         if get_config()["enable_metadata_routing"] or takes_weight:
             return {"sample_weight": sample_weight, **fit_params}
-        if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
+        # A step of a pipeline may get them by its name.
+        is_given_by_name = any(name.endswith("__sample_weight") for name in fit_params)
+        is_unused = not (is_given_by_name or isinstance(estimator, FrozenEstimator))
+        if sample_weight is not None and is_unused:
             warn(
                 f"{type(estimator).__name__}.fit does not accept sample_weight: the"
                 " weights are used only for the recalibration."
@@ -477,11 +482,14 @@ class _PairFitter(NamedTuple):
         """Return the pair of the classifier fitted to all rows, and a recalibrator
         fitted to the out-of-fold scores of all rows that some fold tests.
         """
-        scores, rows, model_of_all = self.fitter.cross_fitted(
+        scores, rows, model_of_all, method = self.fitter.cross_fitted(
             cv, run, tested="at most once"
         )
-        recalibrator = self._fitted(self.recalibrator, scores, rows)
-        return self._pair(model_of_all, recalibrator)
+        is_labelled = self.fitter.labelled(rows)
+        recalibrator = self._fitted(
+            self.recalibrator, scores[is_labelled], rows[is_labelled], method
+        )
+        return self._pair(model_of_all, recalibrator, method)
 
     def _pairs_of_folds(self, splits, run):
         """Return a list with the pair of each fold, whose recalibrator is fitted to the
@@ -501,15 +509,20 @@ class _PairFitter(NamedTuple):
         """Return a list with the pairs of all folds and of the classifier fitted to all
         rows. They share a recalibrator, fitted to the out-of-fold scores of all rows.
         """
-        models, scores, model_of_all = self.fitter.of_folds_and_all(splits, run)
+        models, scores, model_of_all, method = self.fitter.of_folds_and_all(splits, run)
         for fold, model in enumerate(models):
             _known_classes(model, fold)  # raises if a fold has a single class
-        recalibrator = self._fitted(self.shared_recalibrator, scores)
+        rows = np.arange(len(scores))
+        is_labelled = self.fitter.labelled(rows)
+        recalibrator = self._fitted(
+            self.shared_recalibrator, scores[is_labelled], rows[is_labelled], method
+        )
         if isinstance(getattr(recalibrator, "chosen_", None), Uncalibrated):
             # It leaves scores as they are: then the original model is kept, since an
             # average over uncalibrated models is no better.
             models = []
-        return [self._pair(model, recalibrator) for model in (*models, model_of_all)]
+        models = [*models, model_of_all]
+        return [self._pair(model, recalibrator, method) for model in models]
 
     def _pair_of_fold(self, fold, train, test):
         """Return the pair of a fold: the classifier fitted to the rows `train`, and its
@@ -523,17 +536,16 @@ class _PairFitter(NamedTuple):
                 f"cv trains fold {fold} on none of the classes that it tests: use a"
                 " stratified cv."
             )
-        scores = classifier_scores(
-            model, X_test, known, self.fitter.response_method, check_columns=True
-        )
+        method = self.fitter.methods_of(model)[0]
+        scores = classifier_scores(model, X_test, known, method, check_columns=True)
         recalibrator = self._fitted(
-            self.recalibrator, scores[is_known], test[is_known], known
+            self.recalibrator, scores[is_known], test[is_known], method, known
         )
-        return self._pair(model, recalibrator)
+        return self._pair(model, recalibrator, method)
 
-    def _fitted(self, recalibrator, scores, rows=slice(None), classes=None):
+    def _fitted(self, recalibrator, scores, rows, method, classes=None):
         """Return a clone of a recalibrator, fitted to the classifier's scores (n_rows,
-        n_scores) and the labels of some rows.
+        n_scores) from the method of this name, and the labels of these rows.
 
         The scores have a column for each of `classes`, or one for a decision between
         two; None means all classes.
@@ -541,17 +553,17 @@ class _PairFitter(NamedTuple):
         if classes is None:
             classes = self.fitter.classes
         recalibrator = clone(recalibrator)
-        scale = _SCALE[self.fitter.response_method]  # "probability" or "logit"
+        scale = _SCALE[method]  # "probability" or "logit"
         _describe_scores(recalibrator, {"input": scale, "classes": classes})
         weight_params = _weight_params(recalibrator, taken(self.sample_weight, rows))
         labels = self.fitter.y[rows]
         return recalibrator.fit(rounded(scores), labels, **weight_params)
 
-    def _pair(self, model, recalibrator):
-        """Return a fitted classifier and its recalibrator as a `RecalibratedModel`."""
-        return RecalibratedModel(
-            model, recalibrator, self.fitter.classes, self.fitter.response_method
-        )
+    def _pair(self, model, recalibrator, method):
+        """Return a fitted classifier, which is asked for scores by the method of this
+        name, and its recalibrator as a `RecalibratedModel`.
+        """
+        return RecalibratedModel(model, recalibrator, self.fitter.classes, method)
 
 
 class RecalibratedModel(NamedTuple):

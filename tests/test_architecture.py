@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import skcalib
-from benchmarks import house
+from benchmarks.checks import house
 
 PACKAGE = Path(skcalib.__file__).parent
 

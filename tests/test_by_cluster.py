@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logit, roots_hermite
+from scipy.stats import norm, t
 
 from benchmarks.new_hospital import coverage
 from skcalib._solvers.random_effects import (
@@ -110,10 +110,10 @@ def test_each_cluster_has_the_numbers_of_its_samples():
         assert (
             table.observed_expected_low[row] < ratio < table.observed_expected_high[row]
         )
-    values = [table.intercept, (table.intercept_high - table.intercept) / 1.959964]
+    values = [table.slope, (table.slope_high - table.slope) / 1.959964]
     expected = pooled(values[0], values[1] ** 2, 0.95)
-    assert table.pooled["intercept"] == pytest.approx(expected[:3], rel=1e-6)
-    assert table.between["intercept"] == pytest.approx(expected.tau, rel=1e-5)
+    assert table.pooled["slope"] == pytest.approx(expected[:3], rel=1e-6)
+    assert table.between["slope"] == pytest.approx(expected.tau, rel=1e-5)
     frame = table.to_frame()
     assert list(frame.columns[:4]) == ["cluster", "n", "n_events", "observed_expected"]
 
@@ -130,27 +130,134 @@ def test_equal_scores_have_exact_limits_and_no_slope():
     assert table.between["observed_expected"] == 0
 
 
-def test_clusters_without_events_are_left_out_by_name():
+def _plain_log_likelihood(a, tau, offsets, labels, cluster):
+    """Integrate each cluster's likelihood on fixed nodes, one cluster after another."""
+    nodes, node_weight = roots_hermite(201)
+    shifts = a + np.sqrt(2) * tau * nodes
+    total = 0.0
+    for code in np.unique(cluster):
+        risk = expit(offsets[cluster == code][:, None] + shifts)
+        outcome = labels[cluster == code][:, None]
+        likelihood = np.prod(np.where(outcome, risk, 1 - risk), axis=0)
+        total += math.log(likelihood @ node_weight / math.sqrt(math.pi))
+    return total
+
+
+def _rare_study():
+    """Nine hospitals of 40 at risks of .03 and .1; four have no event."""
+    events = np.array([[0, 0], [1, 3], [0, 0], [0, 1], [2, 5], [0, 0], [1, 0], [0, 4]])
+    events = np.vstack((events, [0, 0]))
+    risk = np.tile(np.repeat([0.03, 0.1], [25, 15]), 9)
+    hospital = np.repeat(np.arange(9), 40)
+    labels = np.concatenate(
+        [
+            np.concatenate((np.arange(25) < low, np.arange(15) < high))
+            for low, high in events
+        ]
+    )
+    return labels, risk, hospital
+
+
+def test_clusters_without_events_count():
+    labels, risk, hospital = _rare_study()
+    offsets = logit(risk)
+    table = calibration_by_cluster(labels, risk, hospital)
+    median, low, high = table.pooled["intercept"]
+    tau = table.between["intercept"]
+
+    def loss(parameters):
+        a, log_tau = parameters
+        return -_plain_log_likelihood(a, np.exp(log_tau), offsets, labels, hospital)
+
+    found = minimize(loss, [-0.5, 0.3], method="Nelder-Mead", options={"xatol": 1e-5})
+    assert median == pytest.approx(found.x[0], abs=1e-3)
+    assert tau == pytest.approx(np.exp(found.x[1]), abs=1e-3)
+    # The limits are where the profile likelihood has fallen by t^2 / 2, t with 8
+    # degrees of freedom.
+    for limit in (low, high):
+        profile = minimize_scalar(
+            lambda tau, limit=limit: (
+                -_plain_log_likelihood(limit, tau, offsets, labels, hospital)
+            ),
+            bounds=(0.01, 5),
+            method="bounded",
+        )
+        fall = profile.fun - found.fun
+        assert fall == pytest.approx(t.ppf(0.975, 8) ** 2 / 2, abs=1e-3)
+    assert np.isnan(table.intercept[0])
+    assert table.observed_expected[0] == 0
+    # 17 events; 9 (25 * .03 + 15 * .1) = 20.25 are expected.
+    ratio = table.pooled["population_observed_expected"]
+    assert ratio.estimate == pytest.approx(17 / 20.25)
+    assert ratio.low < ratio.estimate < ratio.high
+    shifted = expit(offsets + np.array([[median], [low], [high]])).sum(axis=1)
+    expected = shifted / risk.sum()
+    assert table.pooled["observed_expected"] == pytest.approx(expected)
+
+
+def test_limits_of_a_new_cluster_are_quantiles_of_the_integrated_likelihood():
+    labels, risk, hospital = _rare_study()
+    offsets = logit(risk)
+    new = calibration_by_cluster(labels, risk, hospital).prediction["intercept"]
+    intercepts = np.linspace(-8, 4, 49)
+    taus = (np.arange(20) + 0.5) / 10  # midpoints from 0 to 2
+    weight = np.exp(
+        [
+            [
+                _plain_log_likelihood(a, tau, offsets, labels, hospital)
+                for a in intercepts
+            ]
+            for tau in taus
+        ]
+    )
+    weight /= weight.sum()
+    for limit, share in ((new.low, 0.025), (new.high, 0.975)):
+        below = norm.cdf((limit - intercepts) / taus[:, None])
+        assert np.sum(weight * below) == pytest.approx(share, abs=2e-3)
+
+
+def test_outcomes_do_not_decide_which_slopes_are_pooled():
     labels, risk, hospital = _study()
     names = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])[hospital]
     labels[names == "c"] = False
     table = calibration_by_cluster(labels, risk, names)
-    assert table.observed_expected[2] == 0
-    assert table.observed_expected_high[2] > 0
-    assert np.isnan(table.intercept[2])
-    assert table.not_pooled["observed_expected"] == "Left out: c."
-    others = names != "c"
-    without = calibration_by_cluster(labels[others], risk[others], names[others])
-    for name, interval in without.pooled.items():
-        assert table.pooled[name] == interval
-    assert "Left out: c." in str(table)
+    assert "slope" not in table.pooled
+    assert "1 of 8 clusters" in table.not_pooled["slope"]
+    assert "would be biased" in str(table)
+    # One distinct score is no outcome.
+    labels, risk, hospital = _study()
+    risk[hospital == 2] = 0.3
+    table = calibration_by_cluster(labels, risk, names)
+    assert table.not_pooled["slope"] == "Left out: c."
+    assert table.pooled["slope"].low < 1
+
+
+@pytest.mark.parametrize("outcome", [True, False])
+def test_one_class_has_no_pooled_intercept(outcome):
+    labels, risk, hospital = _study()
+    labels[:] = outcome
+    table = calibration_by_cluster(labels, risk, hospital, pos_label=True)
+    assert table.pooled == {}
+    assert "one class" in table.not_pooled["intercept"]
+    assert "nan" not in str(table)
+
+
+def test_three_clusters_may_determine_no_limit():
+    # One hospital has all events and two have none: any lower intercept is compatible.
+    hospital = np.repeat(np.arange(3), 100)
+    labels = (hospital == 0) & (np.arange(300) < 99)
+    table = calibration_by_cluster(labels, np.full(300, 0.5), hospital)
+    low, high = table.pooled["intercept"][1:]
+    assert not (low > -10)
+    assert not (high < 5)
+    assert "nan" not in str(table)
 
 
 def test_fewer_than_three_clusters_are_not_pooled():
     labels, risk, hospital = _study(2)
     table = calibration_by_cluster(labels, risk, hospital)
     assert table.pooled == table.prediction == table.between == {}
-    assert "at least 3 are needed" in str(table)
+    assert "At least 3 clusters are needed" in str(table)
     assert not np.isnan(table.slope).any()
 
 

@@ -56,9 +56,12 @@ def _cells(before, after):
     )
 
 
-def _about_a_line(scores, residuals, weight, second):
+def _about_a_line(scores, residuals, weight, second, importance=False):
     """Return the second sample's excess about a line that is fitted by least squares,
     its weight and, if the curve is the same, its variance without that of the weights.
+
+    With importance weights the squares stay with their weights, which may say something
+    about the labels.
     """
     design = np.stack((np.ones(len(scores)), scores - scores.mean()), axis=1)
     if np.ptp(scores) < 1e-9:
@@ -70,10 +73,15 @@ def _about_a_line(scores, residuals, weight, second):
     ]
     rest, coefficient = residuals - fitted[0], second - fitted[1]
     effective = weight.sum() - design.shape[1] * np.sum(weight**2) / weight.sum()
+    variance = np.sum(weight * rest**2) / effective
+    variance *= np.sum((weight * coefficient) ** 2)
+    if importance:
+        squares = np.sum((weight * coefficient * rest) ** 2)
+        variance = squares * weight.sum() / effective
     return (
         np.sum((weight * rest)[second]),
         np.sum((weight * coefficient)[second]),
-        np.sum(weight * rest**2) / effective * np.sum((weight * coefficient) ** 2),
+        variance,
         rest,
     )
 
@@ -430,7 +438,7 @@ def test_importance_weights_by_hand():
     for cell in sorted(set(cells)):
         rows = np.array(cells) == cell
         excess, of_weight, of_variance, _ = _about_a_line(
-            scores[rows], residual[rows], w[rows], is_after[rows]
+            scores[rows], residual[rows], w[rows], is_after[rows], importance=True
         )
         if of_weight > 1e-9:
             total += excess
@@ -454,8 +462,18 @@ def test_importance_weights_by_hand():
         BinStatistics.from_predictions(y, scores, edges, weights[k])
         for k, (y, scores) in enumerate(((y_before, before), (y_after, after)))
     ]
+    # The rows of a bin count as equal: the label does not change their weight.
     of_bins = calibration_change(*bins, **options)
-    assert of_bins.bias_after == pytest.approx(found.bias_after, abs=0.01)
+    declared = calibration_by_group(
+        y_after,
+        after,
+        np.zeros(400),
+        sample_weight=weights[1],
+        weight_type={0: weights[1], 1: weights[1]},
+        random_state=0,
+    )
+    expected = declared.bias[0], declared.bias_low[0], declared.bias_high[0]
+    assert of_bins.bias_after == pytest.approx(expected, abs=0.01)
     assert of_bins.shift == pytest.approx(found.shift, abs=0.03)
     with pytest.warns(UserWarning, match="not integers"):
         calibration_change(*bins, **options | {"weight_type": "frequency"})

@@ -269,7 +269,7 @@ def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():
         fitted.predict_proba(PROBA)
 
 
-def test_the_ways_out_ask_for_a_new_fit_too():
+def test_exports_ask_for_a_new_fit_too():
     fitted = from_dict(to_dict(PlattScaling().fit(PROBA, CODES)))
     copied = pickle.loads(pickle.dumps(fitted)).set_params(input="logit")
     for use in (to_dict, to_sql):

@@ -111,6 +111,7 @@ SENTENCES = {
     "random_state": (
         "Seed for the random draws.",
         "Seed for the split.",
+        "Seed for the folds.",
         "Seed for histogram gradient boosting",
         ("Seed for shuffling the samples before a split; None keeps their order."),
         "Seed for the second key of the training samples",

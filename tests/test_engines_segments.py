@@ -160,7 +160,7 @@ DASK, IBIS = (
 @pytest.mark.parametrize("kind", ARROW_TYPES)
 def test_other_engines(engine, kind):
     if engine == "dask" and kind not in ("float64", "string", "decimal128(18, 3)"):
-        return  # benchmarks/fuzz_engines.py tries them
+        return  # benchmarks/checks/fuzz_engines.py tries them
     score, label, segment = rows()
     values = ARROW_TYPES[kind]
     # what Python takes for one is one

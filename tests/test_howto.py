@@ -213,7 +213,7 @@ print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=Geo
 
 
 @pytest.mark.slow
-def test_three_files_add_a_recalibrator_with_all_ways_out(tmp_path):
+def test_three_files_add_a_recalibrator_with_all_exports(tmp_path):
     (module, _), (room, names), (package, top_names) = steps("recalibrator")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "complementary_log_log.py", tmp_path / module)

@@ -1,18 +1,16 @@
-"""Calibration maps as trees of plain pieces: what they mean is what `predict_proba`
-does.
+"""Calibration maps as trees of plain pieces. `test_formats` compares those of every
+recalibrator with `predict_proba`.
 """
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import refused
 from scipy.special import softmax
-from sklearn.base import clone
 
 import skcalib
 from skcalib import maps as nodes
 from skcalib.maps import calibration_map
 
-every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 EXTREME = np.array(
     [
         0,
@@ -52,74 +50,6 @@ def _many_class_rows(n=300, n_classes=4, seed=0):
     logits = rng.normal(size=(n, n_classes)) * 2
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     return logits, y
-
-
-def _scores_at(fitted):
-    """Return scores at, just below and just above the places where a map may break."""
-    named = ("bin_edges_", "score_knots_")
-    breaks = np.concatenate(
-        [np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)]
-        + [EXTREME]
-    )
-    breaks = breaks[np.isfinite(breaks)]
-    return np.unique(
-        np.clip(
-            np.concatenate((breaks, np.nextafter(breaks, -1), np.nextafter(breaks, 2))),
-            0,
-            1,
-        )
-    )
-
-
-@every_recalibrator
-@pytest.mark.parametrize("n_columns", [1, 2])
-def test_two_classes(recalibrator, n_columns):
-    scores, y = _two_class_rows()
-    fitted = clone(recalibrator).fit(
-        scores if n_columns == 1 else np.column_stack((1 - scores, scores)), y
-    )
-    new = np.concatenate((_scores_at(fitted), np.random.default_rng(1).random(200)))
-    columns = new[:, None] if n_columns == 1 else np.column_stack((1 - new, new))
-    expected = fitted.predict_proba(columns)
-    np.testing.assert_allclose(
-        predicted(calibration_map(fitted), new[:, None]), expected, rtol=0, atol=1e-13
-    )
-    both = calibration_map(fitted, n_columns=n_columns)
-    np.testing.assert_allclose(predicted(both, columns), expected, rtol=0, atol=1e-13)
-
-
-@every_recalibrator
-def test_log_odds(recalibrator):
-    scores, y = _two_class_rows()
-    log_odds = np.random.default_rng(2).normal(size=len(scores)) + 4 * scores - 2
-    fitted = clone(recalibrator).set_params(input="logit").fit(log_odds, y)
-    new = np.array([-1e4, -40, -3, -1e-17, 0, 1e-17, 0.5, 37, 800])
-    np.testing.assert_allclose(
-        predicted(calibration_map(fitted), new[:, None]),
-        fitted.predict_proba(new),
-        rtol=0,
-        atol=1e-13,
-    )
-
-
-@every_recalibrator
-@pytest.mark.parametrize("input", ["probability", "logit"])
-def test_many_classes(recalibrator, input):
-    logits, y = _many_class_rows()
-    scores = softmax(logits, axis=1) if input == "probability" else logits
-    fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
-    new, _ = _many_class_rows(seed=1)
-    if input == "probability":
-        ties = [[0.25, 0.25, 0.25, 0.25], [0.4, 0.4, 0.1, 0.1], [0, 0.5, 0.5, 0]]
-        new = np.concatenate((softmax(new, axis=1), np.eye(4), ties))
-    else:
-        new = np.concatenate((new, 100 * np.eye(4), np.zeros((1, 4)), new[:5] + 1000))
-    np.testing.assert_allclose(
-        predicted(calibration_map(fitted), new),
-        fitted.predict_proba(new),
-        rtol=0,
-        atol=1e-12,
-    )
 
 
 @pytest.mark.parametrize("input", ["probability", "logit"])

@@ -1,35 +1,17 @@
-"""ONNX: graphs run by onnxruntime give what `predict_proba` gives."""
+"""ONNX: what `test_formats` does not compare for every recalibrator."""
 
 import json
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import refused
 from scipy.special import softmax
-from sklearn.base import clone
 
 import skcalib
 from skcalib.export import to_onnx
 
 onnx = pytest.importorskip("onnx", reason="needs onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
-every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
-EXTREME = np.array(
-    [
-        0,
-        5e-324,
-        1e-300,
-        2.0**-53,
-        1e-15,
-        0.1,
-        0.25,
-        0.5,
-        np.nextafter(0.5, 1),
-        0.75,
-        1 - 2.0**-53,
-        1,
-    ]
-)
 
 
 def run(model, scores):
@@ -69,43 +51,6 @@ def many_class_rows(n=200, n_classes=3, seed=0):
     logits = rng.normal(size=(n, n_classes)) * 2
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     return logits, y
-
-
-@every_recalibrator
-@pytest.mark.parametrize("n_columns", [1, 2])
-def test_two_classes(recalibrator, n_columns):
-    scores, y = two_class_rows()
-    new = np.concatenate((EXTREME, np.random.default_rng(1).random(100), scores[:50]))
-    if n_columns == 2:
-        scores, new = (np.column_stack((1 - one, one)) for one in (scores, new))
-    agrees(clone(recalibrator).fit(scores, y), new.reshape(len(new), -1))
-
-
-@every_recalibrator
-@pytest.mark.parametrize("n_columns", [1, 2, 3])
-def test_logits(recalibrator, n_columns):
-    logits, y = many_class_rows(n_classes=max(n_columns, 2))
-    logits = logits[:, 1:] - logits[:, :1] if n_columns == 1 else logits
-    fitted = clone(recalibrator).set_params(input="logit").fit(logits, y)
-    # Other rows: those of the fit lie on the knots, where rounding of the softmax
-    # decides.
-    new, _ = many_class_rows(n_classes=n_columns, seed=1)
-    agrees(
-        fitted,
-        np.concatenate(
-            (new, 100 * np.eye(n_columns), -50 * np.eye(n_columns), new[:9] + 64)
-        ),
-    )
-
-
-@every_recalibrator
-def test_many_classes(recalibrator):
-    logits, y = many_class_rows(n_classes=4)
-    scores = softmax(logits, axis=1)
-    ties = [[0.25, 0.25, 0.25, 0.25], [0.375, 0.375, 0.125, 0.125], [0, 0.5, 0.5, 0]]
-    agrees(
-        clone(recalibrator).fit(scores, y), np.concatenate((scores, np.eye(4), ties))
-    )
 
 
 @pytest.mark.parametrize("target_opset", [13, 18, 21])

@@ -120,7 +120,7 @@ def test_a_probability_of_zero_is_lifted_though_no_such_event_was_seen():
     assert type(Recalibrator().fit(apart, apart.astype(int)).chosen_) is Uncalibrated
 
 
-def test_log_odds_and_ways_out():
+def test_log_odds_and_exports():
     scores, y = _rows(300, 3)
     log_odds = logit(scores[:, 1])
     recalibrator = Recalibrator(input="logit").fit(log_odds, y)

@@ -123,7 +123,7 @@ def test_numbers_of_classes_are_those_of_the_library(file):
         codes, scores, recalibrator=TemperatureScaling(), labels=range(3), cv=splits
     )
     assert gains["TemperatureScaling"]["gain"] == pytest.approx(gain.estimate)
-    assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low, rel=2e-3)
+    assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low, rel=0.02)
     assert {"DirichletCalibration", "VectorScaling", "StackedRecalibrator"} <= set(
         gains
     )

@@ -50,6 +50,9 @@ TABLES = {
     "ModelComparison": lambda: evaluation.compare(
         Y, {"a": SCORES, "b": SCORES**2}, metrics=["brier_score"], **DRAWS
     ),
+    "CrossValidatedRecalibrators": lambda: evaluation.cross_validate(
+        Y, SCORES, {"platt": skcalib.PlattScaling()}
+    ),
     "GroupCalibration": lambda: metrics.calibration_by_group(
         Y, SCORES, GROUPS, **DRAWS
     ),

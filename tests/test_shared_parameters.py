@@ -71,6 +71,7 @@ MAIN_OR_OPTION = {
     "default": "what check_binning gives for None",
     "edges": "the bins themselves, or how those of a certificate were made",
     "epsilon": "what bounds are asked about, an option of methods and pictures",
+    "event": "whether an outcome happened in censored_labels, its name in a display",
     "groups": "what is judged or fitted apart, an option of errors and pictures",
     "ids": "of rows at prediction, a column in SQL",
     "kind": "a question to a certificate, an option elsewhere",

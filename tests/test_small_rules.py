@@ -24,6 +24,7 @@ from skcalib._fitting.ridge_path import ridges_to_try
 from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.results import IntervalEstimate
 from skcalib._inference.shift_test import bias_test
+from skcalib._input.label_weights import LabelWeights
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._intervals.influence import Influence
@@ -199,8 +200,10 @@ def test_clusters_never_make_unequal_importance_weights_worth_more_rows():
     cluster = np.repeat(np.arange(100), 2)
     labels = np.tile([False, True], 100)
     scores, weight = np.full(200, 0.1), np.tile([9.0, 1.0], 100)
+    # The weights of the other label are declared to be equal.
+    known = LabelWeights(weight, weight, "declared")
     found, reason = rows_bias_test(
-        scores, labels, 0.9, weight, importance=True, cluster=cluster
+        scores, labels, 0.9, weight, label_weights=known, cluster=cluster
     )
     assert not reason
     expected = bias_test(scores, weight @ labels / 8.2, 0.9, weight / 8.2, 0.09)
@@ -392,10 +395,9 @@ def test_small_groups_are_merged_by_shrunken_residuals():
     # that have none, 1 / 12, 2.4 / 18, .9 / 19 and 4.5 / 15: the third group is next to
     # the first one.
     sizes = np.array([2, 8, 9, 5])
-    group = np.repeat(np.arange(4), sizes)
     model = GroupwiseRecalibrator(min_group_size=10)
     model.group_sizes_ = sizes.astype(float)
-    part = model._parts(group, np.array([0.5, 0.3, 0.1, 0.9])[group], None)
+    part = model._parts(sizes * np.array([0.5, 0.3, 0.1, 0.9]))
     assert part.tolist() == [0, 1, 0, 1]
 
 

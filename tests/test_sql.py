@@ -1,10 +1,10 @@
-"""SQL: the expressions run in DuckDB and give what `predict_proba` gives; NULL for what
-is no score.
+"""SQL in DuckDB: NULL, types, groups, tables of pieces and what `test_formats` does not
+compare for every recalibrator.
 """
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import refused
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -14,7 +14,6 @@ from skcalib.export import to_sql, to_sql_table
 
 duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
 pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
-every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 EXTREME = np.array(
     [
         0,
@@ -106,73 +105,30 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12, equal_nan=True)
 
 
-@every_recalibrator
-def test_two_classes(recalibrator):
-    scores, y = _two_class_rows()
-    fitted = clone(recalibrator).fit(scores, y)
-    new = _scores_at(fitted)
-    found = run_scores([to_sql(fitted, dialect="duckdb")], [*new, *NOT_SCORES])
-    close(found[: len(new), 0], fitted.predict_proba(new)[:, 1])
-    assert np.isnan(found[len(new) :]).all()
-
-
-@every_recalibrator
-def test_log_odds(recalibrator):
-    scores, y = _two_class_rows()
-    log_odds = np.random.default_rng(2).normal(size=len(scores)) + 4 * scores - 2
-    fitted = clone(recalibrator).set_params(input="logit").fit(log_odds, y)
-    new = np.array([-1e100, -1e4, -40, -3, -1e-17, 0, 1e-17, 0.5, 37, 800, 1e100])
-    found = run_scores(
-        [to_sql(fitted, dialect="duckdb")], [*new, None, np.nan, np.inf, -np.inf, 1e101]
-    )
-    close(found[: len(new), 0], fitted.predict_proba(new)[:, 1])
-    assert np.isnan(found[len(new) :]).all()
-
-
-SMOOTH = [
-    skcalib.PlattScaling(),
-    skcalib.MatrixScaling(),
-    skcalib.TemperatureScaling(),
-    skcalib.HistogramBinning(3),
-]
-
-
 @pytest.mark.parametrize(
-    ("recalibrator", "input", "n_classes"),
-    [(one, "probability", n) for one in RECALIBRATORS for n in (2, 3)]
-    + [(one, "logit", n) for one in SMOOTH for n in (2, 3)],
+    "recalibrator",
+    [skcalib.PlattScaling(), skcalib.IsotonicCalibration(), skcalib.HistogramBinning()],
     ids=str,
 )
-@pytest.mark.slow
-def test_one_column_a_class(recalibrator, input, n_classes):
-    logits, y = _many_class_rows(n_classes=n_classes)
-    scores = softmax(logits, axis=1) if input == "probability" else logits
-    fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
-    new, _ = _many_class_rows(n=40, n_classes=n_classes, seed=1)
-    if input == "probability":
-        new = np.concatenate(
-            (
-                softmax(new, axis=1),
-                np.eye(n_classes),
-                np.full((1, n_classes), 1 / n_classes),
-            )
-        )
-        invalid = [
-            [None, *[1 / (n_classes - 1)] * (n_classes - 1)],
-            [0.5] * (n_classes - 1) + [0.6],
-            [1.5, -0.5, 0][:n_classes],
-        ]
-    else:
-        new = np.concatenate(
-            (new, 100 * np.eye(n_classes), np.zeros((1, n_classes)), new[:5] + 1000)
-        )
-        invalid = [[None, *[0.0] * (n_classes - 1)], [np.nan, *[0.0] * (n_classes - 1)]]
-    names = [f"p{k}" for k in range(n_classes)]
-    found = run_scores(
-        to_sql(fitted, score=names, dialect="duckdb"), [*new.tolist(), *invalid], names
-    )
-    close(found[: len(new)], fitted.predict_proba(new))
-    assert np.isnan(found[len(new) :]).all()
+def test_what_is_no_score_is_null(recalibrator):
+    scores, y = _two_class_rows()
+    fitted = clone(recalibrator).fit(scores, y)
+    found = run_scores([to_sql(fitted, dialect="duckdb")], [0.5, *NOT_SCORES])
+    assert np.isfinite(found[0, 0])
+    assert np.isnan(found[1:]).all()
+    fitted = clone(recalibrator).set_params(input="logit").fit(8 * scores - 4, y)
+    wrong = [None, np.nan, np.inf, -np.inf, 1e101]
+    found = run_scores([to_sql(fitted, dialect="duckdb")], [1e100, *wrong])
+    assert np.isfinite(found[0, 0])
+    assert np.isnan(found[1:]).all()
+
+
+@pytest.mark.parametrize("wrong", [[None, 0.5, 0.5], [0.5, 0.5, 0.6], [1.5, -0.5, 0]])
+def test_no_probabilities_of_classes_are_null(wrong):
+    logits, y = _many_class_rows(n_classes=3)
+    fitted = skcalib.PlattScaling().fit(softmax(logits, axis=1), y)
+    texts = to_sql(fitted, score=["a", "b", "c"], dialect="duckdb")
+    assert np.isnan(run_scores(texts, [wrong], "abc")).all()
 
 
 @pytest.mark.parametrize(

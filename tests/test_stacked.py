@@ -27,7 +27,6 @@ from skcalib import (
 )
 from skcalib._fitting import member_fits, ridge_path
 from skcalib.recalibrators import _stacked
-from skcalib.recalibrators._matrix import AffineScaling
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 
@@ -505,6 +504,11 @@ def test_a_member_without_a_chance_is_fitted_to_one_fold_alone(monkeypatch):
     assert len(alphas) == 6
 
 
+def _floor_alone(self, *members):
+    """Return the shortcuts of a member that starts from no other fit."""
+    return member_fits.Shortcuts(self.floor, None, None, only_forecasts=False)
+
+
 def test_where_a_spline_starts_changes_nothing(monkeypatch):
     scores, y = sample(400)
     weight = np.random.default_rng(1).integers(1, 4, 400)
@@ -515,7 +519,7 @@ def test_where_a_spline_starts_changes_nothing(monkeypatch):
             hasattr(member, "_inverse_to_start_from") for member in stack.recalibrators_
         )
         with monkeypatch.context() as patched:
-            patched.delattr(SplineCalibration, "_fit_from")
+            patched.setattr(member_fits.StackFits, "_shortcuts", _floor_alone)
             alone = StackedRecalibrator(rank_preserving=monotone)
             alone.fit(scores, y, sample_weight=weight)
         np.testing.assert_allclose(stack.cv_log_loss_, alone.cv_log_loss_, rtol=1e-8)
@@ -551,8 +555,7 @@ def test_where_a_member_starts_changes_nothing(monkeypatch):
     monkeypatch.setattr(ridge_path, "_CURVATURE_ROWS", 60)
     stack = StackedRecalibrator().fit(*many(300))
     assert not any(hasattr(member, "_curvature") for member in stack.recalibrators_)
-    monkeypatch.delattr(AffineScaling, "_fit_from")
-    monkeypatch.delattr(TemperatureScaling, "_fit_from")
+    monkeypatch.setattr(member_fits.StackFits, "_shortcuts", _floor_alone)
     monkeypatch.setattr(ridge_path, "_CURVATURE_ROWS", 10_000)
     alone = StackedRecalibrator().fit(*many(300))
     np.testing.assert_allclose(stack.weights_, alone.weights_, atol=1e-6)

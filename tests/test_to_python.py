@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from _catalog import refused
-from _golden_recalibrators import golden_recalibrators
 from sklearn.frozen import FrozenEstimator
 
 from skcalib import (
@@ -17,8 +16,6 @@ from skcalib import (
 )
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.export import to_python
-
-GOLDEN = golden_recalibrators()
 
 
 def made(recalibrator, name="calibrate"):
@@ -33,26 +30,6 @@ def rows():
     rng = np.random.default_rng(0)
     scores = rng.random(2000)
     return scores, (rng.random(2000) < scores**2).astype(int)
-
-
-@pytest.mark.parametrize("golden", GOLDEN, ids=str)
-def test_every_recalibrator_gives_its_probabilities(golden):
-    if golden.ids is not None:
-        with refused(ValueError, "md5", "Python"):
-            to_python(golden.recalibrator)
-        return
-    calibrate = made(golden.recalibrator)
-    scores = golden.alone.tolist()
-    arguments = [[row[0] if len(row) == 1 else row] for row in scores]
-    if golden.groups is not None:
-        arguments = [
-            [*row, group] for row, group in zip(arguments, golden.groups, strict=True)
-        ]
-    found = [calibrate(*row) for row in arguments]
-    expected = golden.probabilities
-    if golden.alone.shape[1] == 1:
-        expected = expected[:, 1]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_only_the_standard_library_is_imported(rows):

@@ -18,6 +18,14 @@ _NUMBERS = 3, 5, 10, 25, 50
 _DEVIATIONS = 0.1, 0.4
 _MEAN = 0.2  # over hospitals, of the intercept in log-odds
 _SMALLEST, _LARGEST = 50, 1000  # rows of a hospital, log-uniform
+_RISK = 2, 5  # Beta distribution of the scores
+# Hospitals, samples of each, and the Beta distribution of the scores: 22 to 36 % of the
+# first two kinds have no event.
+_FEW_EVENTS = {
+    "20 hospitals of 50, risk .02": (20, 50, (1, 49)),
+    "60 hospitals of 15, risk .1": (60, 15, (1, 9)),
+    "6 hospitals of 100, risk .05": (6, 100, (1, 19)),
+}
 
 
 def _hospitals(number, deviation):
@@ -28,6 +36,19 @@ def _hospitals(number, deviation):
         code = np.repeat(np.arange(number), sizes.astype(int))
         intercept = _MEAN + deviation * rng.standard_normal(number)
         scores = rng.beta(2, 5, len(code))
+        truth = expit(logit(scores) + intercept[code])
+        return Sample(scores, truth, rng.random(len(code)) < truth, clusters=code)
+
+    return sample
+
+
+def _hospitals_with_few_events(number, size, risk, deviation):
+    """Hospitals of equal size, many of which have no event."""
+
+    def sample(rng):
+        code = np.repeat(np.arange(number), size)
+        intercept = _MEAN + deviation * rng.standard_normal(number)
+        scores = rng.beta(*risk, len(code)).clip(1e-9)
         truth = expit(logit(scores) + intercept[code])
         return Sample(scores, truth, rng.random(len(code)) < truth, clusters=code)
 
@@ -47,21 +68,27 @@ def _table(sample):
 
 
 @cache
-def _ratio(intercept):
-    """Return the events per expected event of a hospital with an intercept."""
-    scores = np.random.default_rng(0).beta(2, 5, 100_000)
+def _ratio(intercept, risk=_RISK):
+    """Return the events per expected event of a hospital with an intercept, if scores
+    have the Beta distribution of these parameters.
+    """
+    scores = np.random.default_rng(0).beta(*risk, 100_000).clip(1e-9)
     return expit(logit(scores) + intercept).mean() / scores.mean()
 
 
 @cache
-def _true_mean(quantity, deviation):
-    """Return the mean over hospitals, that of the ratio on the log scale."""
+def _true_value(quantity, deviation, risk=_RISK):
+    """Return the mean slope over hospitals, the number of the median hospital, or the
+    events per expected event over all hospitals.
+    """
     if quantity == "slope":
         return 1.0
     if quantity == "intercept":
         return _MEAN
-    points = _points(deviation)
-    return float(np.exp(np.mean(np.log([_ratio(point) for point in points]))))
+    if quantity == "population_observed_expected":
+        points = _points(deviation)
+        return float(np.mean([_ratio(point, risk) for point in points]))
+    return _ratio(_MEAN, risk)
 
 
 def _points(deviation, n=200):
@@ -69,7 +96,7 @@ def _points(deviation, n=200):
     return (_MEAN + deviation * ndtri((np.arange(n) + 0.5) / n)).tolist()
 
 
-def _covers_new(quantity, deviation, sample, seed):
+def _covers_new(quantity, deviation, sample, seed, risk=_RISK):
     """Return the probability that the limits hold the number of a new hospital."""
     found = _table(sample).prediction.get(quantity)
     if found is None:
@@ -78,7 +105,7 @@ def _covers_new(quantity, deviation, sample, seed):
         return float(found.low <= 1 <= found.high)
     values = np.array(_points(deviation))
     if quantity == "observed_expected":
-        values = np.array([_ratio(point) for point in values.tolist()])
+        values = np.array([_ratio(point, risk) for point in values.tolist()])
     return np.mean((found.low <= values) & (values <= found.high))
 
 
@@ -96,11 +123,11 @@ def _usual_interval_covers_new(deviation, sample, seed):
     return np.mean(np.abs(values - mean) <= width)
 
 
-def _covers_mean(quantity, deviation, sample, seed):
+def _covers_pooled(quantity, deviation, sample, seed, risk=_RISK):
     found = _table(sample).pooled.get(quantity)
     if found is None:
         return np.nan
-    return float(found.low <= _true_mean(quantity, deviation) <= found.high)
+    return float(found.low <= _true_value(quantity, deviation, risk) <= found.high)
 
 
 def _covers_each(quantity, sample, seed):
@@ -164,6 +191,13 @@ SHAPES |= {
 SHAPES |= {
     f"{number} hospitals alike within": _unequal(number) for number in _NUMBERS[1:]
 }
+SHAPES |= {
+    f"{name}, deviation {str(deviation).lstrip('0')}": _hospitals_with_few_events(
+        *design, deviation
+    )
+    for name, design in _FEW_EVENTS.items()
+    for deviation in _DEVIATIONS
+}
 # Three of unequal size are worth fewer than three of equal size: no bars.
 _BARS = tuple(f"{number} hospitals alike within" for number in _NUMBERS[1:])
 _WORDS = {
@@ -171,6 +205,31 @@ _WORDS = {
     "intercept": "intercept",
     "slope": "slope",
 }
+
+
+def _name_of_pooled(quantity):
+    if quantity == "slope":
+        return "mean slope over hospitals"
+    if quantity == "population_observed_expected":
+        return "O/E over all samples of hospitals"
+    return f"{_WORDS[quantity]} of the median hospital"
+
+
+def _with_few_events():
+    promises = []
+    for name, (_, _, risk) in _FEW_EVENTS.items():
+        for deviation in _DEVIATIONS:
+            shapes = (f"{name}, deviation {str(deviation).lstrip('0')}",)
+            for quantity in (
+                "intercept",
+                "observed_expected",
+                "population_observed_expected",
+            ):
+                kept = partial(_covers_pooled, quantity, deviation, risk=risk)
+                promises.append(Promise(_name_of_pooled(quantity), 0.9, kept, shapes))
+            kept = partial(_covers_new, "intercept", deviation, risk=risk)
+            promises.append(Promise("intercept of a new hospital", 0.9, kept, shapes))
+    return promises
 
 
 def _by_cluster():
@@ -185,9 +244,7 @@ def _by_cluster():
                 continue  # slopes do not vary here
             kinds = {
                 f"{words} of a new hospital": partial(_covers_new, quantity, deviation),
-                f"mean {words} over hospitals": partial(
-                    _covers_mean, quantity, deviation
-                ),
+                _name_of_pooled(quantity): partial(_covers_pooled, quantity, deviation),
                 f"{words} of each hospital": partial(_covers_each, quantity),
             }
             promises += [
@@ -198,6 +255,7 @@ def _by_cluster():
 
 HOSPITALS = [
     *_by_cluster(),
+    *_with_few_events(),
     Promise(
         "usual t interval of a further hospital's O/E",
         0.9,

@@ -176,7 +176,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "clusters: single clusters, their mean, a new cluster, bins of a diagram",
         "coverage",
-        "(of a new|over|of each) hospitals?,|^bars by cluster",
+        "(of a new|of each|of the median|over|of) hospitals?,|^bars by cluster",
     ),
     ("tests by resampling", "size", "^resampled"),
     (
@@ -320,8 +320,34 @@ def reason_of(row):
 def with_tables(page, rows):
     """Return the text of the page with tables of these rows between its marks."""
     before, rest = page.split(_BEGIN)
-    parts = [_summary(rows), _misses(rows), *(_of_kind(rows, kind) for kind in _TITLES)]
+    parts = [
+        _lead(rows),
+        _summary(rows),
+        _misses(rows),
+        *(_of_kind(rows, kind) for kind in _TITLES),
+    ]
     return f"{before}{_BEGIN}\n" + "\n".join(parts) + f"\n{_END}" + rest.split(_END)[1]
+
+
+def _lead(rows):
+    """Return how many rows hold, and every exception of the tables, by its reason."""
+    missed = [row for row in rows if row.verdict == "misses"]
+    by_reason = {}  # coverages and shares of errors apart
+    for row in sorted(missed, key=_missed_by, reverse=True):
+        reason = reason_of(row) or "**not named**"
+        by_reason.setdefault((reason, row.kind == "coverage"), []).append(row)
+    lines = []
+    for (reason, _), some in by_reason.items():
+        names = dict.fromkeys(_worded(row.promise, _NAMES) for row in some)
+        lines.append(f"* {'; '.join(names)} ({_spread(some)}): {reason}.")
+    n_held = len(rows) - len(missed)
+    return (
+        f"**{n_held} of {len(rows)} rows hold.** A row misses if its measured level is"
+        " worse than the nominal one by more than two standard\nerrors. These are all"
+        " exceptions, with the range of what was measured:\n\n"
+        + "\n".join(lines)
+        + "\n"
+    )
 
 
 def _missed_by(row):

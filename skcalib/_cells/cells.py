@@ -52,6 +52,7 @@ class CellSums:
     weighted_score_squared: np.ndarray | None = None
     weighted_score_label: np.ndarray | None = None
     weight_squared: np.ndarray | None = None
+    trials = noise = None  # see `Cells`
 
     @property
     def total_weight(self):
@@ -179,7 +180,18 @@ _FIELDS_BY_CELL = tuple(
 class Cells(CellSums):
     """Cells that hold rows: distinct scores, neighbours that are pooled, or the filled
     bins of a `BinStatistics`.
+
+    Parameters
+    ----------
+    trials : ndarray of shape (m,), default=None
+        Numbers n of rows for which f (1 - f) / n is the variance of the event frequency
+        f of each cell, where the weights do not count rows; None means the weights.
+    noise : ndarray of shape (m,), default=None
+        Variance of each event frequency, where it is known without `trials`.
     """
+
+    trials: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
@@ -215,7 +227,7 @@ class Cells(CellSums):
         if len(cells_of_problems) == 1:
             return cells_of_problems[0]
         sums = {}
-        for name in _FIELDS_BY_CELL:
+        for name in (*_FIELDS_BY_CELL, "trials", "noise"):
             columns = [getattr(cells, name) for cells in cells_of_problems]
             # A sum that one of the problems lacks is unknown for all.
             if any(column is None for column in columns):

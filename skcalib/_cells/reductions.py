@@ -3,6 +3,7 @@ for everybody.
 """
 
 import reprlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,10 +17,15 @@ from skcalib._cells.statistics import (
     unchecked_statistics,
 )
 from skcalib._input.groups import check_named_groups
+from skcalib._input.label_weights import (
+    is_importance,
+    label_weights,
+    looks_like_counts,
+    warn_of_counts,
+)
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._input.several_labels import NORMALISED
-from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 from skcalib.binning import EqualMass, check_binning
@@ -56,6 +62,7 @@ class BinaryTask(NamedTuple):
     scores: np.ndarray
     labels: np.ndarray
     sample_weight: np.ndarray | None
+    label_weights = None  # what the weights of a `WeightedTask` say about the labels
     n_columns = 1  # pairs of a score and a label that belong to one row
 
     def statistics(self, binning, *, moments=2):
@@ -100,11 +107,12 @@ class BinaryTask(NamedTuple):
     @property
     def weight_type(self):
         """What the weights mean if nobody says it: "frequency" (a weight of 2 counts as
-        two rows) for whole numbers and without weights, else "importance".
+        two rows) for whole numbers and without weights, else "importance". That is
+        also the meaning of one whole number for each label.
 
         A subset of the rows may have another answer than all of them.
         """
-        if is_counted(self.sample_weight):
+        if looks_like_counts(self.labels, self.sample_weight):
             return "frequency"
         return "importance"
 
@@ -181,18 +189,72 @@ class BinaryTask(NamedTuple):
         return self.labels
 
 
+class WeightedTask(BinaryTask):
+    """Rows with weights of importance, whose `label_weights` decide how much the event
+    frequency of a cell varies.
+    """
+
+    @classmethod
+    def of(cls, scores, labels, label_weights):
+        """Return the problem of scores (n,), labels (n,) and `LabelWeights`."""
+        task = cls(scores, labels, label_weights.weight)
+        task.label_weights = label_weights
+        return task
+
+    def adjusted(self, cells):
+        """Return cells with the numbers of trials that the rows are worth, or, where
+        the weights of the other label are unknown, with the noise of their frequencies.
+
+        With V the variance of the sum of w (y - s) over the rows of a cell and W their
+        weight, the event frequency has the variance V / W^2. V is that of calibrated
+        scores, or the sum of the observed squares. These are not centred: less them, a
+        squared deviation is unbiased as it stands.
+        """
+        if isinstance(cells, BinStatistics):
+            cells = Cells.of_bins(cells)
+        n_cells = len(cells.weight)
+        cell = cells.of_rows(self.scores)
+        scores = self.scores.astype(np.float64)
+        if self.label_weights.is_known:
+            # The weighted mean of s (1 - s) over its variance V / W^2. Scores of 0 and
+            # 1 alone have no variance: their rows then count alike.
+            label_variance = scores * (1 - scores)
+            certain = np.bincount(cell, label_variance, n_cells)[cell] == 0
+            label_variance = np.where(certain, 1.0, label_variance)
+            product = self.label_weights.weight * self.label_weights.other
+            variance = np.bincount(cell, product * label_variance, n_cells)
+            label_mean = np.bincount(cell, self.sample_weight * label_variance, n_cells)
+            return _with(cells, trials=cells.weight * label_mean / variance)
+        residual = self.sample_weight * (self.labels - scores)
+        squares = np.bincount(cell, residual**2, n_cells)
+        return _with(cells, noise=squares / cells.weight**2)
+
+
+def _with(cells, **fields):
+    """Return cells with other fields, and the same mean scores."""
+    mean_score = cells.mean_score
+    cells = replace(cells, **fields)
+    # Fill the cached property: a quotient of sums would round.
+    object.__setattr__(cells, "mean_score", mean_score)
+    return cells
+
+
 class PooledTask(BinaryTask):
     """The pairs of a row and a class as the rows of one binary problem: the score of
     the pair is that of the class, its label whether the class is the true one. The K =
     `n_columns` pairs of a row stand together.
     """
 
+    # The `LabelWeights` of the rows (n,), where they are of importance.
+    label_weights = None
+
     @classmethod
-    def of(cls, scores, codes, weight):
+    def of(cls, scores, codes, weight, label_weights=None):
         """Return the problem whose rows are the n K pairs of a row and a class.
 
         `scores` are (n, K), `codes` (n,) the true class of each row as a column number,
-        and `weight` (n,) or None the weights of the rows.
+        and `weight` (n,) or None the weights of the rows, with their `LabelWeights` if
+        they are of importance.
         """
         n_columns = scores.shape[1]
         labels = codes[:, None] == np.arange(n_columns)  # (n, K)
@@ -201,6 +263,7 @@ class PooledTask(BinaryTask):
             pair_weight = np.repeat(weight, n_columns)
         task = cls(scores.ravel(), labels.ravel(), pair_weight)
         task.n_columns = n_columns
+        task.label_weights = label_weights
         return task
 
     def adjusted(self, cells):
@@ -222,12 +285,15 @@ class PooledTask(BinaryTask):
         products = None
         if cells.weighted_score_label is not None:
             products = trials.weighted_score_label(cells, squares)
-        adjusted = replace(
+        adjusted = _with(
             cells, weighted_score_squared=squares, weighted_score_label=products
         )
-        # Fill the cached property: a quotient of sums would round.
-        object.__setattr__(adjusted, "mean_score", cells.mean_score)
-        return adjusted
+        if self.label_weights is None:
+            return adjusted
+        # All pairs of a row in a cell are one trial.
+        squared_sum = (trials.weight * trials.residual) ** 2
+        squares = np.bincount(trials.cell, squared_sum, len(cells.weight))
+        return _with(adjusted, noise=squares / cells.weight**2)
 
     def _trials(self, scores, cells):
         """Return the `_Trials` of rows with scores (n, K) in some `Cells`."""
@@ -328,9 +394,12 @@ class BinnedTask:
 
     is_binary = True
     is_multilabel = False
+    label_weights = None  # these are of rows
 
-    def __init__(self, bins):
+    def __init__(self, bins, *, importance=False):
         self.bins = bins  # a `BinStatistics` that holds rows
+        # Whether the weights are of importance: rows of a bin then count as equal.
+        self.importance = importance
 
     def statistics(self, binning=None, *, moments=2):
         """Return the sums; `check_rows_or_bins` has made sure that no other strategy
@@ -339,7 +408,19 @@ class BinnedTask:
         return self.bins
 
     bin_cells = BinaryTask.bin_cells
-    adjusted = BinaryTask.adjusted
+
+    def adjusted(self, cells):
+        """Return cells with the numbers of rows of equal weight that weights of
+        importance are worth; other cells as they are.
+        """
+        if not self.importance:
+            return cells
+        if isinstance(cells, BinStatistics):
+            cells = Cells.of_bins(cells)
+        squares = self.bins.weight_squared[self.bins.weight > 0]
+        if len(squares) != len(cells.weight):
+            return cells
+        return _with(cells, trials=cells.weight**2 / squares)
 
     def cells(self, most=None):
         """Return the cells of the distinct scores; raise a ValueError if a bin holds
@@ -448,16 +529,18 @@ def counted_rows(data, weight_type, *, warns=True):
     """Return validated data with weights that can be taken for numbers of rows.
 
     Importance weights are multiplied by one factor, so that they add up to the number
-    of rows of equal weight that they are worth, (sum w)^2 / sum w^2.
+    of rows of equal weight that they are worth, (sum w)^2 / sum w^2. Rows then have
+    `label_weights`. Call it on all rows first: what the weights say about the labels is
+    decided there, and stays so where some of the rows are scaled again.
 
     Parameters
     ----------
     data : ScoredLabels or BinnedTask
         Validated data.
-    weight_type : {"frequency", "importance"}
+    weight_type : {"frequency", "importance"} or dict
         Meaning of the weights.
     warns : bool, default=True
-        Whether to warn of weights that should count rows and are no integers.
+        Whether to warn of weights that should count rows and do not look like it.
 
     Returns
     -------
@@ -465,7 +548,7 @@ def counted_rows(data, weight_type, *, warns=True):
         The data; unchanged if there are no weights, or if they are of the type
         "frequency".
     """
-    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    importance = is_importance(weight_type)
     is_binned = isinstance(data, BinnedTask)
     if is_binned:
         weight = data.bins.weight
@@ -473,26 +556,32 @@ def counted_rows(data, weight_type, *, warns=True):
         weight = data.sample_weight
     if weight is None:
         return data
-    if weight_type == "frequency":
-        if warns and (weight % 1).any():
-            warn(
-                "sample_weight contains weights that are not integers, but"
-                ' weight_type="frequency" counts a weight of 2 as two rows. Use'
-                ' weight_type="importance" for weights that correct for sampling; round'
-                " or scale weights that are counts."
-            )
+    if not importance:
+        if warns:
+            warn_of_counts(None if is_binned else data.labels, weight)
         return data
     # The factor f for which sum f w is the number of rows, (sum w)^2 / sum w^2.
     if not is_binned:
         factor = weight.sum() / (weight @ weight)
-        return data._replace(sample_weight=factor * weight)
+        known = data.label_weights
+        if known is None:
+            known = label_weights(data.labels, weight, weight_type, data.classes)
+        return data._replace(
+            sample_weight=factor * weight, label_weights=known.scaled(factor)
+        )
+    if isinstance(weight_type, Mapping):
+        raise ValueError(
+            "weight_type={label: weight} needs the rows, whose weights a BinStatistics"
+            " does not hold: pass labels and probabilities."
+        )
     factor = weight.sum() / data.bins.weight_squared.sum()
     sums = {name: factor * getattr(data.bins, name) for name in _SUMS_OF_WEIGHTS}
     squares = factor**2 * data.bins.weight_squared  # sums of (f w)^2
     return BinnedTask(
         unchecked_statistics(
             data.bins.edges, count=data.bins.count, weight_squared=squares, **sums
-        )
+        ),
+        importance=True,
     )
 
 
@@ -548,9 +637,8 @@ def binary_tasks(data, multiclass, *, pooled=False):
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
     scores = data.scores
-    weight = data.sample_weight
     if kind == "binary":
-        yield BinaryTask(scores, data.labels, weight)
+        yield _row_task(scores, data.labels, data)
         return
     if data.is_binary:
         scores = np.column_stack((1 - scores, scores))
@@ -560,16 +648,35 @@ def binary_tasks(data, multiclass, *, pooled=False):
         else:
             predicted = data.predicted
             confidence = data.confidence
-        yield BinaryTask(confidence, data.labels == predicted, weight)
+        yield _row_task(confidence, data.labels == predicted, data)
     elif kind == "pooled":
-        yield PooledTask.of(scores, data.labels, weight)
+        label_weights = data.label_weights
+        if not _vary(label_weights):
+            label_weights = None
+        yield PooledTask.of(scores, data.labels, data.sample_weight, label_weights)
     else:
         for k, column in enumerate(_columns(scores)):
             if data.is_multilabel:
                 labels = data.labels[:, k]
             else:
                 labels = data.labels == k
-            yield BinaryTask(column, labels, weight)
+            yield _row_task(column, labels, data)
+
+
+def _vary(label_weights):
+    """Return whether `LabelWeights` (or None) differ between rows: equal ones count
+    rows.
+    """
+    return label_weights is not None and label_weights.form != "constant"
+
+
+def _row_task(scores, labels, data):
+    """Return the binary problem of scores (n,) and labels (n,) with the weights of
+    `ScoredLabels`.
+    """
+    if _vary(data.label_weights):
+        return WeightedTask.of(scores, labels, data.label_weights)
+    return BinaryTask(scores, labels, data.sample_weight)
 
 
 def one_task(data, multiclass, *, pooled=False):

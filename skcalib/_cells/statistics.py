@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.cells import CellSums
-from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
+from skcalib._input.label_weights import check_weight_type, is_importance
+from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import bin_design
 from skcalib._rows.blocks import row_blocks, taken
@@ -203,6 +204,115 @@ class BinStatistics(CellSums):
             ignore_label=ignore_label,
         )
 
+    @classmethod
+    def from_counts(
+        cls,
+        count: ArrayLike,
+        events: ArrayLike,
+        mean_score: ArrayLike,
+        edges: ArrayLike | None = None,
+    ) -> "BinStatistics":
+        """Make statistics of a published table: one row per bin, grade or category.
+
+        Rating grades, forecast categories and printed reliability tables hold the
+        number of samples, the number of events and the score of each row. All metrics,
+        tests and displays that accept `BinStatistics` then take the table.
+
+        Parameters
+        ----------
+        count : array-like of int, shape (n_rows,)
+            Number of samples in each row; 0 is allowed.
+        events : array-like of int, shape (n_rows,)
+            Number of events in each row, not their rate.
+        mean_score : array-like of shape (n_rows,)
+            Mean score of each row in [0, 1]: the probability of default of a grade, or
+            the forecast of a category. Ignored, and may be NaN, where `count` is 0.
+        edges : array-like of shape (n_rows + 1,), default=None
+            Edges of the bins, if the rows are bins in this order. None puts each
+            distinct score into a bin of its own; rows may then be in any order, and
+            rows with the same score are added.
+
+        Returns
+        -------
+        statistics : BinStatistics
+            The sums. The scores of a row are taken to be equal, which matters only to
+            statistics that use their spread within bins.
+
+        Raises
+        ------
+        ValueError
+            If counts are not whole numbers, `events` holds rates or exceeds `count`,
+            lengths differ, or a score lies outside [0, 1] or its bin.
+
+        Examples
+        --------
+        Three rating grades with their probabilities of default:
+
+        >>> from skcalib.metrics import BinStatistics, calibration_by_group
+        >>> grades = BinStatistics.from_counts(
+        ...     count=[400, 250, 90], events=[3, 9, 14], mean_score=[0.01, 0.03, 0.08]
+        ... )
+        >>> grades.event_frequency.round(4).tolist()
+        [0.0075, 0.036, 0.1556]
+        >>> table = calibration_by_group(grades, alternative="greater")
+        >>> table.jeffreys_pvalue.round(3).tolist()
+        [0.669, 0.275, 0.008]
+        """
+        count = _whole_numbers(count, "count")
+        if count.ndim != 1 or len(count) == 0:
+            raise ValueError(
+                "count must hold one number for each row of the table, found shape"
+                f" {count.shape}."
+            )
+        events = as_numbers(events, "events")
+        scores = as_numbers(mean_score, "mean_score")
+        for name, values in (("events", events), ("mean_score", scores)):
+            if values.shape != count.shape:
+                raise ValueError(
+                    f"{name} has shape {values.shape} but count has {count.shape}: give"
+                    " one number for each row of the table."
+                )
+        is_filled = count > 0
+        if np.any(events % 1) and np.all((events >= 0) & (events <= 1)):
+            raise ValueError(
+                "events holds rates between 0 and 1, but must hold numbers of events:"
+                " pass np.round(count * rates)."
+            )
+        events = _whole_numbers(events, "events")
+        is_wrong = (events < 0) | (events > count)
+        if is_wrong.any():
+            row = int(np.argmax(is_wrong))
+            raise ValueError(
+                f"events is {events[row]} in row {row}, but count is {count[row]}:"
+                " events must lie between 0 and count."
+            )
+        is_wrong = is_filled & ~((scores >= 0) & (scores <= 1))
+        if is_wrong.any():
+            row = int(np.argmax(is_wrong))
+            raise ValueError(
+                f"mean_score is {scores[row]:g} in row {row}: it must lie in [0, 1]."
+                " Divide percentages by 100."
+            )
+        if edges is None:
+            if not is_filled.any():
+                raise ValueError("count is 0 in every row: there are no samples.")
+            # One bin for each distinct score, with edges halfway between them.
+            distinct, bins = np.unique(scores[is_filled], return_inverse=True)
+            edges = np.concatenate(([0.0], (distinct[1:] + distinct[:-1]) / 2, [1.0]))
+            count = np.bincount(bins, count[is_filled]).astype(np.int64)
+            events = np.bincount(bins, events[is_filled])
+            scores = distinct
+        scores = np.where(count > 0, scores, 0.0)
+        return cls(
+            edges,
+            count,
+            count,
+            count * scores,
+            events,
+            count * scores**2,
+            events * scores,
+        )
+
     def merge(self, other: "BinStatistics") -> "BinStatistics":
         """Return the statistics of both sets of samples; the edges must be equal.
 
@@ -337,10 +447,10 @@ class BinStatistics(CellSums):
             return self._interval_of_clusters(options)
         if weight_type is None:
             weight_type = self._weight_type
-        check_option(weight_type, "weight_type", ("frequency", "importance"))
+        check_weight_type(weight_type)
         # The weight of one of the equal rows that the weights of a bin are worth.
         weight_of_row = np.ones(self.n_bins)
-        if weight_type == "importance":
+        if is_importance(weight_type):
             np.divide(
                 self.weight_squared,
                 self.weight,
@@ -585,6 +695,19 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     starts = (ends - count)[filled]
     for number, term in terms.items():
         sums[number, filled] += np.add.reduceat(term, starts)
+
+
+def _whole_numbers(values, name):
+    """Return values as an array of int64, or raise where one is no whole number."""
+    numbers = as_numbers(values, name)
+    is_wrong = ~np.isfinite(numbers) | (numbers % 1 != 0) | (numbers < 0)
+    if is_wrong.any():
+        first = int(np.argmax(is_wrong))
+        raise ValueError(
+            f"{name} must hold whole numbers, found {numbers.ravel()[first]:g} in row"
+            f" {first}."
+        )
+    return numbers.astype(np.int64)
 
 
 def _as_finite(values, name):

@@ -85,6 +85,8 @@ class BinnedError(CalibrationError):
         # The sums of squared scores cost a pass over the rows: only the residual
         # variance and drawn labels need them.
         needs_moments = self.method == "unbiased" or for_draws
+        if task.label_weights is not None and self.method == "debiased":
+            needs_moments = True  # for the variance of each bin
         moments = 1
         if needs_moments:
             moments = 2
@@ -217,7 +219,11 @@ class DebiasedPower(PluginPower):
         # that would divide by 0.
         has_two_rows = cells.weight >= 2
         self.n_rows = np.where(has_two_rows, cells.weight, 2)
+        if cells.trials is not None:
+            # Weights of importance do not say how much a frequency varies.
+            self.n_rows = np.maximum(cells.trials, 2)
         self.usable_share = np.where(has_two_rows, self.share, 0)
+        self.noise = cells.noise
         self.is_sum_of_squares = norm == 2
 
     def power(self, frequency):
@@ -226,14 +232,19 @@ class DebiasedPower(PluginPower):
         """
         gap = frequency - self.scores
         variance = frequency * (1 - frequency)
-        if self.norm == 2:
+        if self.norm == 2 and self.noise is not None:
+            power_of_bin = gap**2 - self.noise
+        elif self.norm == 2:
             # Kumar, Liang and Ma, Definition 5.2; the print has (1 - f)^2 in place of
             # the variance f (1 - f)
             power_of_bin = gap**2 - variance / (self.n_rows - 1)
         else:
             # Definition G.3: the plugin power less its expected excess, where the
             # observed frequency is taken for the true one
-            expected = absolute_moment(gap, variance / self.n_rows, self.norm)
+            noise = variance / self.n_rows
+            if self.noise is not None:
+                noise = np.broadcast_to(self.noise, gap.shape)
+            expected = absolute_moment(gap, noise, self.norm)
             power_of_bin = 2 * np.abs(gap) ** self.norm - expected
         return power_of_bin @ self.usable_share
 
@@ -271,7 +282,9 @@ class UnbiasedPower(DebiasedPower):
         """Return the mean over bins of the squared gap less the variance of the mean
         residual, (...), for event frequencies and variances of y - s (..., m).
         """
-        noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
+        noise = self.noise
+        if noise is None:
+            noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
         return ((frequency - self.scores) ** 2 - noise) @ self.usable_share
 
 

@@ -79,7 +79,7 @@ class KernelError:
         total_of_self_pairs = self_pairs @ np.sum(residual**2, axis=1)
         return float((total - total_of_self_pairs) / n_pairs)
 
-    def drawn_statistics(self, data, draws, *, importance):
+    def drawn_statistics(self, data, draws):
         """Return the sum over pairs of different rows of kernel times product of
         residuals, the error up to a factor, for observed labels and for drawn ones.
 
@@ -90,23 +90,45 @@ class KernelError:
         draws : iterable of (labels, scores, weights)
             Drawn labels, their scores, which are not used, and a dict that holds
             `sample_weight` or is empty.
-        importance : bool
-            Whether each row was seen once, whatever its weight; else weights count
-            rows.
 
         Returns
         -------
         statistics : list of float
             The sum for the observed labels, then that for each draw.
         """
-        rows = _KernelRows.of(data)
-        landmarks = _Landmarks.of(rows.proba, rows.weight, rows.weight)
-        bandwidth = landmarks.bandwidth(self.bandwidth)
-        features = landmarks.features(rows.proba, bandwidth)
-        pair_sum = _PairSum.of_rows(rows, features, importance)
+        rows, features = self._rows_with_features(data)
+        pair_sum = _PairSum.of_rows(rows, features, data.label_weights is not None)
         observed = pair_sum.of_labels(data.labels, data.sample_weight)
         drawn = [pair_sum.of_labels(labels, **weights) for labels, _, weights in draws]
         return [observed, *drawn]
+
+    def multiplied_statistics(self, data, unit, n_draws, rng):
+        """Return what `drawn_statistics` does where labels cannot be drawn: the
+        weighted residuals of each unit are multiplied by a random sign.
+
+        `unit` (n,) holds codes of rows or clusters from 0 on.
+        """
+        rows, features = self._rows_with_features(data)
+        residual = -rows.proba
+        residual[np.arange(len(residual)), data.labels.astype(np.intp)] += 1
+        residual *= rows.weight[:, None]
+        # The pair of a row with itself keeps its sign.
+        self_pairs = np.sum(residual**2, axis=1) @ np.sum(features**2, axis=1)
+        statistics = [np.sum((residual.T @ features) ** 2) - self_pairs]
+        for _ in range(n_draws):
+            sign = 2.0 * rng.randint(0, 2, unit.max() + 1)[unit] - 1
+            total = (sign[:, None] * residual).T @ features
+            statistics.append(np.sum(total**2) - self_pairs)
+        return statistics
+
+    def _rows_with_features(self, data):
+        """Return the `_KernelRows` of `ScoredLabels`, and the features of the rows (n,
+        n_features).
+        """
+        rows = _KernelRows.of(data)
+        landmarks = _Landmarks.of(rows.proba, rows.weight, rows.weight)
+        bandwidth = landmarks.bandwidth(self.bandwidth)
+        return rows, landmarks.features(rows.proba, bandwidth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +169,8 @@ class _PairSum:
 
     Parameters
     ----------
+    proba : ndarray of shape (n, K)
+        Probabilities of the rows.
     features : ndarray of shape (n, n_features)
         Features of the rows; see `_Landmarks.features`.
     expected : ndarray of shape (K, n_features)
@@ -158,6 +182,7 @@ class _PairSum:
         Whether each row was seen once, whatever its weight.
     """
 
+    proba: np.ndarray
     features: np.ndarray
     expected: np.ndarray
     self_pair: np.ndarray
@@ -171,9 +196,8 @@ class _PairSum:
         # |e_y - p|^2 = 1 - 2 p_y + |p|^2
         square_of_residual = 1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
         square_of_feature = np.sum(features**2, axis=1)[:, None]
-        return cls(
-            features, expected, square_of_feature * square_of_residual, importance
-        )
+        self_pair = square_of_feature * square_of_residual
+        return cls(proba, features, expected, self_pair, importance)
 
     def of_labels(self, labels, sample_weight=None):
         """Return the sum as a float, for labels of the n rows as column numbers: one
@@ -188,7 +212,11 @@ class _PairSum:
         counts = csr_array(
             (weight.astype(np.float32), (labels, row)), (n_classes, n_rows)
         )
-        square = np.sum((counts @ self.features - self.expected) ** 2)
+        expected = self.expected
+        if self.importance:
+            # The weight of a row is that of its drawn label.
+            expected = (weight[:, None] * self.proba).T @ self.features
+        square = np.sum((counts @ self.features - expected) ** 2)
         # Pairs of a row with itself are taken out. An integer weight stands for copies,
         # which are different rows: w of their w^2 pairs are such.
         self_weight = weight

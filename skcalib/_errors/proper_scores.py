@@ -70,3 +70,18 @@ def losses_by_label(name, scores):
 
 
 LOSSES = {"log": _log, "brier": _brier}
+
+
+def losses_by_label(scores, loss):
+    """Return the loss that each sample would have with each class as its label, (n,
+    n_classes), for scores (n,) of an event or (n, n_classes). `loss` is "log" or
+    "brier".
+    """
+    if scores.ndim == 1:
+        n_rows = len(scores)
+        labels = (np.zeros(n_rows, dtype=bool), np.ones(n_rows, dtype=bool))
+        return np.column_stack([LOSSES[loss](scores, label) for label in labels])
+    if loss == "log":
+        return -log_probability(scores)
+    scores = scores.astype(np.float64)
+    return np.vecdot(scores, scores)[:, None] - 2 * scores + 1

@@ -47,6 +47,8 @@ def cross_validation_folds(
     stratified=True,
     seed=_SEED,
     max_train_rows=None,
+    importance=False,
+    cluster=None,
 ):
     """Return the folds that `cv` stands for; each row is a test row once.
 
@@ -79,6 +81,13 @@ def cross_validation_folds(
     max_train_rows : int, default=None
         With an int as `cv`, about the largest number of training rows of a fold, in
         which each class keeps its share. All rows are test rows.
+    importance : bool, default=False
+        Whether a row was seen once whatever its weight: it is then never dealt out as
+        copies.
+    cluster : ndarray of int, shape (n,), default=None
+        Code of each row's cluster, 0 to G - 1: all its rows lie in one fold. An int
+        deals out clusters instead of rows, in random order and not stratified. A
+        splitter gets the clusters as its `groups`.
 
     Returns
     -------
@@ -88,8 +97,8 @@ def cross_validation_folds(
     Raises
     ------
     ValueError
-        If a splitter does not predict every row exactly once, or names rows that are
-        not there.
+        If a splitter does not predict every row exactly once, names rows that are not
+        there, or puts rows of one cluster on both sides of a split.
     """
     if cv is None or isinstance(cv, Integral):
         return _random_folds(
@@ -101,12 +110,20 @@ def cross_validation_folds(
             stratified,
             seed,
             max_train_rows,
+            importance,
+            cluster,
         )
     n_rows = len(codes)
     folds = []
-    for train, test in check_cv(cv).split(scores, codes):
+    for train, test in _splits(check_cv(cv), scores, codes, cluster):
         train = row_indices(train, n_rows)
         test = row_indices(test, n_rows)
+        if cluster is not None and np.isin(cluster[train], cluster[test]).any():
+            raise ValueError(
+                "cv puts rows of one cluster into the training and the test rows of a"
+                " fold. Use an int, or a splitter that keeps groups together, such as"
+                " GroupKFold."
+            )
         train_weight = taken(sample_weight, train)
         test_weight = taken(sample_weight, test)
         folds.append(Fold(train, train_weight, test, test_weight))
@@ -119,6 +136,19 @@ def cross_validation_folds(
             f" {n_predictions[row]} times: {cv!r}."
         )
     return folds
+
+
+def _splits(splitter, scores, codes, cluster):
+    """Return the splits of a splitter, which gets the clusters if it takes groups."""
+    if cluster is None:
+        return splitter.split(scores, codes)
+    takes_groups = True
+    if hasattr(splitter, "get_metadata_routing"):
+        requests = splitter.get_metadata_routing()
+        takes_groups = "groups" in requests.consumes("split", ["groups"])
+    if takes_groups:
+        return splitter.split(scores, codes, cluster)
+    return splitter.split(scores, codes)
 
 
 def row_indices(rows, n_samples):
@@ -147,7 +177,16 @@ def _turned(columns, sign):
 
 
 def _random_folds(
-    n_folds, scores, codes, sample_weight, input, stratified, seed, max_train_rows
+    n_folds,
+    scores,
+    codes,
+    sample_weight,
+    input,
+    stratified,
+    seed,
+    max_train_rows,
+    importance,
+    cluster,
 ):
     """Return random folds that depend on the contents of the rows, not on their order:
     a list of `Fold`. The arguments are those of `cross_validation_folds`.
@@ -165,10 +204,10 @@ def _random_folds(
         sign = -1
         codes = 1 - codes
     # A row of the integer weight w is dealt out as w copies of it.
-    copies = _copies(sample_weight, n_rows)
+    copies = _copies(None if importance else sample_weight, n_rows)
     if stratified == "auto":
         stratified = len(np.unique(codes)) < _MANY_CLASSES
-    if stratified:
+    if stratified and cluster is None:
         stratum = codes
     else:
         stratum = np.zeros(n_rows, dtype=np.intp)
@@ -185,13 +224,17 @@ def _random_folds(
     # holds the row of each copy.
     dealt = _shuffled_copies(order, copies, stratum, seed)
 
-    # 3. The copies are dealt out to the folds in turn. What a row has in a fold is the
-    # share of its copies there.
-    fold_of_copy = np.arange(len(dealt)) % n_folds
-    if not stratified:
-        _split_lone_classes(fold_of_copy, codes[dealt], n_folds)
+    # 3. The copies, or the clusters, are dealt out to the folds in turn. What a row has
+    # in a fold is the share of its copies there.
+    if cluster is None:
+        fold_of_copy = np.arange(len(dealt)) % n_folds
+        if not stratified:
+            _split_lone_classes(fold_of_copy, codes[dealt], n_folds)
+    else:
+        random_rank = check_random_state(seed).permutation(cluster.max() + 1)
+        fold_of_copy = random_rank[cluster[dealt]] % n_folds
     folds = []
-    for k in range(min(n_folds, len(dealt))):
+    for k in np.unique(fold_of_copy):
         test_share = _share_of_copies(dealt[fold_of_copy == k], copies)
         to_train = dealt[fold_of_copy != k]
         if max_train_rows is not None:

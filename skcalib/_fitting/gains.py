@@ -1,10 +1,140 @@
-"""What recalibrating gains on the rows left out, with its interval."""
+"""What recalibrating gains on held-out samples, with its uncertainty."""
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from skcalib._errors.proper_scores import losses_by_label
 from skcalib._inference.results import IntervalEstimate
-from skcalib._rows.blocks import total_weight
+from skcalib._intervals.influence import Influence, Spread
+from skcalib._rows.blocks import taken, total_weight, weights_or_ones
+
+# The expected variance replaces the observed one if it is more than so many times as
+# large: the samples then lack rare labels that are to be expected.
+_UNSEEN = 4
+
+
+class Design(NamedTuple):
+    """What decides how much independent information samples hold.
+
+    `sample_weight` (n,) is positive, or None. Weights count samples unless
+    `importance`. `cluster` (n,) holds codes from 0 on, or is None.
+    """
+
+    sample_weight: np.ndarray | None = None
+    importance: bool = False
+    cluster: np.ndarray | None = None
+
+    def of_folds(self, folds):
+        """Return the design of the held-out samples, one fold after the other."""
+        rows = np.concatenate([fold.test for fold in folds])
+        weight = None
+        if self.sample_weight is not None:
+            weight = np.concatenate([fold.test_weight for fold in folds])
+        return Design(weight, self.importance, taken(self.cluster, rows))
+
+
+class Gain(NamedTuple):
+    """A mean gain and its `Spread`."""
+
+    estimate: float
+    spread: Spread
+
+    def interval(self, confidence_level):
+        """Return the gain with its limits, as an `IntervalEstimate`."""
+        if self.spread == _NO_DIFFERENCE:
+            return IntervalEstimate(0.0, 0.0, 0.0)
+        width, reason = self.spread.half_width(confidence_level)
+        return IntervalEstimate(
+            self.estimate, self.estimate - width, self.estimate + width, reason=reason
+        )
+
+    def pvalue(self, alternative="two-sided"):
+        """Return the p-value of "there is no gain"; see `Spread.pvalue`."""
+        return self.spread.pvalue(self.estimate, alternative)
+
+
+_NO_DIFFERENCE = Spread(standard_error=0.0, degrees=1.0, reason="")
+
+
+def mean_gain(gains, design, variance_of_fits=0.0, expected_variance=0.0, reason=""):
+    """Return the mean of the out-of-fold gains of samples (m,), a `Gain`.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (m,)
+        Loss before minus loss after, of each held-out sample.
+    design : Design
+        Their weights and clusters.
+    variance_of_fits : float
+        Variance of the mean over refits, which is added; see `variance_of_fits`.
+    expected_variance : float
+        Variance of the mean if labels were drawn with the probabilities before; see
+        `expected_variance`.
+    reason : str
+        Why there are no limits, if that is known beforehand.
+    """
+    estimate = float(np.average(gains, weights=design.sample_weight))
+    error, degrees, too_few = Influence(gains - estimate, *design).spread()
+    reason = reason or too_few
+    if reason:
+        return Gain(estimate, Spread(np.nan, np.nan, reason))
+    variance = error**2
+    if expected_variance > _UNSEEN * variance:
+        variance = expected_variance
+        degrees = np.inf  # it is known, not estimated
+    error = float(np.sqrt(variance + variance_of_fits))
+    if error == 0 and estimate == 0:
+        return Gain(0.0, _NO_DIFFERENCE)
+    return Gain(estimate, Spread(error, degrees))
+
+
+def variance_of_fits(gains, n_folds, design):
+    """Return the variance of a mean gain that is due to the fits, by the jackknife.
+
+    `gains` (n_fits, n) holds the gain of every sample under each fit, to all but one of
+    `n_folds` folds. The jackknife variance of a sample's gain is n_folds - 1 times its
+    variance over the fits; those of independent units are summed.
+    """
+    weight = weights_or_ones(design.sample_weight, gains.shape[1])
+    if design.cluster is not None:
+        unit_sums = [np.bincount(design.cluster, weight * gain) for gain in gains]
+        unit_variance = np.var(unit_sums, axis=0)
+    elif design.importance:
+        unit_variance = weight**2 * gains.var(axis=0)
+    else:
+        # a row of weight w is w samples
+        unit_variance = weight * gains.var(axis=0)
+    return (n_folds - 1) * unit_variance.sum() / weight.sum() ** 2
+
+
+def expected_variance(before, after, loss, design):
+    """Return the variance that the mean gain of probabilities `after` over `before`
+    would have if labels were drawn with the probabilities `before`.
+
+    It accounts for rare labels that the samples happen not to have: scores of .999 that
+    were all right so far do not prove that 1 is better.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (n,) or (n, n_classes)
+        Probability of the event, or of each class.
+    loss : {"log", "brier"}
+        Name of the loss.
+    design : Design
+        Weights of the samples.
+    """
+    gains = losses_by_label(before, loss) - losses_by_label(after, loss)
+    if before.ndim == 1:
+        before = np.column_stack((1 - before, before))
+    mean = np.sum(before * gains, axis=1)
+    variance = np.sum(before * (gains - mean[:, None]) ** 2, axis=1)
+    weight = weights_or_ones(design.sample_weight, len(before))
+    factor = weight  # a row of weight w is w samples
+    if design.importance:
+        factor = weight**2
+    return float(factor @ variance / weight.sum() ** 2)
 
 
 def gain_interval(gains, folds, sample_weight, level):

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skcalib._progress import Progress
-
 _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 # Parameters that a member may choose from all rows, as its attribute with an
 # underscore. The folds keep the choice: it takes most of the time of a fit, and hardly
@@ -20,70 +18,166 @@ _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 _CHOSEN = ("alpha", "class_pooling", "roughness_penalty")
 
 
-class MemberFits(NamedTuple):
-    """How members are fitted: the classes, the floor that they share (None if each
-    learns its own), and where progress is reported.
+class Shortcuts(NamedTuple):
+    """What a stack knows of the fit of a member beforehand. Only the floor changes the
+    result.
+
+    Attributes
+    ----------
+    floor : float or None
+        Smallest probability, which all members share; None if each learns its own.
+    near_fit : recalibrator or None
+        One of the same class, fitted to similar rows: the steps of the optimiser begin
+        at its parameters.
+    same_rows_fit : recalibrator or None
+        One of the same class, fitted to the same rows with another ridge: a temperature
+        that both need is taken over.
+    only_forecasts : bool
+        Whether nothing but forecasts is asked of the fit.
     """
 
-    classes: np.ndarray
     floor: float | None
-    progress: Progress
+    near_fit: object
+    same_rows_fit: object
+    only_forecasts: bool
 
-    def fit(self, unfitted, scores, codes, sample_weight, name, near=None):
-        """Return the list of members fitted to validated rows, and the seconds that
-        each took (n_members,).
 
-        `name` says in reports of progress which rows these are. `near` is a list of the
-        same members fitted to nearly the same rows: the optimiser of each starts at
-        their parameters. With None it starts at those of the member fitted before, if
-        that is of the same class.
+class StackFits:
+    """The fits of all members of a stack: to all rows, and to those of each fold.
+
+    Parameters
+    ----------
+    members : list of recalibrators
+        Unfitted.
+    unchanged : recalibrator
+        An unfitted one, which serves where a fold has rows of one class alone.
+    rows : tuple
+        Scores, codes and weights of all rows, which are validated.
+    folds : list of Fold
+        The folds.
+    classes : ndarray of shape (n_classes,)
+        Labels of the columns.
+    floor : float or None
+        The floor that the members share; None if each learns its own.
+    progress : Progress
+        Where progress is reported.
+
+    Attributes
+    ----------
+    fitted : list of recalibrators
+        The members, fitted to all rows, which fits to the folds start from.
+    seconds : ndarray of shape (n_members,)
+        How long the fits of each member took.
+    """
+
+    def __init__(self, members, unchanged, rows, folds, *, classes, floor, progress):
+        self.members = members  # unfitted
+        self.unchanged = unchanged  # an unfitted recalibrator that changes nothing
+        self.rows = rows  # (scores, codes, weights)
+        self.folds = folds
+        self.classes = classes
+        self.floor = floor
+        self.progress = progress
+        # The members fitted to all rows: not fitted until `fit_to_all`.
+        self.fitted = [clone(member) for member in members]
+        self.seconds = np.zeros(len(members))
+
+    def fit_to_all(self, numbers, starts_near):
+        """Fit members to all rows, and put them into the list `fitted`.
+
+        `numbers` are their positions in the list of members. With `starts_near` the
+        optimisers start at the parameters of those that they replace.
         """
-        fitted = []
-        seconds = np.zeros(len(unfitted))
-        for index, member in enumerate(unfitted):
-            began = perf_counter()
-            previous = None
-            if fitted:
-                previous = fitted[-1]
-            start = previous
-            if near is not None:
-                start = near[index]
-            number = f"member {index + 1} of {len(unfitted)}"
-            with self._reporting(f"{name}, {number}: {type(member).__name__}"):
-                fitted_member = self._fit_member(
-                    member, scores, codes, sample_weight, start, previous
-                )
-            fitted.append(fitted_member)
-            seconds[index] = perf_counter() - began
-        return fitted, seconds
+        unfitted = [clone(self.members[k]) for k in numbers]
+        found = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
+        for k, member in zip(numbers, found, strict=True):
+            self.fitted[k] = member
 
-    def _fit_member(self, member, scores, codes, sample_weight, start, previous):
-        """Return a member fitted to validated rows: scores (n, C), class codes (n,) and
-        weights (n,) or None.
+    def fit_to_first_fold(self):
+        """Fit all members to the training rows of the first fold, before any is fitted
+        to all rows; return them, and put them into the list `fitted`.
+        """
+        numbers = range(len(self.members))
+        self.fitted = self.fitted_to_fold(0, numbers, starts_near=False)
+        return self.fitted.copy()
+
+    def fitted_to_fold(self, index, numbers, starts_near=True):
+        """Return some members fitted to the training rows of a fold.
+
+        `index` is the number of the fold, `numbers` are positions in the list of
+        members. With `starts_near` the optimisers start at the parameters of the
+        members in `fitted`, those fitted to all rows, and the parameters that these
+        chose, such as an alpha, are not chosen again.
+        """
+        scores, codes, _ = self.rows
+        fold = self.folds[index]
+        if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
+            unfitted = [clone(self.unchanged) for _ in numbers]
+        elif starts_near:
+            unfitted = [with_choices(self.members[k], self.fitted[k]) for k in numbers]
+        else:
+            unfitted = [clone(self.members[k]) for k in numbers]
+        rows = scores[fold.train], codes[fold.train], fold.train_weight
+        name = f"fold {index + 1} of {len(self.folds)}"
+        return self._fitted(
+            unfitted, numbers, rows, name, starts_near, only_forecasts=starts_near
+        )
+
+    def forecasts(self, index, fitted):
+        """Return the list of probabilities that members fitted to fold number `index`
+        give to its test rows.
+        """
+        scores, _, _ = self.rows
+        test_scores = scores[self.folds[index].test]
+        return [forecast(member, test_scores) for member in fitted]
+
+    def _fitted(self, unfitted, numbers, rows, name, starts_near, only_forecasts=False):
+        """Return the list of members `unfitted`, whose positions are `numbers`, fitted
+        to `rows`; add the seconds that it took to `seconds`.
+
+        `rows` are (scores, codes, weights), and `name` says in reports of progress
+        which rows they are. With `starts_near` the optimisers start at the parameters
+        of the members in `fitted`; without it, at those of the member fitted before, if
+        that is of the same class. With `only_forecasts` the fits leave out what
+        forecasts do not need.
+        """
+        scores, codes, sample_weight = rows
+        previous = None
+        fitted = []
+        for place, (k, member) in enumerate(zip(numbers, unfitted, strict=True)):
+            began = perf_counter()
+            start = previous
+            if starts_near:
+                start = self.fitted[k]
+            number = f"member {place + 1} of {len(unfitted)}"
+            with self._reporting(f"{name}, {number}: {type(member).__name__}"):
+                if is_plain(member):
+                    shortcuts = self._shortcuts(member, start, previous, only_forecasts)
+                    member._fit_member(
+                        scores, codes, sample_weight, self.classes, shortcuts
+                    )
+                else:
+                    y = self.classes[codes]
+                    member = member.fit(scores, y, sample_weight=sample_weight)
+            fitted.append(member)
+            previous = member
+            self.seconds[k] += perf_counter() - began
+        return fitted
+
+    def _shortcuts(self, member, start, previous, only_forecasts):
+        """Return the `Shortcuts` of a member.
 
         `start` and `previous` are fitted recalibrators or None, and are not used where
-        they are of another class than the member. The optimiser starts at the
-        parameters of `start`. `previous` was fitted to the same rows: a temperature
-        that both need is taken over.
+        they are of another class than the member. `previous` was fitted to the same
+        rows.
         """
-        if not is_plain(member):
-            y = self.classes[codes]
-            return member.fit(scores, y, sample_weight=sample_weight)
-        # A member of this library is fitted without the validation in its `fit`, which
-        # would also set these attributes.
-        member.classes_ = self.classes
-        member.n_features_in_ = scores.shape[1]
-        if not hasattr(member, "_fit_from"):  # it has no steps that could start nearer
-            return member._fit_encoded(scores, codes, sample_weight, self.floor)
         if type(start) is not type(member):
             start = None
         # Members that learn floors of their own have different logits, and so
         # different temperatures.
         if type(previous) is not type(member) or self.floor is None:
             previous = None
-        return member._fit_from(
-            start, previous, scores, codes, sample_weight, self.floor
-        )
+        return Shortcuts(self.floor, start, previous, only_forecasts)
 
     @contextmanager
     def _reporting(self, message):
@@ -104,95 +198,6 @@ class MemberFits(NamedTuple):
             yield
         finally:
             done.set()
-
-
-class StackFits:
-    """The fits of all members of a stack: to all rows, and to those of each fold.
-
-    Parameters
-    ----------
-    fits : MemberFits
-        How members are fitted.
-    members : list of recalibrators
-        Unfitted.
-    unchanged : recalibrator
-        An unfitted one, which serves where a fold has rows of one class alone.
-    rows : tuple
-        Scores, codes and weights of all rows, which are validated.
-    folds : list of Fold
-        The folds.
-
-    Attributes
-    ----------
-    fitted : list of recalibrators
-        The members, fitted to all rows, which fits to the folds start from.
-    seconds : ndarray of shape (n_members,)
-        How long the fits of each member took.
-    """
-
-    def __init__(self, fits, members, unchanged, rows, folds):
-        self.fits = fits  # a `MemberFits`, which fits some members to some rows
-        self.members = members  # unfitted
-        self.unchanged = unchanged  # an unfitted recalibrator that changes nothing
-        self.rows = rows  # (scores, codes, weights)
-        self.folds = folds
-        # The members fitted to all rows: not fitted until `fit_to_all`.
-        self.fitted = [clone(member) for member in members]
-        self.seconds = np.zeros(len(members))
-
-    def fit_to_all(self, numbers, starts_near):
-        """Fit members to all rows, and put them into the list `fitted`.
-
-        `numbers` are their positions in the list of members. With `starts_near` the
-        optimisers start at the parameters of those that they replace.
-        """
-        unfitted = [clone(self.members[k]) for k in numbers]
-        found = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
-        for k, member in zip(numbers, found, strict=True):
-            self.fitted[k] = member
-
-    def fitted_to_fold(self, index, numbers, starts_near=True):
-        """Return some members fitted to the training rows of a fold.
-
-        `index` is the number of the fold, `numbers` are positions in the list of
-        members. With `starts_near` the optimisers start at the parameters of the
-        members in `fitted`, those fitted to all rows, and the parameters that these
-        chose, such as an alpha, are not chosen again.
-        """
-        scores, codes, _ = self.rows
-        fold = self.folds[index]
-        if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
-            unfitted = [clone(self.unchanged) for _ in numbers]
-        elif starts_near:
-            unfitted = [with_choices(self.members[k], self.fitted[k]) for k in numbers]
-        else:
-            unfitted = [clone(self.members[k]) for k in numbers]
-        rows = scores[fold.train], codes[fold.train], fold.train_weight
-        name = f"fold {index + 1} of {len(self.folds)}"
-        return self._fitted(unfitted, numbers, rows, name, starts_near)
-
-    def forecasts(self, index, fitted):
-        """Return the list of probabilities that members fitted to fold number `index`
-        give to its test rows.
-        """
-        scores, _, _ = self.rows
-        test_scores = scores[self.folds[index].test]
-        return [forecast(member, test_scores) for member in fitted]
-
-    def _fitted(self, unfitted, numbers, rows, name, starts_near):
-        """Return the list of members `unfitted`, whose positions are `numbers`, fitted
-        to `rows`; add the seconds that it took to `seconds`.
-
-        `rows` are (scores, codes, weights), and `name` says in reports of progress
-        which rows they are. With `starts_near` the optimisers start at the parameters
-        of the members in `fitted`.
-        """
-        near = None
-        if starts_near:
-            near = [self.fitted[k] for k in numbers]
-        fitted, seconds = self.fits.fit(unfitted, *rows, name, near=near)
-        self.seconds[numbers] += seconds
-        return fitted
 
 
 def is_plain(member):
@@ -220,9 +225,6 @@ def with_choices(member, fitted):
         unfitted = copy(member)
     else:
         unfitted = clone(member)
-    if hasattr(unfitted, "_only_forecasts"):
-        # its fit leaves out what forecasts do not need
-        unfitted._only_forecasts = True
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)
         # The default 0, no automatic value, is for members without this parameter.

@@ -3,11 +3,14 @@ all are brought to the numbers of independent rows that `bias_test` takes.
 """
 
 import numpy as np
+from scipy.special import expit
 
+from skcalib._inference.event_counts import estimated_shift_of
 from skcalib._inference.shift_test import BiasTest, bias_test
 from skcalib._input.scalars import as_numbers
 from skcalib._intervals.influence import Influence, too_few_units
 from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.links import log_odds
 
 ONE_CLASS_IN_CLUSTERS = (
     "all rows are of one class: how far clusters differ cannot be seen"
@@ -15,15 +18,19 @@ ONE_CLASS_IN_CLUSTERS = (
 
 
 def rows_bias_test(
-    scores, labels, confidence_level, weight=None, *, importance=False, cluster=None
+    scores, labels, confidence_level, weight=None, *, label_weights=None, cluster=None
 ):
     """Test a bias as `bias_test` does, for importance weights and for rows in clusters.
 
     `bias_test` takes weights for numbers of independent rows. So all weights are first
     divided by one number, the variance of the weighted number of events over the
-    variance that `bias_test` assumes. For importance weights w it is sum w^2 v /
-    sum w v, with v = s (1 - s). For clusters it is the design effect of the residuals
-    y - s, or the number for the weights if that is larger.
+    variance that `bias_test` assumes. For importance weights w it is the sum of the
+    variances w1 w0 v over sum w v, with v = s (1 - s), and w1 and w0 the weights with
+    and without the event. For clusters it is the design effect of the residuals y - s,
+    or the number for the weights if that is larger.
+
+    Where the weights of the other label are unknown, the estimated bias is normal with
+    the variance of its observed influences.
 
     Parameters
     ----------
@@ -33,8 +40,8 @@ def rows_bias_test(
         Coverage of the interval.
     weight : ndarray of shape (n,), default=None
         Positive weights.
-    importance : bool, default=False
-        Whether each row was seen once, whatever its weight; else weights count rows.
+    label_weights : LabelWeights, default=None
+        What importance weights say about the labels; None if weights count rows.
     cluster : ndarray of shape (n,), default=None
         Each row's cluster.
 
@@ -42,7 +49,7 @@ def rows_bias_test(
     -------
     result : BiasTest
         Named tuple (pvalue, low, high, bias_pvalue). The limits are NaN, and the
-        p-values 1, where there are too few clusters or rows.
+        p-values 1, where there are too few clusters, rows or events.
     reason : str
         Why there are no limits; empty where there are.
     """
@@ -52,9 +59,23 @@ def rows_bias_test(
     residual = labels - scores
     centred = residual - weight @ residual / total
     calibrated_variance = scores * (1 - scores)
+    importance = label_weights is not None
     no_limits = BiasTest(pvalue=1.0, low=np.nan, high=np.nan, bias_pvalue=1.0)
+    if importance:
+        # Clusters say nothing without two classes either.
+        reason = too_few_units(weight, importance) or label_weights.reason(labels)
+        if reason:
+            return no_limits, reason
+        if label_weights.form == "constant":
+            weight = np.ones(len(scores))  # each row counts once
+            importance = False
+            total = weight.sum()
+        elif not label_weights.is_known:
+            return _observed_bias_test(residual, weight, cluster, confidence_level)
     # What the weights are divided by so that they count independent rows.
-    divisor = _weight_divisor(weight, calibrated_variance, importance)
+    divisor = 1.0
+    if importance:
+        divisor = _weight_divisor(label_weights, calibrated_variance)
     if cluster is not None:
         code = np.unique(cluster, return_inverse=True)[1]
         influence = Influence(centred, weight, importance, code)
@@ -68,22 +89,60 @@ def rows_bias_test(
         # Clusters are never worth more than independent rows of these weights.
         divisor = max(divisor, effect)
         residual_variance = weight @ centred**2 / total
+    elif importance:
+        residual_variance = _weighted_residual_variance(
+            scores, labels, centred, label_weights
+        )
     else:
-        # What a row adds to a variance: w for w copies, w^2 for one row of weight w.
-        variance_weight = weight
-        if importance:
-            reason = too_few_units(weight, importance)
-            if reason:
-                return no_limits, reason
-            variance_weight = weight**2
         residual_variance = _residual_variance(
-            variance_weight, centred**2, calibrated_variance, weight
+            weight, centred**2, calibrated_variance, weight
         )
     events = weight @ labels / divisor
     test = bias_test(
         scores, events, confidence_level, weight / divisor, residual_variance
     )
     return test, ""
+
+
+def _observed_bias_test(residual, weight, cluster, confidence_level):
+    """Return the `BiasTest` of residuals y - s (n,) with importance weights (n,) that
+    may depend on the label in an unknown way, and why it has no limits.
+
+    The influence of a row on the bias is its centred residual; `cluster` (n,) or None.
+    """
+    bias = -(weight @ residual) / weight.sum()
+    code = None
+    if cluster is not None:
+        code = np.unique(cluster, return_inverse=True)[1]
+    influence = Influence(-residual - bias, weight, importance=True, cluster=code)
+    low, high, reason = influence.interval(bias, confidence_level)
+    if reason:
+        return BiasTest(pvalue=1.0, low=np.nan, high=np.nan, bias_pvalue=1.0), reason
+    pvalue = influence.pvalue(bias)
+    return BiasTest(pvalue, float(low), float(high), pvalue), ""
+
+
+def _weighted_residual_variance(scores, labels, centred, label_weights):
+    """Return the mean variance of the residuals y - s that `bias_test` takes, for rows
+    with known `LabelWeights`.
+
+    It is the weighted mean of s (1 - s) times a ratio of two variances of the bias: the
+    observed one, from the centred residuals (n,), over that of labels whose log-odds
+    differ from those of the scores by the estimated shift.
+    """
+    weight = label_weights.weight
+    product = weight * label_weights.other
+    mean_variance = weight @ (scores * (1 - scores)) / weight.sum()
+    probability = scores
+    if labels.any() and not labels.all():
+        z, row_weight = log_odds(scores), weight
+        shift = estimated_shift_of(z, row_weight, weight @ labels)
+        probability = expit(z + shift)
+    expected = product @ (probability * (1 - probability))
+    if expected == 0:
+        # All scores are 0 or 1: there is no ratio.
+        return float(weight @ centred**2 / weight.sum())
+    return float(weight**2 @ centred**2 / expected * mean_variance)
 
 
 def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=False):
@@ -138,20 +197,20 @@ def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=F
     )
 
 
-def _weight_divisor(weight, variance, importance):
-    """Return the number by which weights (n,) are divided so that they count rows.
+def _weight_divisor(label_weights, variance):
+    """Return the number by which importance weights (n,) are divided so that they count
+    rows.
 
-    `variance` (n,) holds the variance v of each label. Importance weights w give the
-    weighted number of events the variance sum w^2 v. Weights that count rows, w / d,
-    would give it sum (w / d) v after the number of events is divided by d as well: the
-    two agree for d = sum w^2 v / sum w v. Frequency weights count rows already: d = 1.
+    `variance` (n,) holds the variance v of each label. The weighted number of events
+    then has the variance sum w1 w0 v. Weights that count rows, w / d, would give it sum
+    (w / d) v after the number of events is divided by d as well: the two agree for d =
+    sum w1 w0 v / sum w v.
     """
-    if not importance:
-        return 1.0
     if not variance.any():
         # All scores are 0 or 1: each row then counts alike.
-        variance = np.ones(len(weight))
-    return float(weight**2 @ variance / (weight @ variance))
+        variance = np.ones(len(variance))
+    product = label_weights.weight * label_weights.other
+    return float(product @ variance / (label_weights.weight @ variance))
 
 
 def _residual_variance(variance_weight, squared_residual, label_variance, weight):

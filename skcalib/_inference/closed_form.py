@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinnedTask
 from skcalib._errors.bin_free import range_of
 from skcalib._input.warn import warn
@@ -24,7 +25,7 @@ _VISIBLE = 0.05
 _CERTAIN, _TERMS = 0.18, 250
 
 
-def spiegelhalter(task, *, importance=False):
+def spiegelhalter(task):
     """Return the statistic z and its two-sided p-value of Spiegelhalter's test (1986):
     the Brier score minus its expectation, over its standard deviation if the scores are
     calibrated.
@@ -32,28 +33,24 @@ def spiegelhalter(task, *, importance=False):
     Parameters
     ----------
     task : BinaryTask
-        The rows: scores s, labels y and weights w.
-    importance : bool, default=False
-        Whether weights do not count rows: the variance under calibration is then the
-        sum of w^2 (1 - 2 s)^2 s (1 - s), else that of w (1 - 2 s)^2 s (1 - s).
+        The rows: scores s, labels y and weights w. The variance under calibration is
+        the sum of w (1 - 2 s)^2 s (1 - s) for weights that count rows; see
+        `row_variances` for others.
     """
     scores = task.scores.astype(np.float64)
     weight = weights_or_ones(task.sample_weight, len(scores))
-    # What a row adds to a variance: w for w copies, w^2 for one row of weight w.
-    variance_weight = weight
-    if importance:
-        variance_weight = weight**2
     # The Brier score minus its expectation, as sums over the rows:
     # (y - s)^2 - s (1 - s) = (y - s) (1 - 2 s) for a label of 0 or 1.
     excess = np.sum(weight * (task.labels - scores) * (1 - 2 * scores))
-    variance = np.sum(variance_weight * (1 - 2 * scores) ** 2 * scores * (1 - scores))
+    variances = row_variances(task)
+    variance = np.sum((1 - 2 * scores) ** 2 * variances)
     if variance == 0 and excess == 0:
         return 0.0, 1.0
     if variance == 0:
         return np.copysign(np.inf, excess), 0.0
-    # The weights, scaled so that their sum is the number of equal rows they are worth.
-    rows_worth = weight * weight.sum() / variance_weight.sum()
-    expected = min(np.sum(rows_worth * scores), np.sum(rows_worth * (1 - scores)))
+    # The weights, divided by one number so that they give the same variance as counts.
+    divisor = np.sum(variances) / np.sum(weight * scores * (1 - scores))
+    expected = min(np.sum(weight * scores), np.sum(weight * (1 - scores))) / divisor
     if expected < _FEW:
         _warn_of_few(
             "spiegelhalter", f"{expected:.2g} events or non-events are expected"
@@ -62,7 +59,7 @@ def spiegelhalter(task, *, importance=False):
     return z, normal_pvalue(excess, variance)
 
 
-def hosmer_lemeshow(task, binning, *, df=None, importance=False):
+def hosmer_lemeshow(task, binning, *, df=None):
     """Return the statistic and the p-value of the test of Hosmer and Lemeshow (1980):
     the sum over bins of (observed - expected)^2 / (expected (1 - expected / n)), with
     numbers of events, which has a chi-squared distribution.
@@ -75,20 +72,18 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
         The bins.
     df : int, default=None
         Degrees of freedom; None means one for each bin in which events can vary.
-    importance : bool, default=False
-        Whether weights do not count rows: the variance of a bin is then that of its
-        squared weights.
     """
     bins = task.statistics(binning)
-    # The rows of a bin are worth (sum w)^2 / sum w^2 equal rows, each of which has the
-    # weight sum w^2 / sum w. It is 1 if weights count rows.
+    # The binomial variance of n trials for n rows. Rows with weights of importance are
+    # worth other numbers of trials (`adjusted`), each of the weight W / n.
     weight_of_row = np.ones(bins.n_bins)
-    if importance:
-        np.divide(
-            bins.weight_squared, bins.weight, out=weight_of_row, where=bins.weight > 0
-        )
+    cells = task.adjusted(Cells.of_bins(bins))
+    if cells.trials is not None:
+        weight_of_row[bins.weight > 0] = cells.weight / cells.trials
     excess = bins.weighted_label - bins.weighted_score
     variance = weight_of_row * bins.weighted_score * (1 - bins.mean_score)
+    if cells.noise is not None:
+        variance[bins.weight > 0] = cells.noise * cells.weight**2
     is_filled = bins.weight > 0
     is_random = is_filled & (variance > 0)
     # Bins whose scores are all 0 or all 1 can have one number of events only.
@@ -111,7 +106,23 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
     return statistic, chi2.sf(statistic, df or np.count_nonzero(is_random))
 
 
-def kuiper(task, *, importance=False):
+def few_events_in_bins(task, binning):
+    """Return why the observed squares of the residuals of a bin say too little for the
+    test of Hosmer and Lemeshow; "" where they do not, or are not needed.
+    """
+    if task.label_weights is None or task.label_weights.is_known:
+        return ""
+    cells = Cells.of_bins(task.statistics(binning))
+    cell = cells.of_rows(task.scores)
+    for k in range(len(cells.weight)):
+        rows = cell == k
+        reason = task.label_weights[rows].reason(task.labels[rows])
+        if reason:
+            return f"in a bin {reason}"
+    return ""
+
+
+def kuiper(task):
     """Return the Kuiper error of a binary problem and its asymptotic p-value.
 
     The error is the range of the cumulative sums of w (y - s) over increasing scores,
@@ -122,17 +133,12 @@ def kuiper(task, *, importance=False):
     ----------
     task : BinaryTask or BinnedTask
         The rows, with scores s, labels y and weights w, or their sums in bins.
-    importance : bool, default=False
-        Whether weights do not count rows, which changes the variance.
     """
-    sums, deviation = cumulative_differences(task.cells())
-    if importance:
-        # `cumulative_differences` takes weights for numbers of rows.
-        deviation = _null_deviation(task)
+    sums, deviation = _cumulative(task)
     return asymptotic(range_of(sums), deviation, range_pvalue)
 
 
-def kolmogorov_smirnov(task, *, importance=False):
+def kolmogorov_smirnov(task):
     """Return the Kolmogorov-Smirnov error of a binary problem and its asymptotic
     p-value.
 
@@ -144,54 +150,66 @@ def kolmogorov_smirnov(task, *, importance=False):
     ----------
     task : BinaryTask or BinnedTask
         The rows, with scores s, labels y and weights w, or their sums in bins.
-    importance : bool, default=False
-        Whether weights do not count rows, which changes the variance.
     """
-    sums, deviation = cumulative_differences(task.cells())
-    if importance:
-        # `cumulative_differences` takes weights for numbers of rows.
-        deviation = _null_deviation(task)
+    sums, deviation = _cumulative(task)
     return asymptotic(np.abs(sums).max(), deviation, maximum_pvalue)
 
 
 def is_dominated(task):
     """Return whether a single row has more than 5 % (`_VISIBLE`) of the variance of the
-    sum of w (y - s) under calibration. The cumulative sums then do not behave like a
-    Brownian motion.
+    sum of w (y - s) under calibration, for weights that do not count rows. The
+    cumulative sums then do not behave like a Brownian motion.
 
     `task` is a `BinaryTask`, or a `BinnedTask`, in whose bins rows count as equal.
     """
-    variance = _row_variances(task)
+    if not _has_importance(task):
+        return False
+    variance = row_variances(task)
     total = variance.sum()
     if isinstance(task, BinnedTask):
         variance = variance / np.maximum(task.bins.count, 1)
     return bool(total > 0 and variance.max() > _VISIBLE * total)
 
 
-def _null_deviation(task):
-    """Return the standard deviation of the weighted mean of y - s over all rows of a
-    task, if the scores s are calibrated and the weights are importance weights.
+def _has_importance(task):
+    """Return whether the weights of a task do not count rows."""
+    if isinstance(task, BinnedTask):
+        return task.importance
+    return task.label_weights is not None
+
+
+def _cumulative(task):
+    """Return the cumulative sums of w (y - s) over increasing scores, and the standard
+    deviation of the last one, both divided by the total weight.
     """
+    sums, deviation = cumulative_differences(task.cells())
+    if not _has_importance(task):
+        return sums, deviation
+    # `cumulative_differences` takes weights for numbers of rows.
     if isinstance(task, BinnedTask):
         total = task.bins.weight.sum()
     else:
         total = total_weight(task.weight, len(task.scores))
-    return float(np.sqrt(_row_variances(task).sum()) / total)
+    return sums, float(np.sqrt(row_variances(task).sum()) / total)
 
 
-def _row_variances(task):
-    """Return w^2 s (1 - s) for each row of a `BinaryTask`, (n,), the variance of w (y -
-    s) for calibrated scores s and importance weights w; for a `BinnedTask` the sum over
-    the rows of each bin, (n_bins,).
+def row_variances(task):
+    """Return the variance of w (y - s) for each row of a `BinaryTask`, (n,), if the
+    scores s are calibrated; for a `BinnedTask` the sum over the rows of each bin.
+
+    A weight w that counts rows gives w s (1 - s). For weights of importance it is that
+    of `LabelWeights`; rows of a bin count as equal.
     """
     if isinstance(task, BinnedTask):
         bins = task.bins
-        return bins.weight_squared * bins.mean_score * (1 - bins.mean_score)
+        squares = bins.weight
+        if task.importance:
+            squares = bins.weight_squared
+        return squares * bins.mean_score * (1 - bins.mean_score)
     scores = task.scores.astype(np.float64)
-    weight = 1.0
-    if task.sample_weight is not None:
-        weight = task.sample_weight
-    return weight**2 * scores * (1 - scores)
+    if task.label_weights is not None:
+        return task.label_weights.variance(scores, task.labels)
+    return weights_or_ones(task.sample_weight, len(scores)) * scores * (1 - scores)
 
 
 def range_pvalue(x):

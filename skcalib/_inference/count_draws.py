@@ -31,18 +31,17 @@ class CountDraws:
     Parameters
     ----------
     cells : Cells
-        The cells, whose weights count rows.
+        The cells, whose weights or `trials` count rows.
     n_draws : int
         Number of draws.
     rng : RandomState
         Seeds the draws.
     uniforms : ndarray of shape (n_draws, m), default=None
         Uniform numbers that are dependent between cells; independent ones by default.
-    trials : ndarray of shape (m,), default=None
-        Numbers of rows that the cells are worth; None for their weights.
     """
 
-    def __init__(self, cells, n_draws, rng, uniforms=None, trials=None):
+    def __init__(self, cells, n_draws, rng, uniforms=None):
+        trials = cells.trials
         if trials is None:
             trials = cells.weight
         # Three arrays (m,). Number of rows of each cell, a whole number of at least 1.

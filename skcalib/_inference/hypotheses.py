@@ -2,6 +2,7 @@
 are about.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from skcalib._inference.label_dependence import (
     exclusive_draws,
     label_copula,
 )
+from skcalib._inference.weighted_draws import MultiplierDraws, SampledLabelDraws
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 
@@ -33,6 +35,8 @@ from skcalib._rows.blocks import taken
 _MOST_CLASSES = 30
 # The dependence between classes is drawn for up to so many counts, cells times draws.
 _MOST_COUNTS = 1 << 24
+# From so many rows for each cell on, trials of weighted rows are counted.
+_ROWS_TO_COUNT = 20
 # more distinct scores are pooled to cells of nearly equal scores
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13
 # Widths in bins over which the observed deviation is smoothed, for two more directions.
@@ -53,8 +57,6 @@ class Resampling(NamedTuple):
         Random numbers.
     cluster : ndarray of int, shape (n,), or None
         Code of the cluster of each row, whose labels depend on each other.
-    importance : bool, default=False
-        Whether a weight corrects the sample, and does not count rows.
     progress : Progress
         Writes how far the draws are.
     """
@@ -62,7 +64,6 @@ class Resampling(NamedTuple):
     n_draws: int
     rng: np.random.RandomState
     cluster: np.ndarray | None = None
-    importance: bool = False
     progress: Progress = Progress("", False)
 
     def at(self, rows):
@@ -125,7 +126,10 @@ def error_hypotheses(error, data, resampling):
         label_deviation = observed_deviation
         directions += _common_shifts(powers)  # beside those of single cells
     # 3. The draws of the event frequencies.
-    if cluster is not None:
+    label_weights = tasks[0].label_weights
+    if label_weights is not None:
+        draw = _weighted_draws(joined.cells, rows, cluster, resampling)
+    elif cluster is not None:
         draw = ClusterDraws(
             joined.cells,
             rows.in_cells(label_deviation),
@@ -332,11 +336,6 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
         Event frequency minus score of each cell, if a row may have several labels, for
         their dependence; None if the labels of a row exclude each other.
     """
-    # Numbers of rows that the cells are worth. None stands for the weights of the
-    # cells, which count rows unless they are importance weights.
-    trials = None
-    if resampling.importance:
-        trials = rows.effective_trials(cells)
     # Uniform random numbers that are dependent between cells; None for independent
     # ones.
     uniforms = None
@@ -348,7 +347,37 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
         uniforms = dependent_draws(
             rows.in_cells(label_deviation), n_cells, resampling.n_draws, resampling.rng
         )
-    return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
+    return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms)
+
+
+def _weighted_draws(cells, rows, cluster, resampling):
+    """Return the draws of cells whose rows have weights of importance.
+
+    A weight that depends on the label changes the frequency of events in the sample.
+    Where the weight of the other label is unknown, rows depend on each other, or a row
+    has several columns, observed residuals take the place of drawn labels.
+
+    Parameters
+    ----------
+    cells : Cells
+        Cells of all problems, m together.
+    rows : _ProblemRows
+        The rows of the problems.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    resampling : Resampling
+        What is drawn.
+    """
+    n_draws = resampling.n_draws
+    row_columns = rows.in_cells()
+    n_rows, n_columns = row_columns.cell.shape
+    label_weights = rows.label_weights()
+    if label_weights is None or cluster is not None or n_columns > 1:
+        return MultiplierDraws(cells, row_columns, cluster, n_draws, resampling.rng)
+    if n_rows >= _ROWS_TO_COUNT * len(cells.weight):
+        # The cells are worth so many trials that these can be counted.
+        return CountDraws(cells, n_draws, resampling.rng)
+    return SampledLabelDraws(cells, row_columns, label_weights, n_draws, resampling.rng)
 
 
 class _ProblemRows(NamedTuple):
@@ -398,6 +427,19 @@ class _ProblemRows(NamedTuple):
             copula = label_copula(scores, labels, weight, deviation[cell])
         return RowsInCells(cell, scores, labels, weight, copula)
 
+    def label_weights(self):
+        """Return the `LabelWeights` of the rows in the order of `in_cells`, or None
+        where the weights of the other label are unknown.
+        """
+        by_group = [task.label_weights for task in self.tasks[:: self.n_classes]]
+        if not by_group[0].is_known:
+            return None
+        return replace(
+            by_group[0],
+            weight=np.concatenate([weights.weight for weights in by_group]),
+            other=np.concatenate([weights.other for weights in by_group]),
+        )
+
     def _by_row(self, values_by_problem):
         """Return values as an array (n, n_columns): a line for each row of all groups,
         a column for each class.
@@ -414,20 +456,6 @@ class _ProblemRows(NamedTuple):
             values_of_class = values_by_problem[k :: self.n_classes]  # of each group
             columns.append(np.concatenate(values_of_class))
         return np.column_stack(columns)
-
-    def effective_trials(self, cells):
-        """Return how many rows of equal weight the rows of each of the m cells are
-        worth, by Kish's formula (sum w)^2 / sum w^2; None without weights.
-        """
-        if isinstance(self.tasks[0], BinnedTask):
-            # Binned data hold the sums of squares.
-            return cells.weight**2 / cells.weight_squared
-        rows = self.in_cells()
-        if rows.sample_weight is None:
-            return None
-        n_columns = rows.cell.shape[1]
-        squared_weight = np.repeat(rows.sample_weight**2, n_columns)
-        return cells.weight**2 / np.bincount(rows.cell.ravel(), squared_weight)
 
 
 def _directions(powers, cells):

@@ -11,12 +11,18 @@ from sklearn.utils.multiclass import type_of_target
 
 from skcalib._input.labels import (
     check_label_vector,
+    missing_values,
     plain_labels,
     shown,
     sorted_labels,
 )
 from skcalib._input.sklearn_private import safe_indexing
-from skcalib._input.tensors import column_names, first_index, refuse_repeated_names
+from skcalib._input.tensors import (
+    as_array,
+    column_names,
+    first_index,
+    refuse_repeated_names,
+)
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
@@ -279,6 +285,63 @@ def hint_at_alphabet(scores, codes, classes, hint):
             f" its scores are lower: {event_mean:.3g} on average, those of {other!r}"
             f" {other_mean:.3g}. If the scores are those of {other!r}, {hint}"
         )
+
+
+def uncounted_rows(y, sample_weight):
+    """Return which samples have a label that occurs only with weight zero, (n,)
+    booleans; None if there are none.
+
+    Such samples are left out, and their labels are no classes. `y` (n,) are labels and
+    `sample_weight` (n,) valid weights or None.
+    """
+    if sample_weight is None or sample_weight.min() > 0:
+        return None
+    is_counted = sample_weight > 0
+    counted = y[is_counted]
+    if y.dtype.kind == "O":
+        # without an order, which labels of several types lack
+        counted = np.fromiter(dict.fromkeys(counted.tolist()), dtype=object)
+    else:
+        counted = np.unique(counted)
+    is_uncounted = ~np.isin(y, counted)
+    if not is_uncounted.any():
+        return None
+    return is_uncounted
+
+
+def with_counted_labels(y, sample_weight, scores, labels, *, name, labels_name):
+    """Return labels (n,) in which those that occur only with weight zero are replaced:
+    they define no class, and their samples are left out later.
+
+    `sample_weight` is checked elsewhere, as are labels that have another shape. Nothing
+    is replaced if the user's `labels` say which classes there are. `scores` may have so
+    many columns that one must be that of a replaced label, which is an error.
+    """
+    if sample_weight is None or labels is not None:
+        return y
+    weight, _ = as_array(sample_weight)
+    checked, _ = as_array(y)
+    is_valid = weight.ndim == 1 and weight.dtype.kind in "biuf"
+    if not is_valid or checked.shape != weight.shape or not np.any(weight > 0):
+        return y
+    if np.any(missing_values(checked)):
+        return y
+    is_uncounted = uncounted_rows(checked, weight)
+    if is_uncounted is None:
+        return y
+    counted, codes = sorted_labels(checked[~is_uncounted], name)
+    shape = np.shape(scores) if not hasattr(scores, "shape") else scores.shape
+    if len(shape) == 2 and shape[1] > max(len(counted), 2):
+        other = shown(np.array(list(dict.fromkeys(checked[is_uncounted].tolist()))))
+        raise ValueError(
+            f"{name} has rows of positive weight of {len(counted)} classes only"
+            f" ({shown(counted)}), but the scores have {shape[1]} columns: leave out"
+            f" the columns of {other}, or name the labels of all columns with"
+            f" {labels_name}=."
+        )
+    replaced = checked.copy()
+    replaced[is_uncounted] = counted[codes[0]]
+    return replaced
 
 
 def in_class_order(scores, y, labels, *, name, y_name, labels_name, columns=None):

@@ -12,8 +12,10 @@ from skcalib._input.classes import (
     in_class_order,
     in_order_of,
     positive_class,
+    with_counted_labels,
     zero_one,
 )
+from skcalib._input.label_weights import LabelWeights
 from skcalib._input.labels import check_label_vector, several_labels_shape
 from skcalib._input.scores import (
     check_sample_weight,
@@ -45,6 +47,9 @@ class ScoredLabels(NamedTuple):
 
     Of several labels per row (multilabel) `labels` is boolean (n, L), like the scores,
     and `classes` holds the names of the labels, in the order of the columns.
+
+    `label_weights` is None unless the weights are of importance (`counted_rows` sets
+    it); it says what is known about the weights of the other label.
     """
 
     scores: np.ndarray
@@ -53,6 +58,7 @@ class ScoredLabels(NamedTuple):
     classes: np.ndarray
     predicted: np.ndarray | None = None
     confidence: np.ndarray | None = None
+    label_weights: LabelWeights | None = None
 
     @property
     def is_binary(self):
@@ -129,6 +135,9 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     """
     # 1. The arguments, each by itself. A predicted class is not computed where nothing
     # needs it.
+    y_true = with_counted_labels(
+        y_true, sample_weight, y_proba, labels, name="y_true", labels_name="labels"
+    )
     y_proba, labels = in_class_order(
         y_proba,
         y_true,

@@ -34,6 +34,33 @@ class Spread(NamedTuple):
     degrees: float
     reason: str = ""
 
+    def half_width(self, confidence_level):
+        """Return half the width of the interval, Student's quantile times the standard
+        error, and why it is NaN (else an empty text).
+        """
+        error, degrees, reason = self
+        if not reason and error == 0:
+            reason = _ALL_EQUAL
+        if reason:
+            return np.nan, reason
+        quantile = stdtrit(degrees, (1 + confidence_level) / 2)
+        return float(quantile * error), ""
+
+    def pvalue(self, estimate, alternative="two-sided"):
+        """Return the p-value of "the truth is 0", or with "greater" that of "the truth
+        is at most 0"; NaN where there is no standard error.
+        """
+        error, degrees, reason = self
+        if reason:
+            return np.nan
+        if error == 0 and estimate == 0:
+            return 1.0
+        if error == 0:
+            return np.nan
+        if alternative == "greater":
+            return float(stdtr(degrees, -estimate / error))
+        return float(2 * stdtr(degrees, -abs(estimate) / error))
+
 
 @dataclass(frozen=True)
 class Influence:
@@ -181,13 +208,7 @@ class Influence:
         """Return half the width of the interval, Student's quantile times the standard
         error, and why it is NaN (else an empty text).
         """
-        error, degrees, reason = self.spread()
-        if not reason and error == 0:
-            reason = _ALL_EQUAL
-        if reason:
-            return np.nan, reason
-        quantile = stdtrit(degrees, (1 + confidence_level) / 2)
-        return float(quantile * error), ""
+        return self.spread().half_width(confidence_level)
 
     def pvalue(self, estimate, null_variance=None):
         """Return the two-sided p-value of "the truth is 0".
@@ -207,14 +228,7 @@ class Influence:
         """
         if null_variance is not None:
             return normal_pvalue(estimate, null_variance)
-        error, degrees, reason = self.spread()
-        if reason:
-            return np.nan
-        if error == 0 and estimate == 0:
-            return 1.0
-        if error == 0:
-            return np.nan
-        return float(2 * stdtr(degrees, -abs(estimate) / error))
+        return self.spread().pvalue(estimate)
 
 
 def normal_pvalue(estimate, variance):

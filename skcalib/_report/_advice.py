@@ -12,6 +12,7 @@ from scipy.special import chdtrc
 
 from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
+from skcalib._report._forecasts import brier_difference, compared
 from skcalib._report._judged import judged_error, judged_rows
 from skcalib._report._measures import mean_error
 from skcalib._report._recalibration import N_FOLDS, CrossValidation
@@ -89,15 +90,6 @@ class Considered(NamedTuple):
     cv: CrossValidation
     chosen: object | None = None
 
-    @property
-    def brier(self):
-        """Out-of-fold Brier score of each sample, (n,), after the advised
-        recalibration, in the order of ``cv.fold_order``; None if `chosen` is None.
-        """
-        if self.chosen is None:
-            return None
-        return self.cv.out_of_fold(self.chosen.losses["brier"])
-
 
 def advised(table, name, seed, show_progress=None, tolerance=0.02):
     """Return the advice for a model (a dict), the candidates and the changes over time
@@ -127,9 +119,10 @@ def brier_difference_as_advised(first, other):
     advised_other = other.advice["recalibrator"]
     if advised_first is None and advised_other is None:
         return None
-    if first.brier is None or other.brier is None:
+    if first.chosen is None or other.chosen is None:
         return None
-    return first.cv.in_fold_order.interval(other.brier - first.brier)
+    scores = {"first": first.chosen.probabilities, "other": other.chosen.probabilities}
+    return brier_difference(compared(first.cv.in_fold_order, scores), "other")
 
 
 def considered(table, name, seed, show_progress=None, tolerance=0.02):

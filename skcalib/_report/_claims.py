@@ -1,8 +1,8 @@
 """The sentences of a report, by name.
 
 The numbers of a report list the names of those that its summary prints.
-`benchmarks.sentence_truth` simulates worlds in which each of them is true and worlds in
-which it is false.
+`benchmarks.checks.sentence_truth` simulates worlds in which each of them is true and
+worlds in which it is false.
 """
 
 import re
@@ -54,8 +54,7 @@ CLAIMS = {
     ),
     "cannot tell": (
         "{n} samples cannot tell whether the {subject} are right on average to within"
-        " {tolerance} points: the bias lies between {low} and {high} points ({level};"
-        " above 0 is too high). {then}."
+        " {tolerance} points: {limits}. {then}."
     ),
     "late labels": (
         "Look for the cause before refitting: the population, the product or treatment,"

@@ -43,7 +43,24 @@ def add_report_command(commands):
         metavar="FILE",
         help="CSV (or .gz) file with a header, or Parquet file; globs need DuckDB",
     )
-    column("--label", required=True, help="column with the labels")
+    column("--label", help="column with the labels")
+    column(
+        "--time-to-event",
+        help=(
+            "in place of --label: column with the time to the event, or to the end of"
+            " observation; needs --event and --horizon"
+        ),
+    )
+    column("--event", help="column that is 1 if the time is that of the event, else 0")
+    add(
+        "--horizon",
+        type=float,
+        metavar="TIME",
+        help=(
+            "time up to which events count, in the unit of --time-to-event; samples"
+            " that are censored before it are represented by weights"
+        ),
+    )
     column(
         "--score",
         dest="scores",
@@ -260,6 +277,9 @@ def _tables(arguments, step):
     # Options for both files.
     columns = {
         "label": arguments.label,
+        "time_to_event": arguments.time_to_event,
+        "event": arguments.event,
+        "horizon": arguments.horizon,
         "scores": arguments.scores,
         "classes": arguments.classes,
         "positive": arguments.positive,

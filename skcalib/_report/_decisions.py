@@ -28,9 +28,9 @@ def decision_rows(table, name, thresholds, seed):
         misses = ~is_treated & event_rows.labels
         row = {
             "threshold": threshold,
-            "treated": event_rows.interval(is_treated.astype(float)),
-            "false_alarms": event_rows.interval(false_alarms.astype(float)),
-            "misses": event_rows.interval(misses.astype(float)),
+            "treated": event_rows.share(is_treated),
+            "false_alarms": event_rows.share(false_alarms),
+            "misses": event_rows.share(misses),
             "net_benefit": against_none[number],
             "against_treating_all": against_all[number],
             "cost_of_miscalibration": costs[number],
@@ -74,5 +74,10 @@ def _benefits(event_rows, thresholds, reference):
         pos_label=True,
     )
     return records(
-        {"estimate": result.net_benefit, "low": result.low, "high": result.high}
+        {
+            "estimate": result.net_benefit,
+            "low": result.low,
+            "high": result.high,
+            "reason": result.reason,
+        }
     )

@@ -3,12 +3,13 @@ clusters, segments and times.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from skcalib._errors.proper_scores import LOSSES
-from skcalib._report._statistics import Rows
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, Rows, records
 from skcalib._rows.blocks import taken, total_weight
+from skcalib.evaluation import compare
 
 _MOST_CLASS_SCORES = 20_000_000  # most scores of all classes together that are judged
 
@@ -16,6 +17,41 @@ _MOST_CLASS_SCORES = 20_000_000  # most scores of all classes together that are 
 def _each_at(columns, rows):
     """Return some rows of each of several arrays, a dict by name."""
     return {name: column[rows] for name, column in columns.items()}
+
+
+def compared(rows, scores):
+    """Return the Brier score and the log-loss of several models, a dict of scores by
+    name, and their differences from the first, as a `ModelComparison`. `rows` are the
+    `Rows` with the labels and weights of all of them.
+    """
+    labels = LABELS
+    if rows.scores.ndim == 2:
+        labels = list(range(rows.scores.shape[1]))
+    return compare(
+        rows.labels,
+        scores,
+        metrics=("brier_score", "log_loss"),
+        confidence_level=CONFIDENCE_LEVEL,
+        sample_weight=rows.sample_weight,
+        weight_type=rows.weight_type,
+        clusters=rows.clusters,
+        labels=labels,
+    )
+
+
+def brier_difference(comparison, name):
+    """Return the difference in Brier score of a model from the reference of a
+    `ModelComparison`, a dict of "estimate", "low", "high" and "reason".
+    """
+    for row in records(comparison.columns()):
+        if row["model"] == name and row["metric"] == "brier_score":
+            return {
+                "estimate": row["difference"],
+                "low": row["difference_low"],
+                "high": row["difference_high"],
+                "reason": row["reason"],
+            }
+    raise KeyError(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,25 +226,30 @@ class ReportTable:
         class_of_row = np.repeat(np.array(self.classes), n_samples)
         return one_against_rest, class_of_row
 
-    def losses(self, name):
-        """Return the mean losses of a model with their intervals: a dict from "brier"
-        and "log" to a dict of "estimate", "low" and "high".
+    @cached_property
+    def proper_scores(self):
+        """The Brier score and the log-loss of all models with their differences from
+        the first model, a `ModelComparison`.
         """
-        rows = self.forecasts(name)
+        return compared(self.forecasts(self.names[0]), self.scores)
+
+    def losses(self, name):
+        """Return the mean losses of a model with their intervals: a dict from
+        "brier_score" and "log_loss" to a dict of "estimate", "low", "high" and
+        "reason".
+        """
         intervals = {}
-        for loss_name, loss in LOSSES.items():
-            losses = loss(rows.scores, rows.labels)  # one for each row
-            intervals[loss_name] = rows.interval(losses)
+        for row in records(self.proper_scores.columns()):
+            if row["model"] == name:
+                keys = ("estimate", "low", "high", "reason")
+                intervals[row["metric"]] = {key: row[key] for key in keys}
         return intervals
 
     def brier_difference(self, name):
         """Return how much larger the Brier score of a model is than that of the first,
         with its interval.
         """
-        brier = LOSSES["brier"]
-        loss = brier(self.scores[name], self.labels)
-        loss_of_first = brier(self.scores[self.names[0]], self.labels)
-        return self.forecasts(name).interval(loss - loss_of_first)
+        return brier_difference(self.proper_scores, name)
 
     def sample(self, most, seed):
         """Return an index of at most `most` rows: the sorted positions of a random

@@ -12,7 +12,6 @@ from skcalib._report._phrases import (
     least,
     limit_words,
     limits_words,
-    points_digits,
     points_words,
     series,
     size_words,
@@ -21,7 +20,6 @@ from skcalib._report._phrases import (
 from skcalib._verdicts import (
     Verdict,
     count_words,
-    fixed,
     interval_words,
     overall_verdict,
     percent_words,
@@ -429,15 +427,19 @@ def _bias_unclear(facts):
             f"{capitalised} samples are needed to tell{condition}; the recalibration"
             " below helps already"
         )
-    digits = points_digits(bias)
+    bias_limits = f"the bias has no interval, because {bias.reason}"
+    if not bias.reason:
+        low, high = limits_words(bias)
+        bias_limits = (
+            f"the bias lies between {low} and {high} points ({OF_VERDICTS}; above 0 is"
+            " too high)"
+        )
     return claim(
         "cannot tell",
         n=facts.n,
         subject=facts.subject,
         tolerance=facts.tolerance_words,
-        low=fixed(100 * bias.low, digits),
-        high=fixed(100 * bias.high, digits),
-        level=OF_VERDICTS,
+        limits=bias_limits,
         then=then,
     )
 

@@ -15,35 +15,58 @@ from skcalib.metrics import calibration_by_group
 VERDICT_LEVEL = 0.95
 
 
-def judged_model(event_rows, model, tolerance, is_binary):
-    """Return the verdicts on all rows of a model, dicts by name: "bias",
-    "over_confidence" (the bias for the more probable outcome) and "error".
+def judged_model(event_rows, error, tolerance, classes):
+    """Return the means of all rows of a model and their verdicts, a dict.
+
+    Its keys are "mean_score" and "event_frequency"; "score_minus_frequency" (the bias)
+    and "over_confidence" (the bias for the more probable outcome of each sample), each
+    a dict of "estimate", "low", "high" and "reason"; and "verdicts", a dict of the
+    verdicts on "bias", "over_confidence" and "error". The limits of a verdict are those
+    of its number.
 
     Parameters
     ----------
     event_rows : Rows
         The rows, as forecasts of one event.
-    model : dict
-        Numbers about the model, of which "errors" are used.
+    error : dict
+        The mean absolute calibration error with its limits.
     tolerance : float
         Bias or error that does not matter, as a probability.
-    is_binary : bool
-        Whether there is one event, of which either outcome may be the more probable.
+    classes : tuple of str or None
+        None for one event, of which either outcome may be the more probable. With
+        several classes the scores are already those of the predicted class.
     """
     one_group = np.zeros(len(event_rows.labels), int)  # one group, called "0"
-    bias = _bias_verdicts(event_rows, one_group, tolerance)
+    table = _bias_table(event_rows, one_group)
+    bias = _bias_verdicts(table, tolerance)["0"]
     over_confidence = bias
-    if is_binary:
+    if classes is None:
         more_probable = event_rows._replace(
             scores=np.maximum(event_rows.scores, 1 - event_rows.scores),
             labels=(event_rows.scores > 0.5) == event_rows.labels,
         )
-        over_confidence = _bias_verdicts(more_probable, one_group, tolerance)
+        of_more_probable = _bias_table(more_probable, one_group)
+        over_confidence = _bias_verdicts(of_more_probable, tolerance)["0"]
     return {
-        "bias": _record(bias["0"]),
-        "over_confidence": _record(over_confidence["0"]),
-        # The first error is the mean absolute one.
-        "error": judged_error(event_rows, model["errors"][0], tolerance),
+        "mean_score": float(table.mean_score[0]),
+        "event_frequency": float(table.event_frequency[0]),
+        "score_minus_frequency": _interval(bias),
+        "over_confidence": _interval(over_confidence),
+        "verdicts": {
+            "bias": _record(bias),
+            "over_confidence": _record(over_confidence),
+            "error": judged_error(event_rows, error, tolerance),
+        },
+    }
+
+
+def _interval(judged):
+    """Return the estimate of a `Verdict` with its limits, a dict."""
+    return {
+        "estimate": judged.estimate,
+        "low": judged.low,
+        "high": judged.high,
+        "reason": judged.reason or None,
     }
 
 
@@ -55,8 +78,14 @@ def judged_error(event_rows, error, tolerance):
 
     An error is never below 0: each limit of its 90 % interval is one at 95 %.
     """
-    limits = (error["low"], error["high"])
-    return _record(verdict(error["estimate"], limits, n_samples(event_rows), tolerance))
+    judged = verdict(
+        error["estimate"],
+        (error["low"], error["high"]),
+        n_samples(event_rows),
+        tolerance,
+        reason=error.get("reason") or "",
+    )
+    return _record(judged)
 
 
 def judge_groups(rows, kind, event_rows, groups, tolerance, n_intervals=None):
@@ -66,7 +95,8 @@ def judge_groups(rows, kind, event_rows, groups, tolerance, n_intervals=None):
     for each group. `kind` is the key of the group's name in a dict, such as "segment";
     `groups` (n,) are the names by row.
     """
-    verdicts = _bias_verdicts(event_rows, groups, tolerance, n_intervals)
+    table = _bias_table(event_rows, groups, n_intervals)
+    verdicts = _bias_verdicts(table, tolerance)
     for row in rows:
         row["verdict"] = _record(verdicts[row[kind]])
 
@@ -76,7 +106,8 @@ def judged_rows(event_rows, tolerance, n_intervals):
     together with those of other intervals, `n_intervals` in all.
     """
     groups = np.zeros(len(event_rows.labels), int)  # one group, called "0"
-    return _record(_bias_verdicts(event_rows, groups, tolerance, n_intervals)["0"])
+    table = _bias_table(event_rows, groups, n_intervals)
+    return _record(_bias_verdicts(table, tolerance)["0"])
 
 
 def n_samples(event_rows):
@@ -87,21 +118,23 @@ def n_samples(event_rows):
 
 
 def read_verdict(record):
-    """Return the `Verdict` of a dict."""
-    return Verdict(**record)
+    """Return the `Verdict` of a dict, in which JSON may have None for limits that are
+    NaN.
+    """
+    limits = {key: np.nan for key in ("low", "high") if record[key] is None}
+    return Verdict(**{**record, **limits})
 
 
-def _bias_verdicts(event_rows, groups, tolerance, n_intervals=None):
-    """Return a dict of the `Verdict` on the bias of each group, by its name as text.
+def _bias_table(event_rows, groups, n_intervals=None):
+    """Return the biases of groups with limits that hold for `n_intervals` intervals
+    together, by default for one in each group, as a `GroupCalibration`.
 
-    `groups` (n,) is the group of each of the `Rows`. A bias up to `tolerance` does not
-    matter. The limits hold for `n_intervals` intervals together, by default for one in
-    each group.
+    `groups` (n,) is the group of each of the `Rows`.
     """
     if n_intervals is None:
         n_intervals = len(np.unique(groups))
     # One bin and one draw: the error of the table, which takes long, is not used.
-    found = calibration_by_group(
+    return calibration_by_group(
         event_rows.labels,
         event_rows.scores,
         groups,
@@ -113,17 +146,21 @@ def _bias_verdicts(event_rows, groups, tolerance, n_intervals=None):
         random_state=0,
         **event_rows.inference_options,
     )
-    rows = zip(
-        found.group.astype(str).tolist(),
-        found.n.tolist(),
-        found.bias.tolist(),
-        found.bias_low.tolist(),
-        found.bias_high.tolist(),
-        strict=True,
-    )
+
+
+def _bias_verdicts(table, tolerance):
+    """Return a dict of the `Verdict` on the bias of each group of a `GroupCalibration`,
+    by its name as text. A bias up to `tolerance` does not matter.
+    """
     verdicts = {}
-    for name, n, bias, low, high in rows:
-        verdicts[name] = verdict(bias, (low, high), n, tolerance)
+    for k, name in enumerate(table.group.astype(str).tolist()):
+        verdicts[name] = verdict(
+            table.bias[k],
+            (table.bias_low[k], table.bias_high[k]),
+            table.n[k].item(),
+            tolerance,
+            reason=str(table.reason[k]),
+        )
     return verdicts
 
 

@@ -1,16 +1,13 @@
-"""What a report measures on all rows of a model: bias, errors, the test, and bins."""
+"""What a report measures on all rows of a model: errors, the test, and bins."""
 
 import warnings
 from functools import partial
-
-import numpy as np
 
 from skcalib._report._statistics import (
     CONFIDENCE_LEVEL,
     MEAN_ABSOLUTE,
     REPORT_BINNING,
     SIGNIFICANCE_LEVEL,
-    mean,
     records,
 )
 from skcalib._rows.blocks import total_weight
@@ -31,28 +28,6 @@ _N_DRAWS = 1000  # draws for the interval of an error
 # long.
 _N_CLUSTER_DRAWS = 199
 _FEWEST_IN_BIN = 50  # fewest rows of a bin of the maximum calibration error
-
-
-def bias_numbers(event_rows, classes):
-    """Return a dict of means: score, event frequency, their difference (the bias) with
-    its interval, and the overconfidence with its interval.
-
-    The overconfidence is the bias for the more probable outcome of each sample; with
-    several classes (`classes` is None for one event) the scores are already those of
-    the predicted class. `event_rows` are the `Rows` of one event.
-    """
-    bias = event_rows.interval(event_rows.scores - event_rows.labels)
-    over_confidence = bias
-    if classes is None:
-        is_right = (event_rows.scores > 0.5) == event_rows.labels
-        confidence = np.maximum(event_rows.scores, 1 - event_rows.scores)
-        over_confidence = event_rows.interval(confidence - is_right)
-    return {
-        "mean_score": mean(event_rows.scores, event_rows.sample_weight),
-        "event_frequency": mean(event_rows.labels, event_rows.sample_weight),
-        "score_minus_frequency": bias,
-        "over_confidence": over_confidence,
-    }
 
 
 def error_rows(event_rows, seed, classes):

@@ -14,12 +14,7 @@ from skcalib._report._decisions import decision_rows
 from skcalib._report._expected import expected_performance
 from skcalib._report._groups import class_rows, rows_by_column
 from skcalib._report._judged import judged_model
-from skcalib._report._measures import (
-    bias_numbers,
-    bin_rows,
-    error_rows,
-    tested_calibration,
-)
+from skcalib._report._measures import bin_rows, error_rows, tested_calibration
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
 from skcalib._report._sections import difference_from_first
@@ -166,15 +161,13 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     losses = table.losses(name)
     model = {
         "name": name,
-        **bias_numbers(event_rows, table.classes),
         "errors": error_rows(event_rows, seed, table.classes),
     }
     model["proper_scores"] = [
-        {"name": "Brier score", **losses["brier"]},
-        {"name": "log-loss", **losses["log"]},
+        {"name": "Brier score", **losses["brier_score"]},
+        {"name": "log-loss", **losses["log_loss"]},
     ]
-    is_binary = table.classes is None
-    model["verdicts"] = judged_model(event_rows, model, tolerance, is_binary)
+    model |= judged_model(event_rows, model["errors"][0], tolerance, table.classes)
     step(f"test of {name}")
     model["test"] = tested_calibration(event_rows, seed)
     model["bins"] = bin_rows(event_rows)

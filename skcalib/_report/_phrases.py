@@ -2,7 +2,7 @@
 
 from skcalib._report._judged import VERDICT_LEVEL, read_verdict
 from skcalib._report._statistics import CONFIDENCE_LEVEL
-from skcalib._verdicts import decimals, fixed, interval_words, level_words
+from skcalib._verdicts import decimals, fixed, interval_words, level_words, rounded
 
 _MOST_NAMED = 5
 MOST_WORST = 3  # segments that a sentence names
@@ -64,8 +64,8 @@ def least(found):
 
 
 def points_words(found):
-    """Return an error with its interval in points."""
-    return interval_words(
+    """Return an error with its interval in points, or why it has none."""
+    words = interval_words(
         found.estimate,
         found.low,
         found.high,
@@ -73,6 +73,9 @@ def points_words(found):
         unit="points",
         level=OF_ESTIMATES,
     )
+    if found.reason:
+        return words.replace("no interval", f"no interval, because {found.reason}")
+    return words
 
 
 def verdict_words(found):
@@ -110,6 +113,10 @@ def bias_words(record):
     found = read_verdict(record)
     if found.is_off or found.kind == "fine":
         return verdict_words(found)
+    if found.reason:
+        side = "high" if found.estimate > 0 else "low"
+        size = rounded(abs(100 * found.estimate))
+        return f"{size} points too {side} (no interval, because {found.reason})"
     # The samples cannot tell: the interval reaches from below 0 to above it.
     digits = points_digits(found)
     low, high = (fixed(abs(100 * limit), digits) for limit in (found.low, found.high))

@@ -1,5 +1,7 @@
 """Sentences of the sections of a report's page."""
 
+from math import isnan
+
 from skcalib._report._claims import claim
 from skcalib._report._evidence import classes_off
 from skcalib._report._headline import clearest_changes
@@ -64,14 +66,14 @@ def difference_from_first(model):
 
 
 def _significant_sign(difference):
-    """Return 1 or -1, the sign of a difference, or 0 if its interval contains 0. It is
-    a dict of "estimate", "low" and "high".
+    """Return 1 or -1, the sign of a difference, or 0 if its interval contains 0 or does
+    not exist. It is a dict of "estimate", "low" and "high".
     """
-    if difference["low"] <= 0 <= difference["high"]:
-        return 0
-    if difference["estimate"] > 0:
+    if _is_above(difference):
         return 1
-    return -1
+    if _is_below(difference):
+        return -1
+    return 0
 
 
 def _difference_words(difference):
@@ -81,6 +83,9 @@ def _difference_words(difference):
     estimate = difference["estimate"]
     low = difference["low"]
     high = difference["high"]
+    if low is None or isnan(low):
+        size = rounded(estimate)
+        return f"{size} (no interval, because {difference['reason']})"
     if _significant_sign(difference) != 0:
         estimate = abs(estimate)
         low, high = sorted((abs(low), abs(high)))

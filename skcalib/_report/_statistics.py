@@ -7,8 +7,10 @@ from scipy.special import stdtr, stdtrit
 
 from skcalib._cells.reductions import top_label
 from skcalib._inference.adjustment import holm
-from skcalib._rows.blocks import taken, weights_or_ones
+from skcalib._intervals.influence import Influence
+from skcalib._rows.blocks import taken
 from skcalib.binning import EqualMass, MinimumMass
+from skcalib.evaluation import mean_interval
 from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
@@ -30,9 +32,10 @@ class MeanEstimate(NamedTuple):
     Attributes
     ----------
     estimate, low, high : float
-        The mean, and its limits at `CONFIDENCE_LEVEL`.
+        The mean, and its limits at `CONFIDENCE_LEVEL`; NaN if there are too few
+        clusters.
     pvalue : float
-        One-sided: the p-value of "the mean is at most 0".
+        One-sided: the p-value of "the mean is at most 0"; 1 where there are no limits.
     """
 
     estimate: float
@@ -103,12 +106,19 @@ class Rows(NamedTuple):
             periods=taken(self.periods, rows),
         )
 
-    def interval(self, values):
-        """Return the weighted mean of values (n,) with its interval, as a dict of
-        "estimate", "low" and "high".
+    def share(self, is_counted):
+        """Return the share of the rows with True in `is_counted` (n,), with its
+        interval, as a dict of "estimate", "low", "high" and "reason".
         """
-        found = self.mean(values)
-        return {"estimate": found.estimate, "low": found.low, "high": found.high}
+        found = mean_interval(
+            is_counted,
+            largest=1,
+            confidence_level=CONFIDENCE_LEVEL,
+            sample_weight=self.sample_weight,
+            weight_type=self.weight_type,
+            clusters=self.clusters,
+        )
+        return interval_record(found)
 
     def mean(self, values, more_variance=0.0, expected_variance=0.0):
         """Return the weighted mean of values (n,) with its interval and p-value, as
@@ -125,25 +135,20 @@ class Rows(NamedTuple):
             estimated from the values if it is more than 4 times as large: these values
             then lack rare ones that are to be expected.
         """
-        n_rows = len(values)
         centre = mean(values, self.sample_weight)
-        weight = weights_or_ones(self.sample_weight, n_rows)
-        residual = values - centre
-        total = weight.sum()
-        if self.clusters is None and self.weight_type == "frequency":
-            variance = weight @ residual**2 / total**2
-            degrees = np.inf  # a normal distribution
-        else:
-            # The unit is a cluster or, with importance weights, a row: whatever its
-            # weight, it is one observation.
-            unit = np.arange(n_rows)
-            if self.clusters is not None:
-                _, unit = np.unique(self.clusters, return_inverse=True)
-            sums = np.bincount(unit, weight * residual)
-            n_units = len(sums)
-            degrees = max(n_units - 1, 1)
-            # With m units, m / (m - 1) corrects for the estimated mean.
-            variance = sums @ sums / total**2 * n_units / degrees
+        cluster = None
+        if self.clusters is not None:
+            _, cluster = np.unique(self.clusters, return_inverse=True)
+        spread = Influence(
+            values - centre,
+            self.sample_weight,
+            self.weight_type == "importance",
+            cluster,
+        ).spread()
+        if spread.reason:
+            return MeanEstimate(centre, np.nan, np.nan, 1.0)
+        variance = spread.standard_error**2
+        degrees = spread.degrees
         if expected_variance > _UNSEEN * variance:
             variance = expected_variance
         error = np.sqrt(variance + more_variance)
@@ -153,6 +158,13 @@ class Rows(NamedTuple):
         if error > 0:
             pvalue = float(stdtr(degrees, -centre / error))
         return MeanEstimate(centre, centre - half, centre + half, pvalue)
+
+
+def interval_record(found):
+    """Return an `IntervalEstimate` as a dict of "estimate", "low" and "high", with the
+    "reason" why limits are NaN, else None.
+    """
+    return {**found._asdict(), "reason": found.reason or None}
 
 
 def records(columns):

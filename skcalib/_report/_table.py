@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib import censored_labels
 from skcalib._input.scores import check_sample_weight, check_scores
 from skcalib._report._checks import (
     COUNTING,
@@ -41,7 +42,8 @@ _WORTH_A_NOTE = 1e-5
 
 class _Roles(NamedTuple):
     """The names of the columns that are not scores: those of labels, segments, weights,
-    times and clusters. A role without a column is None.
+    times and clusters. A role without a column is None. A label at a horizon is made of
+    two columns, `time_to_event` and `event`, and so is the weight.
     """
 
     label: str
@@ -49,24 +51,33 @@ class _Roles(NamedTuple):
     weight: str | None
     time: str | None
     cluster: str | None
+    time_to_event: str | None = None
+    event: str | None = None
 
     @property
     def names(self):
-        """The names of all these columns, each once."""
-        names = [self.label, *self.segments, self.weight, self.time, self.cluster]
+        """The names of the columns of the file that have a role, each once."""
+        outcome = [self.label, self.weight]
+        if self.time_to_event is not None:
+            outcome = [self.time_to_event, self.event]
+        names = [*outcome, *self.segments, self.time, self.cluster]
         return [name for name in dict.fromkeys(names) if name is not None]
 
     @property
     def words(self):
-        """The names of the columns that may hold text: all but the weights."""
-        return [name for name in self.names if name != self.weight]
+        """The names of the columns that may hold text: all but numbers."""
+        numbers = (self.weight, self.time_to_event, self.event)
+        return [name for name in self.names if name not in numbers]
 
 
 def read_table(
     path,
     *,
-    label,
+    label=None,
     scores,
+    time_to_event=None,
+    event=None,
+    horizon=None,
     segment=None,
     weight=None,
     weight_type=None,
@@ -84,11 +95,16 @@ def read_table(
     ----------
     path : str
         CSV or Parquet file, or with DuckDB a glob of them.
-    label : str
-        Column of the labels.
+    label : str, default=None
+        Column of the labels. Required unless `time_to_event` is given.
     scores : sequence of str
         Columns of scores, probabilities of the event; or patterns with a star, one
         column per class.
+    time_to_event, event : str, default=None
+        Columns of the time to the event or to the end of observation, and of which of
+        the two it is.
+    horizon : float, default=None
+        Time up to which events count.
     segment : str or list of str, default=None
         Columns of segments; of several also their crossing.
     weight, cluster : str, default=None
@@ -128,9 +144,15 @@ def read_table(
         raise ReportError(
             "--time-order orders the periods of a column: name it with --time."
         )
-    if isinstance(segment, str):
-        segment = [segment]
-    roles = _Roles(label, list(dict.fromkeys(segment or [])), weight, time, cluster)
+    _check_outcome(label, time_to_event, event, horizon, weight)
+    roles = _roles(label, segment, weight, time, cluster)
+    if time_to_event is not None:
+        roles = roles._replace(
+            label=f"{event} by {horizon:g}",
+            weight="weight for censoring",
+            time_to_event=time_to_event,
+            event=event,
+        )
     with opened(path) as (header, read):
         models, classes = score_models(scores, classes, header, roles.names, path)
         models = renamed(models, names)
@@ -155,9 +177,12 @@ def read_table(
             seed=seed,
         )
     notes = []
-    is_sampled = len(columns[label]) < n_rows
+    n_drawn = len(columns[score_columns[0]])
+    is_sampled = n_drawn < n_rows
+    if time_to_event is not None:
+        weight_type = "importance"
+        notes.append(_add_outcome(columns, roles, horizon))
     if is_sampled:
-        n_drawn = len(columns[label])
         notes.append(
             f"The table has {n_rows:,} rows. The report is about a random sample of"
             f" {n_drawn:,} of them."
@@ -211,6 +236,67 @@ def read_new_scores(path, table):
     if len(next(iter(columns.values()))) == 0:
         raise ReportError(f"{path} has no rows.")
     return _scores_by_model(columns, table.columns, table.classes, notes=[])
+
+
+def _roles(label, segment, weight, time, cluster):
+    """Return the `_Roles` of the options of the command; `segment` is a name, a list of
+    names or None.
+    """
+    if isinstance(segment, str):
+        segment = [segment]
+    return _Roles(label, list(dict.fromkeys(segment or [])), weight, time, cluster)
+
+
+def _check_outcome(label, time_to_event, event, horizon, weight):
+    """Raise unless either a column of labels is named, or a time to the event with all
+    that it needs.
+    """
+    if time_to_event is None:
+        if event is not None or horizon is not None:
+            raise ReportError(
+                "--event and --horizon are for times: name their column with"
+                " --time-to-event."
+            )
+        if label is None:
+            raise ReportError("name the column of the labels with --label.")
+        return
+    if label is not None:
+        raise ReportError(
+            "--label and --time-to-event are both given: omit the one that is not the"
+            " outcome."
+        )
+    if event is None or horizon is None:
+        raise ReportError(
+            "--time-to-event needs --event, the column that says whether the event"
+            " happened, and --horizon, the time up to which events count."
+        )
+    if weight is not None:
+        raise ReportError(
+            "--time-to-event makes weights of its own, for censored rows: omit"
+            " --weight."
+        )
+
+
+def _add_outcome(columns, roles, horizon):
+    """Add the columns of the labels at the horizon and of their weights to the dict
+    `columns`, in place; return the note about them.
+    """
+    try:
+        labels, weight, _ = censored_labels(
+            columns[roles.time_to_event], columns[roles.event], horizon
+        )
+    except ValueError as error:
+        raise ReportError(
+            f"--time-to-event {roles.time_to_event}, --event {roles.event}: {error}"
+        ) from error
+    columns[roles.label] = labels
+    columns[roles.weight] = weight
+    n_censored = np.count_nonzero(weight == 0)
+    return (
+        f"The outcome at {horizon:g} is not known for {n_censored:,} of"
+        f" {len(weight):,} rows, which are censored. The others represent them, with"
+        " inverse-probability-of-censoring weights."
+    )
 
 
 def _check_roles(roles, score_columns):

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
+from skcalib._defaults import unchanged_if_refused
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
@@ -172,47 +173,50 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             If `estimator` has no `predict_proba`.
         """
         check_option(self.promise, "promise", OF_ONE_MODEL)
-        fits = self._checked_fits(X, y, fit_params)
-        if self.promise in ANSWERS:
-            self._abstain_label()  # raises if no label is left for abstaining
-        if isinstance(self.estimator, FrozenEstimator):
-            model = self.estimator
-            X_test = fits.X
-            y_test = fits.y
-        else:
-            rows = np.arange(len(fits.y))
-            train, test = train_test_split(
-                rows, test_size=self.test_size, random_state=self.random_state
-            )
-            if len(np.unique(fits.y[train])) < 2:
-                raise ValueError(
-                    f"The {len(train)} rows for the classifier have only one class"
-                    f" ({shown(fits.y[train[:1]])}): pass more rows, a different"
-                    " random_state, or a model that is already fitted, in a"
-                    " FrozenEstimator."
+        with unchanged_if_refused(self):
+            fits = self._checked_fits(X, y, fit_params)
+            if self.promise in ANSWERS:
+                self._abstain_label()  # raises if no label is left for abstaining
+            if isinstance(self.estimator, FrozenEstimator):
+                model = self.estimator
+                X_test = fits.X
+                test = np.arange(len(fits.y))
+            else:
+                rows = np.arange(len(fits.y))
+                train, test = train_test_split(
+                    rows, test_size=self.test_size, random_state=self.random_state
                 )
-            # fitted to the first part, with the features of the second
-            model, X_test = fits.on_fold(train, test)
-            y_test = fits.y[test]
-        y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
-        # A frozen recalibrator tells whether it was fitted to these rows.
-        fitted_on = model if provenances(model) else None
-        self.certificate_ = certified_threshold(
-            y_test,
-            y_proba,
-            promise=self.promise,
-            target=self.target,
-            confidence_level=self.confidence_level,
-            labels=self.classes_,
-            fitted_on=fitted_on,
-        )
-        self.threshold_ = self.certificate_.threshold
-        if not self.certificate_.found:
-            # Of the lines of the certificate, the first says that nothing was found,
-            # and the third why.
-            lines = str(self.certificate_).split("\n")
-            warn(f"{lines[0]} {lines[2]}")
-        return self._set_fitted(model)
+                if len(np.unique(fits.y[train])) < 2:
+                    raise ValueError(
+                        f"The {len(train)} rows for the classifier have only one class"
+                        f" ({shown(fits.y[train[:1]])}): pass more rows, a different"
+                        " random_state, or a model that is already fitted, in a"
+                        " FrozenEstimator."
+                    )
+                # fitted to the first part, with the features of the second
+                model, X_test = fits.on_fold(train, test)
+            y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
+            is_labelled = fits.labelled(test)
+            y_proba = y_proba[is_labelled]
+            y_test = fits.y[test[is_labelled]]
+            # A frozen recalibrator tells whether it was fitted to these rows.
+            fitted_on = model if provenances(model) else None
+            self.certificate_ = certified_threshold(
+                y_test,
+                y_proba,
+                promise=self.promise,
+                target=self.target,
+                confidence_level=self.confidence_level,
+                labels=self.classes_,
+                fitted_on=fitted_on,
+            )
+            self.threshold_ = self.certificate_.threshold
+            if not self.certificate_.found:
+                # Of the lines of the certificate, the first says that nothing was
+                # found, and the third why.
+                lines = str(self.certificate_).split("\n")
+                warn(f"{lines[0]} {lines[2]}")
+            return self._set_fitted(model)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict labels; below the threshold, `abstain_label` or the non-event.

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._defaults import unchanged_if_refused
 from skcalib._input.classes import encode_labels
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.labels import check_label_vector, shown
@@ -197,19 +198,21 @@ class ExpectedCostClassifier(WrappedClassifier):
         TypeError
             If `estimator` has no `predict_proba`.
         """
-        fits = self._checked_fits(X, y, fit_params)
-        actions = self.classes_
-        if self.actions is not None:
-            actions = np.asarray(self.actions)
-        if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
-            raise ValueError(
-                f"actions must be a list of distinct labels, found {self.actions!r}."
-            )
-        self.actions_ = actions
-        if not callable(self.cost_matrix):
-            shape = (len(self.classes_), len(actions))
-            _check_costs(self.cost_matrix, shape, self.classes_)
-        return self._set_fitted(fits.on_all_rows())
+        with unchanged_if_refused(self):
+            fits = self._checked_fits(X, y, fit_params)
+            actions = self.classes_
+            if self.actions is not None:
+                actions = np.asarray(self.actions)
+            if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
+                raise ValueError(
+                    "actions must be a list of distinct labels, found"
+                    f" {self.actions!r}."
+                )
+            self.actions_ = actions
+            if not callable(self.cost_matrix):
+                shape = (len(self.classes_), len(actions))
+                _check_costs(self.cost_matrix, shape, self.classes_)
+            return self._set_fitted(fits.on_all_rows())
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the action with the lowest expected cost.

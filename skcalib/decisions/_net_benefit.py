@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import counted_rows
 from skcalib._inference.results import ResultTable
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import (
     check_confidence_level,
@@ -330,10 +331,10 @@ def net_benefit(
         weight = np.ones(len(events))
     else:
         weight = np.asarray(data.sample_weight, dtype=np.float64)
-    is_importance = weight_type == "importance"
+    importance = is_importance(weight_type)
     # What a row adds to a variance: w copies of it add w, one row that counts w times
     # adds w^2.
-    squares = weight**2 if is_importance else weight
+    squares = weight**2 if importance else weight
     cluster = None
     if clusters is not None:
         _, codes = check_groups(clusters, len(events), name="clusters")
@@ -343,7 +344,7 @@ def net_benefit(
     n_reached = (strategies.model_reached, strategies.reference_reached)
     cells = _cells(events, n_reached, weight, squares, t, standardize, prevalence)
     reasons = _reasons(
-        cells, weight, is_importance, cluster, strategies.reference == "model"
+        cells, weight, importance, cluster, strategies.reference == "model"
     )
     influences = unit_influences(cells, events, n_reached, weight, squares, cluster)
     # The critical values are those of a band if draws are asked for.
@@ -459,7 +460,7 @@ def _check_classes(n_events, total, standardize, prevalence):
         )
 
 
-def _reasons(cells, weight, is_importance, cluster, is_against_model):
+def _reasons(cells, weight, importance, cluster, is_against_model):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
     rows, or, if there are clusters, too few clusters.
 
@@ -469,9 +470,7 @@ def _reasons(cells, weight, is_importance, cluster, is_against_model):
     """
     has_weight = weight > 0
     weight = weight[has_weight]
-    reasons = reasons_for_no_limits(
-        cells, weight, is_importance, None, is_against_model
-    )
+    reasons = reasons_for_no_limits(cells, weight, importance, None, is_against_model)
     if cluster is None:
         return reasons
     cluster_reasons = reasons_for_no_limits(

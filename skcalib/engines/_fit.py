@@ -8,8 +8,6 @@ import numpy as np
 from sklearn.base import clone
 
 from skcalib._cells.statistics import BinStatistics
-from skcalib._fitting.wrapped import check_recalibrator, class_parameters
-from skcalib._input.labels import check_groups
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
 from skcalib.engines._weighted import WeightedScores, label_pairs, rows_of_cells
@@ -37,64 +35,67 @@ def fitted(columns, recalibrator):
     return models
 
 
-def fitted_groupwise(columns, recalibrator):
-    """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the segments
-    other than NULL: the values of the only column in `columns.by`.
+class GroupedTable(NamedTuple):
+    """A table whose rows have groups, the segments other than NULL: what the fit of a
+    `GroupwiseRecalibrator` asks of it.
+
+    `columns` has the groups in the only column of `columns.by`.
     """
-    if len(columns.by) != 1:
-        raise ValueError(
-            "GroupwiseRecalibrator takes the groups of rows from one column: name it"
-            " with by=."
-        )
-    if recalibrator.merge_small_groups:
-        raise ValueError(
-            "GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a"
-            " table: set it to False."
-        )
-    model = clone(recalibrator)
-    model._validate_params()
-    model._check_one_source(columns.by)
-    inner = check_recalibrator(model._resolved("recalibrator"))
-    model.classes_ = np.array([0, 1])
-    if model.classes is not None:
-        model.classes_ = np.asarray(model.classes)
-    inner.set_params(**class_parameters(inner, model.classes_))
-    # Without segments there is one key, (), or none if there are no rows.
-    model.pooled_recalibrator_ = fitted(columns.pooled(), inner).get(())
 
-    groups = []
-    data_of_groups = []
-    for data in _fit_data(columns, inner):
-        (group,) = data.key
-        if group is not None:
-            groups.append(group)
-            data_of_groups.append(data)
-    if not groups:
-        raise ValueError("The table has no valid row with a group: see invalid_rows().")
-    # `position_of_group` holds positions in `model.groups_`, which is sorted.
-    model.groups_, position_of_group = check_groups(groups, len(groups))
-    data_of_groups = [data_of_groups[i] for i in np.argsort(position_of_group)]
-    sizes = [data.rows.sample_weight.sum() for data in data_of_groups]
-    model.group_sizes_ = np.array(sizes)
-    model.n_features_in_ = 1
-    model._group_column = columns.by[0]
+    columns: object
 
-    # A "part" is the rows that one map is fitted to. Without merging it is one group;
-    # groups that are too small have -1, and keep the pooled map.
-    part_of_group = model._parts(group=None, residuals=None, weight=None)
-    data_of_part = dict(zip(part_of_group.tolist(), data_of_groups, strict=True))
+    @property
+    def column(self):
+        """Name of the column of groups."""
+        if len(self.columns.by) != 1:
+            raise ValueError(
+                "GroupwiseRecalibrator takes the groups of rows from one column: name"
+                " it with by=."
+            )
+        return self.columns.by[0]
 
-    def fit(part):
-        """Return the recalibrator of a part."""
-        return _fit(inner, columns, data_of_part[part])
+    def fit_all(self, recalibrator):
+        """Return a clone of a recalibrator, fitted to all rows."""
+        # Without segments there is one key, (), or none if there are no rows.
+        return fitted(self.columns.pooled(), recalibrator).get(())
 
-    def has_one_class(part):
-        """Return whether all rows of a part have the same label."""
-        return len(np.unique(data_of_part[part].rows.y_true)) < 2
+    def rows_by_group(self, recalibrator):
+        """Return a list of the groups and a list of their `_GroupRows`, to which clones
+        of this recalibrator are to be fitted.
+        """
+        groups = []
+        rows_of_groups = []
+        for data in _fit_data(self.columns, recalibrator):
+            (group,) = data.key
+            if group is not None:
+                groups.append(group)
+                rows_of_groups.append(_GroupRows(self.columns, data))
+        if not groups:
+            raise ValueError(
+                "The table has no valid row with a group: see invalid_rows()."
+            )
+        return groups, rows_of_groups
 
-    model._fit_parts(part_of_group, fit, has_one_class)
-    model._remember_parameters()
-    return model
+
+class _GroupRows(NamedTuple):
+    """The rows of one group of a table, as the `_FitData` of its segment."""
+
+    columns: object
+    data: "_FitData"
+
+    @property
+    def size(self):
+        """Total weight."""
+        return self.data.rows.sample_weight.sum()
+
+    @property
+    def n_classes(self):
+        """How many classes have rows."""
+        return len(np.unique(self.data.rows.y_true))
+
+    def fit(self, recalibrator):
+        """Return a clone of a recalibrator, fitted to these rows."""
+        return _fit(recalibrator, self.columns, self.data)
 
 
 class _FitData(NamedTuple):
@@ -294,9 +295,8 @@ def _fit(recalibrator, columns, data):
         raise ValueError(
             f"The segment {', '.join(conditions)} could not be fitted. {error}"
         ) from error
-    # The provenance would count and hash cells in place of the table's rows.
-    if hasattr(fitted, "provenance_"):
-        del fitted.provenance_
+    # It would count and hash cells in place of the table's rows.
+    fitted._forget_provenance()
     if data.statistics is not None:
         fitted._set_bins(data.statistics, weighted=columns.weight is not None)
     return fitted

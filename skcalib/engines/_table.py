@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from skcalib._input.scalars import check_int
 from skcalib.binning import BaseBinning
 from skcalib.engines._apply import with_forecasts
 from skcalib.engines._columns import binary_columns, marginal_columns, top_label_columns
-from skcalib.engines._fit import fitted, fitted_groupwise
+from skcalib.engines._fit import GroupedTable, fitted
 from skcalib.engines._native import hidden_nan
 from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import exact_cumulative_error, pooled
@@ -424,7 +424,7 @@ class PredictionTable:
             are invalid, or if the table has no valid row.
         """  # noqa: E501
         if type(recalibrator) is GroupwiseRecalibrator:
-            return fitted_groupwise(self._columns, recalibrator)
+            return clone(recalibrator)._fit_table(GroupedTable(self._columns))
         return self._by_key(fitted(self._columns, recalibrator))
 
     @clear_errors()

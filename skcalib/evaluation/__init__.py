@@ -2,7 +2,9 @@
 
 from skcalib.evaluation._by_cluster import calibration_by_cluster
 from skcalib.evaluation._compare import compare
+from skcalib.evaluation._cross_validate import cross_validate
 from skcalib.evaluation._gain import recalibration_gain
+from skcalib.evaluation._mean import mean_interval
 from skcalib.evaluation._refinement import refinement_loss
 from skcalib.evaluation._sample_size import validation_sample_size
 from skcalib.evaluation._summary import calibration_summary
@@ -11,6 +13,8 @@ __all__ = [
     "calibration_by_cluster",
     "calibration_summary",
     "compare",
+    "cross_validate",
+    "mean_interval",
     "recalibration_gain",
     "refinement_loss",
     "validation_sample_size",

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
 from skcalib._inference.results import IntervalEstimate, ResultTable
@@ -14,9 +13,11 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.warn import warn
+from skcalib._intervals.influence import Influence
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.random_effects import pooled, prediction_limits
+from skcalib._solvers.random_intercept import common_shift, fit_random_intercept
 from skcalib._verdicts import (
     count_words,
     decimals,
@@ -34,8 +35,7 @@ _WORDS = {
     "slope": "Calibration slope",
 }
 _FEWEST_CLUSTERS = 3
-# An intercept is sought between minus and plus this number of log-odds.
-_LARGEST_INTERCEPT = 50.0
+_NO_LIMIT = "The samples do not determine both limits."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,16 +57,17 @@ class CalibrationByCluster(ResultTable):
     reason : ndarray of str
         The reason why a value is NaN; an empty string if none is NaN.
     pooled : dict of IntervalEstimate
-        Means over clusters of "observed_expected" (on the log scale), "intercept" and
-        "slope".
+        "intercept" and "observed_expected": those of the median cluster. "slope": the
+        mean over clusters. "population_observed_expected": the ratio over all samples
+        together, which large clusters dominate.
     between : dict of float
         Standard deviation between clusters (tau); for "observed_expected", that of its
         logarithm.
     prediction : dict of IntervalEstimate
-        Pooled means, with limits for the true value in a new cluster.
+        Pooled values, with limits for the true value in a new cluster.
     not_pooled : dict of str
-        The reason for each quantity that is not pooled, and the clusters that were
-        excluded from the other quantities.
+        The reason for each quantity that is not pooled or lacks a limit, and the
+        clusters without a slope.
     confidence_level : float
         Coverage of each interval.
     """
@@ -102,7 +103,20 @@ class CalibrationByCluster(ResultTable):
         ]
         for name in _QUANTITIES:
             lines.append(f"- {self._sentence(name)}")
+        if "population_observed_expected" in self.pooled:
+            lines.append(f"- {self._population_sentence()}")
         return "\n".join(lines)
+
+    def _population_sentence(self):
+        """Return the sentence on the ratio over all samples."""
+        name = "population_observed_expected"
+        ratio, low, high = self.pooled[name]
+        lead = "Observed over expected events over all samples"
+        if name in self.not_pooled:
+            return (
+                f"{lead}: {rounded(ratio, 3)}, without limits: {self.not_pooled[name]}."
+            )
+        return f"{lead}: {interval_words(ratio, low, high)}."
 
     def _sentence(self, name):
         """Return a sentence on the pooled results of a quantity ("observed_expected",
@@ -111,10 +125,13 @@ class CalibrationByCluster(ResultTable):
         if name not in self.pooled:
             return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
         mean, low, high = self.pooled[name]
+        if np.isnan(low) or np.isnan(high):
+            return f"{_WORDS[name]}: {rounded(mean, 2)}. {self.not_pooled[name]}"
         _, new_low, new_high = self.prediction[name]
         digits = decimals(low, high)
+        where = "on average" if name == "slope" else "in the median cluster"
         text = (
-            f"{_WORDS[name]}: {interval_words(mean, low, high)} on average; in a new"
+            f"{_WORDS[name]}: {interval_words(mean, low, high)} {where}; in a new"
             f" cluster {fixed(new_low, digits)} to {fixed(new_high, digits)}; between"
             f" clusters tau = {rounded(self.between[name], 2)}."
         )
@@ -179,17 +196,25 @@ def calibration_by_cluster(
 
     Notes
     -----
-    The ratio of observed to expected events is pooled on the log scale, with the
-    variance sum q (1 - q) / (sum y)^2, where q are the scores after the shift in
-    log-odds that makes their sum equal to the observed number of events. Clusters
-    without events are excluded, because the logarithm of their ratio does not exist.
-    Slopes of clusters with one class or separable scores are also excluded. The result
-    names the excluded clusters. The standard deviation tau between clusters is the
-    restricted maximum likelihood estimate, the interval for the mean is the
-    Hartung-Knapp interval, and the prediction interval is based on the confidence
-    distribution of tau [1]_. The usual t interval treats tau as known; with a small tau
-    and 5 to 50 simulated clusters, its coverage was .81 to .88 instead of .90. Results
-    are pooled only if there are three or more clusters.
+    The intercepts are those of one model for all samples: the log-odds of a score plus
+    a, plus a normal deviation of the cluster with standard deviation tau [3]_. It keeps
+    clusters without events, which have no estimate of their own. Without them, a model
+    that is calibrated in every cluster would seem to underestimate. The limits of a are
+    those of the profile likelihood, with the squared quantile of Student's distribution
+    with one degree of freedom less than there are clusters. The limits for a new
+    cluster come from the likelihood, integrated over a and over tau, from 0 to 2. The
+    ratio of observed to expected events in the median cluster is the ratio that the
+    shift of all scores by a gives. The ratio over all samples is larger where clusters
+    differ, and has an interval from the sums of the clusters. Slopes are estimated for
+    each cluster and pooled by restricted maximum likelihood, with Hartung and Knapp's
+    interval for the mean and a prediction interval based on the confidence distribution
+    of tau [1]_ [2]_. They are not pooled if a cluster has one class or separable
+    scores: to leave it out because of its outcomes would bias the mean. Results are
+    pooled only if there are three or more clusters.
+
+    In simulations with 6 to 60 clusters, of which up to 36 % had no events, the 95 %
+    limits covered the intercept of the median cluster in .946 to .998 of the samples,
+    and the one of a new cluster in .936 to 1.000.
 
     References
     ----------
@@ -197,6 +222,8 @@ def calibration_by_cluster(
         meta-analysis: a confidence distribution approach.
     .. [2] Debray et al. (2017), A guide to systematic review and meta-analysis of
         prediction model performance.
+    .. [3] Stijnen, Hamza and Oezdemir (2010), Random effects meta-analysis of event
+        outcome in the framework of the generalized linear mixed model.
 
     Examples
     --------
@@ -257,8 +284,22 @@ def calibration_by_cluster(
         for position, suffix in enumerate(("", "_low", "_high")):
             columns[quantity + suffix] = intervals[:, position]
     columns["reason"] = np.array([fit.reason for fit in fits], dtype=object)
+    if len(fits) < _FEWEST_CLUSTERS:
+        reason = f"At least {_FEWEST_CLUSTERS} clusters are needed."
+        found = _Pooling(level)
+        found.not_pooled = dict.fromkeys(_QUANTITIES, reason)
+    else:
+        found = _Pooling(level)
+        codes = np.searchsorted(present, codes)
+        found.add_intercept(data.scores[rows], data.labels[rows], weight[rows], codes)
+        found.add_slope(fits, names)
     return CalibrationByCluster(
-        **columns, **_pooled_quantities(fits, names, level), confidence_level=level
+        **columns,
+        pooled=found.pooled,
+        between=found.between,
+        prediction=found.prediction,
+        not_pooled=found.not_pooled,
+        confidence_level=level,
     )
 
 
@@ -273,7 +314,7 @@ def _counts(values, sample_weight):
 
 
 class _ClusterFit:
-    """The numbers of one cluster: intervals, and what the pooling takes.
+    """The numbers of one cluster.
 
     Parameters
     ----------
@@ -294,9 +335,8 @@ class _ClusterFit:
         Log-odds of the scores.
     intervals : dict
         (estimate, low, high) by quantity: "observed_expected", "intercept" and "slope".
-    pooling : dict
-        (estimate, variance) by quantity, on the scale of the pooling (the ratio as its
-        logarithm); only those that are defined.
+    slope_variance : float
+        Variance of the slope, NaN if there is none.
     reason : str
         Why an interval is NaN; empty where none is.
     """
@@ -310,13 +350,9 @@ class _ClusterFit:
         self.n = weight.sum()
         self.n_events = weight @ labels
         self.log_odds = log_odds(scores)
-        # By quantity ("observed_expected", "intercept", "slope"): the triple (estimate,
-        # low, high), NaN if there is none, and for pooling over clusters the pair
-        # (estimate, variance), of the logarithm for the ratio, missing if there is
-        # none.
-        self.intervals = {}
-        self.pooling = {}
-        # Each method adds its quantity to both dicts. It returns why it cannot, or "".
+        self.intervals = dict.fromkeys(_QUANTITIES, (np.nan, np.nan, np.nan))
+        self.slope_variance = np.nan
+        # Each method adds its interval, and returns why it cannot, or "".
         reasons = [
             self._add_observed_expected(level),
             self._add_intercept(),
@@ -326,12 +362,10 @@ class _ClusterFit:
 
     def _add_observed_expected(self, level):
         """Add the ratio of observed to expected events with its interval to
-        `intervals`, and, if there are events, its logarithm with the variance to
-        `pooling`; return why there is no ratio, or "".
+        `intervals`; return why there is no ratio, or "".
         """
         expected = self.weight @ self.scores
         if expected == 0:
-            self.intervals["observed_expected"] = (np.nan, np.nan, np.nan)
             return "all scores are 0, which expects no events"
         mean_score = expected / self.n
         # The exact test under a common shift of the log-odds gives limits of the bias,
@@ -339,61 +373,42 @@ class _ClusterFit:
         test = bias_test(self.scores, self.n_events, level, self.weight)
         low = (mean_score - test.high) / mean_score
         high = (mean_score - test.low) / mean_score
-        ratio = self.n_events / expected
-        self.intervals["observed_expected"] = (ratio, low, high)
-        if self.n_events == 0:
-            return ""
-        # The variance of the number of events is the sum of q (1 - q), q the scores
-        # shifted in log-odds to the observed number. Where all rows are events, no
-        # finite shift does that: q is then the score itself.
-        frequency = self.scores
-        if self.n_events < self.n:
-            frequency = expit(self.log_odds + self._shift())
-        # of the logarithm, by the delta method
-        variance = self.weight @ (frequency * (1 - frequency)) / self.n_events**2
-        # Where all events had score 1 the variance is 0. The cluster is then left out
-        # of the pooling, in which its weight would be infinite.
-        if variance > 0:
-            self.pooling["observed_expected"] = (np.log(ratio), variance)
+        self.intervals["observed_expected"] = (self.n_events / expected, low, high)
         return ""
-
-    def _shift(self):
-        """Return the shift of all log-odds that makes the expected number of events the
-        observed one. There must be events and non-events.
-        """
-
-        def excess(shift):
-            """Return expected minus observed events after a shift."""
-            return self.weight @ expit(self.log_odds + shift) - self.n_events
-
-        return brentq(excess, -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT, xtol=1e-12)
 
     def _add_intercept(self):
         """Add calibration-in-the-large, the shift of the log-odds that gives the
-        observed number of events, to `intervals` and `pooling`; return why there is
-        none, or "".
+        observed number of events, to `intervals`; return why there is none, or "".
         """
-        if self.n_events in (0, self.n):
-            self.intervals["intercept"] = (np.nan, np.nan, np.nan)
+        if self.has_one_class:
             return "all samples are of one class"
-        shift = self._shift()
+        shift = common_shift(self.log_odds, self.n_events, self.weight)
         frequency = expit(self.log_odds + shift)
         variance = 1 / (self.weight @ (frequency * (1 - frequency)))
-        self._add("intercept", shift, variance)
+        self.intervals["intercept"] = self._normal_interval(shift, variance)
         return ""
+
+    @property
+    def has_one_class(self):
+        """Whether all samples are events, or none is."""
+        return self.n_events in (0, self.n)
+
+    @property
+    def is_separable(self):
+        """Whether the scores separate the events from the others."""
+        events = self.log_odds[self.labels]
+        others = self.log_odds[~self.labels]
+        return events.min() >= others.max() or events.max() <= others.min()
 
     def _add_slope(self):
         """Add the slope of a logistic regression on the log-odds of the scores to
-        `intervals` and `pooling`; return why there is none, or "".
+        `intervals`, and its variance; return why there is none, or "".
         """
-        self.intervals["slope"] = (np.nan, np.nan, np.nan)
-        if self.n_events in (0, self.n):
+        if self.has_one_class:
             return ""  # the reason is given with the intercept
-        events = self.log_odds[self.labels]
-        non_events = self.log_odds[~self.labels]
         if self.log_odds.min() == self.log_odds.max():
             return "one distinct score has no slope"
-        if events.min() >= non_events.max() or events.max() <= non_events.min():
+        if self.is_separable:
             return "the scores separate the classes"
         features = np.stack((np.ones(len(self.log_odds)), self.log_odds))  # (2, n)
         # The fit asks for the features of some rows at a time.
@@ -402,63 +417,118 @@ class _ClusterFit:
         # The covariance of the coefficients is the inverse of Fisher's information.
         weighted = features * (self.weight * frequency * (1 - frequency))
         covariance = np.linalg.inv(weighted @ features.T)
-        variance = covariance[1, 1]
-        self._add("slope", float(coef[1]), float(variance))
+        self.slope_variance = covariance[1, 1]
+        slope = float(coef[1])
+        self.intervals["slope"] = self._normal_interval(slope, self.slope_variance)
         return ""
 
-    def _add(self, quantity, estimate, variance):
-        """Add a quantity with its normal interval to `intervals`, and with its variance
-        to `pooling`.
-        """
+    def _normal_interval(self, estimate, variance):
         width = self.z * np.sqrt(variance)
-        self.intervals[quantity] = (estimate, estimate - width, estimate + width)
-        self.pooling[quantity] = (estimate, variance)
+        return estimate, estimate - width, estimate + width
 
 
-def _pooled_quantities(fits, names, level):
-    """Return the fields of `CalibrationByCluster` on the pooling, as a dict of dicts by
-    quantity: "pooled" (mean with interval), "between" (standard deviation between
-    clusters), "prediction" (mean with the interval for a new cluster) and "not_pooled"
-    (why clusters or the quantity were left out).
+class _Pooling:
+    """The fields of `CalibrationByCluster` on the pooling, by quantity.
 
     Parameters
     ----------
-    fits : list of _ClusterFit
-        The estimates of each cluster.
-    names : ndarray of shape (n_clusters,)
-        Names of the clusters.
     level : float
         Confidence level.
     """
-    found = {"pooled": {}, "between": {}, "prediction": {}, "not_pooled": {}}
-    for quantity in _QUANTITIES:
-        pairs = []  # (estimate, variance) of each cluster that has one
+
+    def __init__(self, level):
+        self.level = level
+        self.pooled = {}
+        self.between = {}
+        self.prediction = {}
+        self.not_pooled = {}
+
+    def add_intercept(self, scores, labels, weight, codes):
+        """Add the intercept and the ratio of observed to expected events of the median
+        cluster, and the ratio over all samples, from scores, labels, weights and
+        cluster codes (n,).
+        """
+        ratio = weight @ labels / (weight @ scores) if scores.any() else np.nan
+        if labels.all() or not labels.any():
+            reason = "All samples are of one class."
+            self.not_pooled |= {"intercept": reason, "observed_expected": reason}
+            return
+        offsets = log_odds(scores)
+        fit = fit_random_intercept(offsets, labels, weight, codes, self.level)
+        shifts = np.array(fit)[[0, 1, 2, 4, 5]]
+        self._add("intercept", shifts, fit.tau)
+        if np.isnan(ratio):
+            self.not_pooled["observed_expected"] = "All scores are 0."
+            return
+        # The ratios after a shift of all scores, and how far their logarithm moves with
+        # the shift.
+        expected = np.array([weight @ expit(offsets + shift) for shift in shifts])
+        frequency = expit(offsets + fit.median)
+        derivative = weight @ (frequency * (1 - frequency)) / (weight @ frequency)
+        ratios = expected / (weight @ scores)
+        self._add("observed_expected", ratios, derivative * fit.tau)
+        self._add_population_ratio(ratio, scores, labels, weight, codes)
+
+    def _add_population_ratio(self, ratio, scores, labels, weight, codes):
+        """Add the ratio of the numbers of observed and expected events over all
+        samples, with limits on the log scale from the sums of the clusters.
+        """
+        # of the logarithm of the ratio, by the delta method
+        influence = (labels - ratio * scores) * weight.sum() / (weight @ labels)
+        width, reason = Influence(influence, weight, cluster=codes).half_width(
+            self.level
+        )
+        name = "population_observed_expected"
+        low = float(ratio * np.exp(-width))
+        high = float(ratio * np.exp(width))
+        self.pooled[name] = IntervalEstimate(float(ratio), low, high)
+        if reason:
+            self.not_pooled[name] = reason
+
+    def add_slope(self, fits, names):
+        """Add the mean slope, from the `_ClusterFit` of each cluster and the names."""
         left_out = []
+        depends_on_outcome = []
         for name, fit in zip(names, fits, strict=True):
-            if quantity in fit.pooling:
-                pairs.append(fit.pooling[quantity])
-            else:
+            if np.isnan(fit.slope_variance):
                 left_out.append(str(name))
+                has_spread = fit.log_odds.min() < fit.log_odds.max()
+                depends_on_outcome.append(fit.has_one_class or has_spread)
+        if any(depends_on_outcome):
+            n_left_out = np.count_nonzero(depends_on_outcome)
+            self.not_pooled["slope"] = (
+                f"{n_left_out} of {len(fits)} clusters have one class or separable"
+                " scores, and so no slope. The mean of the other slopes would be"
+                " biased."
+            )
+            return
         if left_out:
-            found["not_pooled"][quantity] = f"Left out: {', '.join(left_out)}."
-        if len(pairs) < _FEWEST_CLUSTERS:
-            clusters = "cluster" if len(pairs) == 1 else "clusters"
-            found["not_pooled"][quantity] = (
-                f"{len(pairs)} {clusters} with an estimate: at least"
+            self.not_pooled["slope"] = f"Left out: {', '.join(left_out)}."
+        with_slope = [fit for fit in fits if not np.isnan(fit.slope_variance)]
+        if len(with_slope) < _FEWEST_CLUSTERS:
+            clusters = "cluster" if len(with_slope) == 1 else "clusters"
+            self.not_pooled["slope"] = (
+                f"{len(with_slope)} {clusters} with an estimate: at least"
                 f" {_FEWEST_CLUSTERS} are needed."
             )
-            continue
-        estimates, variances = np.array(pairs).T
-        mean = pooled(estimates, variances, level)
-        low, high = prediction_limits(estimates, variances, level)
+            return
+        slopes = np.array([fit.intervals["slope"][0] for fit in with_slope])
+        variances = np.array([fit.slope_variance for fit in with_slope])
+        mean = pooled(slopes, variances, self.level)
+        low, high = prediction_limits(slopes, variances, self.level)
         # A new cluster is at least as uncertain as the mean.
-        new_low = min(low, mean.low)
-        new_high = max(high, mean.high)
-        limits = np.array([mean.mean, mean.low, mean.high, new_low, new_high])
-        if quantity == "observed_expected":
-            limits = np.exp(limits)
-        estimate, mean_low, mean_high, new_low, new_high = limits.tolist()
-        found["pooled"][quantity] = IntervalEstimate(estimate, mean_low, mean_high)
-        found["between"][quantity] = mean.tau
-        found["prediction"][quantity] = IntervalEstimate(estimate, new_low, new_high)
-    return found
+        new_limits = min(low, mean.low), max(high, mean.high)
+        self._add("slope", [*mean[:3], *new_limits], mean.tau)
+
+    def _add(self, quantity, values, tau):
+        """Add a pooled value, its two limits and the two of a new cluster, `values`
+        (5,), and the deviation between clusters. Infinite limits become NaN.
+        """
+        values = np.array(values, dtype=np.float64)
+        if not np.isfinite(values).all():
+            self.not_pooled[quantity] = _NO_LIMIT
+            values[~np.isfinite(values)] = np.nan
+        estimate, low, high, new_low, new_high = values.tolist()
+        self.pooled[quantity] = IntervalEstimate(estimate, low, high)
+        self.between[quantity] = float(tau)
+        self.prediction[quantity] = IntervalEstimate(estimate, new_low, new_high)

@@ -23,6 +23,7 @@ from skcalib._errors.proper_scores import (
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -196,8 +197,17 @@ class ModelComparison(ResultTable):
         return [header, *rows.values()]
 
     def __str__(self):
-        """Say for each metric and model whether it differs from the reference."""
+        """Say for each metric and model whether it differs from the reference, or what
+        it is for a single model.
+        """
         sentences = []
+        if set(self.model.tolist()) == {self.reference}:
+            level = level_words(self.confidence_level)
+            for metric, *interval in zip(
+                self.metric, self.estimate, self.low, self.high, strict=True
+            ):
+                size = interval_words(*interval, level=level)
+                sentences.append(f"The {metric} of {self.reference} is {size}.")
         for k, model in enumerate(self.model):
             if model != self.reference:
                 sentences.append(self._sentence(k))
@@ -213,6 +223,13 @@ class ModelComparison(ResultTable):
         low = self.difference_low[k]
         high = self.difference_high[k]
         pvalue = self.adjusted_pvalue[k]
+        side = "lower" if difference < 0 else "higher"
+        if np.isnan(low) and pvalue <= 0.05:
+            return (
+                f"{model} has a {side} {metric} than {self.reference}, adjusted"
+                f" {pvalue_words(pvalue)}; by how much cannot be said:"
+                f" {self.reason[k]}."
+            )
         if np.isnan(low):
             return (
                 f"Whether {model} differs in {metric} from {self.reference}"
@@ -221,7 +238,6 @@ class ModelComparison(ResultTable):
         finding = f"is not seen to differ in {metric} from {self.reference}: difference"
         if pvalue <= 0.05 and not low <= 0 <= high:
             # Words say which is better, so that the size has no sign.
-            side = "lower" if difference < 0 else "higher"
             finding = f"has a {side} {metric} than {self.reference} by"
             low, high = sorted((abs(low), abs(high)))
             difference = abs(difference)
@@ -256,9 +272,10 @@ def compare(
     y_true : array-like of shape (n,)
         Labels.
     models : dict or DataFrame
-        Two or more models: a dict that maps names to probabilities for these samples,
+        One or more models: a dict that maps names to probabilities for these samples,
         of shape (n,), (n, 2) or (n, K). Each column of a data frame is a model. For a
-        recalibrated model, use samples to which the recalibrator was not fitted.
+        recalibrated model, use samples to which the recalibrator was not fitted. A
+        single model gets its metrics with their intervals.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
         Names (those of `get_scorer_names` without ``neg_``), metrics of this library,
         and functions ``metric(y_true, y_proba, sample_weight=...)``; a
@@ -300,7 +317,7 @@ def compare(
     Raises
     ------
     ValueError
-        If there are fewer than two models, a reference or metric is unknown, an error
+        If there is no model, a reference or metric is unknown, an error
         has no interval (the kernel error), or labels, probabilities or weights are
         inconsistent; the message then names the model.
 
@@ -440,10 +457,10 @@ def _check_models(y_true, models, reference, reading):
     """Return the validated `ScoredLabels` of each model by name, and the name of the
     reference; the errors name the model.
     """
-    are_models = isinstance(models, dict) and len(models) >= 2
+    are_models = isinstance(models, dict) and len(models) >= 1
     if not are_models or any(not isinstance(name, str) for name in models):
         raise ValueError(
-            "models must be a dict from names (str) to probabilities, two or more,"
+            "models must be a dict from names (str) to probabilities, one or more,"
             f" found {models!r:.80}."
         )
     if reference is None:
@@ -613,9 +630,8 @@ class _Comparison(NamedTuple):
         differences = {}
         for name in self._others():
             if loss is None:
-                is_unequal = (
-                    self.options["clusters"] is not None
-                    or self.options["weight_type"] != "frequency"
+                is_unequal = self.options["clusters"] is not None or is_importance(
+                    self.options["weight_type"]
                 )
                 few_events = EqualSquares(means[name], reference, is_unequal)
             else:
@@ -659,7 +675,7 @@ class _Comparison(NamedTuple):
             influence = Influence(
                 loss - estimate,
                 data.sample_weight,
-                self.options["weight_type"] == "importance",
+                is_importance(self.options["weight_type"]),
                 cluster,
             )
             largest = float(losses_by_label(loss_name, data.scores).max())
@@ -780,7 +796,7 @@ class _Comparison(NamedTuple):
         worth, and how many the scores expect.
         """
         weight = task.sample_weight
-        importance = self.options["weight_type"] == "importance"
+        importance = is_importance(self.options["weight_type"])
         residual = task.labels - task.scores
         observed = effective_events(
             task.labels, weight, importance, cluster, residual=residual
@@ -791,7 +807,7 @@ class _Comparison(NamedTuple):
 
     def _each_copy_a_row(self, data):
         """Return the samples, each repeated as often as its frequency weight says."""
-        if data.sample_weight is None or self.options["weight_type"] != "frequency":
+        if data.sample_weight is None or is_importance(self.options["weight_type"]):
             return data
         copies = data.sample_weight.astype(np.intp)
         repeated = data.at(np.repeat(np.arange(len(data.scores)), copies))

@@ -123,7 +123,7 @@ class EqualLosses:
         )
 
     def pvalue(self, mean_difference):
-        """Return the p-value of equal losses for the mean difference of the losses; None
+        """Return the p-value of equal losses for the mean difference of losses; None
         where there are enough events for the observed spread.
         """
         if self.is_unequal:

@@ -20,6 +20,7 @@ from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._inference.shift_test import event_ratio_limits
+from skcalib._input.label_weights import is_importance
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.warn import warn
@@ -369,7 +370,6 @@ def calibration_summary(
         n_resamples,
         check_random_state(random_state),
         cluster,
-        weight_type == "importance",
     )
     hypotheses = error_hypotheses(LoessError(), data, resampling)
     numbers |= _distances(task, hypotheses, (1 - level) / 2)
@@ -610,7 +610,7 @@ class SummaryRows(NamedTuple):
             task.scores.astype(np.float64),
             task.labels.astype(np.float64),
             weights_or_ones(weight, len(task.scores)),
-            weight_type == "importance",
+            is_importance(weight_type),
             cluster,
             level,
         )

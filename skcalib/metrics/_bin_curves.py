@@ -17,6 +17,7 @@ from skcalib._cells.reductions import (
 )
 from skcalib._cells.statistics import BinStatistics, set_clusters
 from skcalib._inference.results import ResultTable
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import as_numbers, check_option, hint_at_keywords
 from skcalib._intervals.influence import cluster_codes
@@ -172,7 +173,7 @@ def reliability_curve(
                 task.labels,
                 task.sample_weight,
                 cluster_of_task_row,
-                importance=weight_type == "importance",
+                importance=is_importance(weight_type),
             )
         curves.append(curve)
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":

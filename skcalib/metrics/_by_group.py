@@ -24,7 +24,7 @@ from skcalib._cells.reductions import (
     resolve_multiclass,
     split_by_group,
 )
-from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib._errors.binned import (
     check_norm,
     has_thin_bins,
@@ -36,6 +36,7 @@ from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.groups import with_small_groups_pooled
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import (
     check_confidence_level,
@@ -266,9 +267,10 @@ def calibration_by_group(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,), or dict
-        Labels. A dict that maps groups to `BinStatistics` replaces labels,
-        probabilities and groups.
+    y_true : array-like of shape (n,), BinStatistics or dict
+        Labels. `BinStatistics`, such as a table of rating grades, is judged bin by bin,
+        with mean scores as group names. A dict that maps groups to `BinStatistics`
+        replaces labels, probabilities and groups.
     y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict, default=None
         Probabilities in [0, 1]. A dict that maps model names to probabilities gives one
         table per model.
@@ -455,6 +457,8 @@ def calibration_by_group(
     check_option(adjustment, "adjustment", ("holm", "exact"))
     # 1. The groups, in the order of their names.
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    if isinstance(y_true, BinStatistics):
+        y_true = _bins_as_groups(y_true)
     if isinstance(y_true, Mapping):
         rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
         rows |= {"max_bins": max_bins, "min_group_size": min_group_size}
@@ -465,8 +469,9 @@ def calibration_by_group(
             y_true, y_proba, multiclass=multiclass, drop=False, **rows
         )
         resolve_multiclass(multiclass, data)  # raises for "pooled"
-        # For its warning alone: the weights are scaled group by group below.
-        counted_rows(data, weight_type)
+        # What the weights say about the labels is decided on all rows. They are scaled
+        # again group by group below.
+        data = counted_rows(data, weight_type)
         cluster = None
         if clusters is not None:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
@@ -483,7 +488,6 @@ def calibration_by_group(
     resampling = Resampling(
         n_resamples,
         check_random_state(random_state),
-        importance=weight_type == "importance",
     )
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
@@ -589,12 +593,33 @@ def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_ty
             task,
             binning=strategy,
             cluster=taken(cluster, rows),
-            importance=weight_type == "importance",
+            importance=is_importance(weight_type),
+            label_weights=group.label_weights,
         )
         samples.append(sample)
         present.append(code)
         first.append(rows[0])
     return _Groups(names[present], samples, first)
+
+
+def _bins_as_groups(statistics):
+    """Return a dict from the mean score of each bin with samples to the statistics of
+    that bin alone.
+    """
+    filled = np.flatnonzero(statistics.count)
+    names = [float(f"{mean:.6g}") for mean in statistics.mean_score[filled]]
+    if len(set(names)) < len(names):
+        names = statistics.mean_score[filled].tolist()
+    groups = {}
+    for name, position in zip(names, filled, strict=True):
+        sums = {
+            field: getattr(statistics, field)[[position]]
+            for field in vars(statistics)
+            if field != "edges" and not field.startswith("_")
+        }
+        edges = statistics.edges[position : position + 2]
+        groups[name] = unchecked_statistics(edges, **sums)
+    return groups
 
 
 def _groups_of_statistics(mapping, groups, weight_type):
@@ -626,7 +651,7 @@ def _groups_of_statistics(mapping, groups, weight_type):
     first = []
     for name in names:
         bins = counted_rows(BinnedTask(mapping[name]), weight_type).bins
-        samples.append(Sample(bins, importance=weight_type == "importance"))
+        samples.append(Sample(bins, importance=is_importance(weight_type)))
         first.append(keys.index(name))
     return _Groups(_as_array(names), samples, first)
 

@@ -18,6 +18,7 @@ from skcalib._inference.bias import bins_bias_test, half_pvalue, rows_bias_test
 from skcalib._inference.event_counts import event_count_tails
 from skcalib._inference.hypotheses import error_hypotheses
 from skcalib._inference.shift_test import BiasTest
+from skcalib._input.label_weights import LabelWeights
 from skcalib.binning import BaseBinning
 
 
@@ -36,6 +37,8 @@ class Sample(NamedTuple):
         Code of each row's cluster.
     importance : bool
         Whether the weights are importance weights rather than counts of rows.
+    label_weights : LabelWeights or None
+        What importance weights of the rows say about their labels.
     """
 
     statistics: BinStatistics
@@ -43,6 +46,7 @@ class Sample(NamedTuple):
     binning: BaseBinning | None = None
     cluster: np.ndarray | None = None
     importance: bool = False
+    label_weights: LabelWeights | None = None
 
     @property
     def n(self):
@@ -139,7 +143,7 @@ class Sample(NamedTuple):
                 self.task.labels,
                 confidence_level,
                 weight,
-                importance=self.importance,
+                label_weights=self.label_weights,
                 cluster=self.cluster,
             )
         test = bins_bias_test(
@@ -163,7 +167,7 @@ class Sample(NamedTuple):
             # Computed from the bin sums: they are all that is known, or are enough. The
             # rows are in bins already, so that no binning is needed.
             error = BinnedError(binning=None, **params)
-            data = BinnedTask(self.statistics)
+            data = BinnedTask(self.statistics, importance=self.importance)
             hypotheses = error_hypotheses(error, data, resampling)
             # `observed` is the p-th power of the error of these data.
             return error.from_power(hypotheses.observed), hypotheses
@@ -172,7 +176,7 @@ class Sample(NamedTuple):
         scores, labels, weight = self.task
         data = check_rows_or_bins(
             labels, scores, sample_weight=weight, multiclass="auto", drop=False
-        )
+        )._replace(label_weights=self.label_weights)
         hypotheses = error_hypotheses(error, data, resampling)
         return error.from_power(error.observed(data)), hypotheses
 

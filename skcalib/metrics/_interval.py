@@ -11,12 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
+from skcalib._cells.reductions import (
+    BinnedTask,
+    binary_tasks,
+    check_rows_or_bins,
+    counted_rows,
+    resolve_multiclass,
+)
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.label_weights import few_effective_events
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.warn import warn
@@ -207,12 +214,13 @@ def calibration_error_interval(
         error = registered.error_of(metric_params)
         estimate = _checked_number(rows.error_value(error))
         progress = Progress("calibration_error_interval", verbose)
-        importance = weight_type == "importance"
+        reason = rows.reason(metric_params.get("multiclass", "auto"))
+        if reason:
+            return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
         resampling = Resampling(
             n_resamples,
             rng,
             cluster=rows.cluster,
-            importance=importance,
             progress=progress,
         )
         hypotheses = error_hypotheses(error, rows.data, resampling)
@@ -325,6 +333,26 @@ class MetricInput:
         if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores):
             return data
         return data.at(data.kept)
+
+    def reason(self, multiclass):
+        """Return why the observed residuals say too little about their spread, with
+        weights of importance and few events; "" where they do not.
+        """
+        data = self.kept
+        weights = data.label_weights
+        if weights is None or weights.form == "constant":
+            return ""
+        kind = resolve_multiclass(multiclass, data, pooled=True)
+        is_one_problem = kind in ("binary", "top_label")
+        if weights.is_known and self.cluster is None and is_one_problem:
+            return ""  # labels are drawn
+        if kind == "pooled":
+            multiclass = "marginal"
+        for task in binary_tasks(data, multiclass):
+            reason = few_effective_events(task.labels, task.sample_weight)
+            if reason:
+                return reason
+        return ""
 
     def error_value(self, error):
         """Return the value of a `CalibrationError` for the data: a float."""

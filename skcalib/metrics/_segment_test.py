@@ -17,8 +17,9 @@ from skcalib._errors.bin_free import range_of
 from skcalib._inference.cluster_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._input.columns import table_columns
+from skcalib._input.label_weights import check_weight_type, is_importance
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_int, check_option
+from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
@@ -256,7 +257,7 @@ def segment_calibration_test(
     min_size = check_int(min_size, "min_size")
     max_bins = check_int(max_bins, "max_bins", minimum=2)
     n_resamples = check_int(n_resamples, "n_resamples")
-    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    check_weight_type(weight_type)
     data = check_scored_labels(
         y_true,
         y_proba,
@@ -270,7 +271,7 @@ def segment_calibration_test(
     n_rows = len(task.scores)
     # The index of the samples to test: with frequency weights each is repeated, with
     # importance weights those of weight 0 are left out.
-    if sample_weight is None or weight_type == "frequency":
+    if sample_weight is None or not is_importance(weight_type):
         rows = _repeated_rows(data.sample_weight, n_rows)
         weight = None
     else:

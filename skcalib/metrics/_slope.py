@@ -12,6 +12,7 @@ from scipy.special import expit, ndtri, stdtrit
 from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import IntervalEstimate, ResultRecord
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
@@ -316,7 +317,7 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     """
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
-    is_plain = cluster is None and weight_type == "frequency"
+    is_plain = cluster is None and not is_importance(weight_type)
     # The rows from which the width of the interval is computed.
     few = rows
     start = None
@@ -345,7 +346,7 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
             fitted=probability,
             scores=task.scores.astype(np.float64),
             weight=weight,
-            importance=weight_type == "importance",
+            importance=is_importance(weight_type),
             cluster=cluster,
         ).sandwich()
         variance = sandwich.covariance[-1, -1]

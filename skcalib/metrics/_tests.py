@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.closed_form import (
+    few_events_in_bins,
     hosmer_lemeshow,
     is_dominated,
     kolmogorov_smirnov,
@@ -44,7 +45,8 @@ _LEVEL = 0.05  # below which the sentence of a result says that scores are off
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationTestResult(ResultRecord):
-    """Result of a test of calibration; unpacks as ``statistic, pvalue``.
+    """Result of a test of calibration; unpacks as ``statistic, pvalue``. Its `reason`
+    says why the p-value is NaN, and is else an empty string.
 
     Parameters
     ----------
@@ -57,8 +59,18 @@ class CalibrationTestResult(ResultRecord):
 
     statistic: float
     pvalue: float
+    reason = ""  # no field: the result unpacks as two numbers
+
+    @classmethod
+    def _without_pvalue(cls, statistic, reason):
+        """Return a result whose p-value is NaN for a reason."""
+        result = cls(float(statistic), float("nan"))
+        object.__setattr__(result, "reason", reason)
+        return result
 
     def __str__(self):
+        if self.reason:
+            return f"No p-value: {self.reason}."
         shown = pvalue_words(self.pvalue)
         if self.pvalue < _LEVEL:
             return f"The scores are not calibrated ({shown})."
@@ -248,8 +260,7 @@ def calibration_test(
         # The closed form holds for independent labels only.
         method = "resampling"
         metric = cumulative
-    importance = weight_type == "importance"
-    if cumulative is not None and importance and kind != "marginal":
+    if cumulative is not None and kind != "marginal":
         # The closed form also needs sums to which no single row contributes much.
         for task in binary_tasks(rows.kept, multiclass, pooled=True):
             if is_dominated(task):
@@ -261,7 +272,6 @@ def calibration_test(
             n_resamples,
             check_random_state(random_state),
             cluster=rows.cluster,
-            importance=importance,
             progress=Progress("calibration_test", verbose),
         )
         return _resampling_test(metric, multiclass, rows, resampling, n_jobs)
@@ -278,11 +288,13 @@ def calibration_test(
     (task,) = binary_tasks(rows.kept, multiclass)
     if method == "hosmer_lemeshow":
         strategy = check_binning(binning, EqualMass(10))
-        statistic, pvalue = hosmer_lemeshow(
-            task, strategy, df=df, importance=importance
-        )
+        statistic, pvalue = hosmer_lemeshow(task, strategy, df=df)
+        reason = few_events_in_bins(task, strategy)
     else:
-        statistic, pvalue = _CLOSED_FORM[method](task, importance=importance)
+        statistic, pvalue = _CLOSED_FORM[method](task)
+        reason = rows.reason(multiclass)
+    if reason:
+        return CalibrationTestResult._without_pvalue(statistic, reason)
     return CalibrationTestResult(float(statistic), float(pvalue))
 
 
@@ -343,27 +355,83 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
         error = registered.error_of(params)
     # 1. An error of the library, or a registered one, draws the sums of cells itself.
     if error is not None and error.has_interval and not error.has_bins_of_labels:
-        statistic = float(rows.error_value(error))
-        hypotheses = error_hypotheses(error, rows.data, resampling)
-        return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
+        return _test_of_cells(error, multiclass, rows, resampling)
     if kind == "pooled":
         _check_rows_sum_to_one(rows)
+    # 2. Where labels cannot be drawn, the kernel error multiplies residuals.
+    if not _labels_can_be_drawn(rows, resampling):
+        return _test_of_residuals(error, multiclass, rows, resampling)
     drawn_rows = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
     drawn_rows = resampling.progress.over(drawn_rows, resampling.n_draws, "draws")
-    # 2. The kernel error, which computes the statistics of all draws itself.
+    # 3. The kernel error, which computes the statistics of all draws itself.
     if error is not None and not error.has_interval:
         statistic = float(rows.error_value(error))
-        statistics = error.drawn_statistics(
-            rows.kept, drawn_rows, importance=resampling.importance
-        )
-    # 3. Any other function, which is called for each draw.
+        statistics = error.drawn_statistics(rows.kept, drawn_rows)
+    # 4. Any other function, which is called for each draw.
     else:
         statistics = _called_statistics(metric, rows.kept, drawn_rows, options, n_jobs)
         statistic = statistics[0]
-    # The first statistic is that of the observed labels, which count as one more draw.
+    return CalibrationTestResult(statistic, _share_reached(statistics))
+
+
+def _share_reached(statistics):
+    """Return the share of statistics that reach the first, that of the observed labels,
+    which count as one more draw.
+    """
     # Labels that give the same bins may differ in the last digit.
-    is_reached = np.asarray(statistics) >= statistics[0] - 1e-12
-    return CalibrationTestResult(statistic, float(np.mean(is_reached)))
+    return float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
+
+
+def _units(rows, resampling):
+    """Return codes (n,) of the independent units of the rows of positive weight: their
+    clusters, or the rows themselves.
+    """
+    kept = rows.data.kept
+    if resampling.cluster is None:
+        return np.arange(len(kept))
+    return np.unique(resampling.cluster[kept], return_inverse=True)[1]
+
+
+def _test_of_cells(error, multiclass, rows, resampling):
+    """Return the result of the resampling test of an error for a `MetricInput`, whose
+    labels are drawn as sums in the cells of the error.
+    """
+    statistic = float(rows.error_value(error))
+    reason = rows.reason(multiclass)
+    if reason:
+        return CalibrationTestResult._without_pvalue(statistic, reason)
+    hypotheses = error_hypotheses(error, rows.data, resampling)
+    return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
+
+
+def _test_of_residuals(error, multiclass, rows, resampling):
+    """Return the result of the resampling test of the kernel error for a `MetricInput`
+    whose labels cannot be drawn; raise for other metrics, which need labels.
+    """
+    if error is None or error.has_interval:
+        raise ValueError(
+            "This metric is computed for drawn labels, whose weights are unknown: use"
+            " weight_type={label: weight} without clusters, or a binned, cumulative or"
+            " kernel error of this library."
+        )
+    statistic = float(rows.error_value(error))
+    reason = rows.reason(multiclass)
+    if reason:
+        return CalibrationTestResult._without_pvalue(statistic, reason)
+    statistics = error.multiplied_statistics(
+        rows.kept, _units(rows, resampling), resampling.n_draws, resampling.rng
+    )
+    return CalibrationTestResult(statistic, _share_reached(statistics))
+
+
+def _labels_can_be_drawn(rows, resampling):
+    """Return whether labels of a `MetricInput` can be drawn: not where their weights
+    depend on the label in an unknown way, or differ within clusters.
+    """
+    known = rows.data.label_weights
+    if known is None or known.form == "constant":
+        return True
+    return known.is_known and resampling.cluster is None
 
 
 def _check_rows_sum_to_one(rows):
@@ -419,7 +487,11 @@ def _drawn_rows(data, resampling):
     make. A row with a frequency weight w stands for w rows, whose labels are drawn one
     by one: floor(w) labels of weight 1, and one of weight w - floor(w).
     """
-    counts_rows = data.sample_weight is not None and not resampling.importance
+    known = data.label_weights
+    if known is not None and known.form != "constant":
+        yield from _rows_with_weights(data, resampling)
+        return
+    counts_rows = data.sample_weight is not None and known is None
     if data.is_multilabel and resampling.cluster is None:
         if counts_rows:
             data = _copies(data)
@@ -442,6 +514,25 @@ def _drawn_rows(data, resampling):
             yield _counted_draw(codes, cumulative, data, resampling.rng)
         else:
             yield codes.astype(data.labels.dtype), data.scores, _weights(data)
+
+
+def _rows_with_weights(data, resampling):
+    """Yield what `_drawn_rows` does for two classes whose weights depend on the label:
+    labels with their frequencies in the sample, each with the weight of its label.
+    """
+    scores = data.scores
+    labels = data.labels
+    if not data.is_binary:
+        # Two columns: a label is the index of its own.
+        scores = scores[:, 1]
+    probability, with_event, without_event = data.label_weights.event_probability(
+        scores.astype(np.float64), labels
+    )
+    for _ in range(resampling.n_draws):
+        is_event = resampling.rng.random_sample(len(scores)) < probability
+        weight = np.where(is_event, with_event, without_event)
+        drawn = is_event.astype(labels.dtype)
+        yield drawn, data.scores, {"sample_weight": weight}
 
 
 def _rows_in_clusters(data, probability, resampling):

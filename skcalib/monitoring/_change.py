@@ -258,9 +258,7 @@ def calibration_change(
     else:
         excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
     statistic, pvalue, shift = excess_test(excess, level)
-    resampling = Resampling(
-        n_resamples, legacy_rng, importance=weight_type == "importance"
-    )
+    resampling = Resampling(n_resamples, legacy_rng)
     intervals = {}
     for name, sample in zip(("before", "after"), samples, strict=True):
         bias = float(sample.mean_score - sample.event_frequency)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from skcalib._inference.results import ResultTable
-from skcalib._input.scalars import check_confidence_level, check_number, check_option
+from skcalib._input.label_weights import check_weight_type
+from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib._verdicts import (
     count_words,
     interval_words,
@@ -265,7 +266,7 @@ def estimated_performance(
     0.098
     """
     level = check_confidence_level(confidence_level)
-    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    check_weight_type(weight_type)
     threshold = check_number(threshold, "threshold", at_least=0, at_most=1)
     labelled = LabelledSamples(
         y_true, y_proba, sample_weight, weight_type, clusters, pos_label, labels

@@ -15,6 +15,7 @@ from skcalib._errors.bin_free import range_of
 from skcalib._inference.cluster_draws import ClusterDraws
 from skcalib._inference.label_dependence import RowsInCells
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.label_weights import is_importance
 from skcalib._intervals.influence import Influence
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.sorting import mid_rank_cells
@@ -253,14 +254,12 @@ def excess_of_rows(before, after, weight_type, n_resamples, rng):
         residual_score=rows.total(weight * residual * rows.scores),
     )
     terms = _ExcessTerms.of_rows(rows, lines, residual)
-    is_importance = weight_type == "importance"
+    importance = is_importance(weight_type)
     if before.cluster is None:
-        return _independent_excess(rows, lines, terms, is_importance, n_resamples, rng)
+        return _independent_excess(rows, lines, terms, importance, n_resamples, rng)
     clusters = np.concatenate((before.cluster, after.cluster))
     _, cluster = np.unique(clusters, return_inverse=True)
-    return _clustered_excess(
-        rows, lines, terms, is_importance, cluster, n_resamples, rng
-    )
+    return _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng)
 
 
 class _ExcessTerms(NamedTuple):
@@ -299,7 +298,7 @@ class _ExcessTerms(NamedTuple):
         return cls(coefficient, about_line, offset)
 
 
-def _independent_excess(rows, lines, terms, is_importance, n_resamples, rng):
+def _independent_excess(rows, lines, terms, importance, n_resamples, rng):
     """Return the `Excess` of independent rows, with draws in which the second sample is
     a random part of the rows of both.
 
@@ -308,9 +307,9 @@ def _independent_excess(rows, lines, terms, is_importance, n_resamples, rng):
     """
     n = rows.total(rows.weight)
     size = n.sum(axis=0)
-    variance, squared_residuals = _excess_variance(rows, lines, terms, is_importance)
+    variance, squared_residuals = _excess_variance(rows, lines, terms, importance)
     has_fractions = (rows.weight % 1).any()
-    if is_importance or has_fractions or size.max() > _MOST_ROWS_DRAWN:
+    if importance or has_fractions or size.max() > _MOST_ROWS_DRAWN:
         drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, rows.n_cells))
         return Excess(lines.excess, lines.weight, variance, drawn)
     weighted_label = rows.weight * rows.labels
@@ -328,7 +327,7 @@ def _independent_excess(rows, lines, terms, is_importance, n_resamples, rng):
     return Excess(lines.excess, lines.weight, variance, drawn)
 
 
-def _clustered_excess(rows, lines, terms, is_importance, cluster, n_resamples, rng):
+def _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng):
     """Return the `Excess` of rows in clusters, whose codes are `cluster` (n_rows,),
     with draws in which the rows of a cluster are dependent.
     """
@@ -340,14 +339,14 @@ def _clustered_excess(rows, lines, terms, is_importance, cluster, n_resamples, r
     influence = Influence(
         terms.coefficient * terms.residual * rows_per_weight,
         rows.weight,
-        is_importance,
+        importance,
         cluster,
     )
     # The variance is estimated from the draws.
     return Excess(lines.excess, lines.weight, None, drawn, influence)
 
 
-def _excess_variance(rows, lines, terms, is_importance):
+def _excess_variance(rows, lines, terms, importance):
     """Return the variance of each cell's excess for independent rows, and the sum of
     squared residuals about the line; both (n_cells,).
 
@@ -359,19 +358,24 @@ def _excess_variance(rows, lines, terms, is_importance):
         The lines of the cells.
     terms : _ExcessTerms
         Coefficient and residual of each row.
-    is_importance : bool
+    importance : bool
         Whether each row was observed once, regardless of its weight.
     """
     size = rows.total(rows.weight).sum(axis=0)
     squared_residuals = rows.total(rows.weight * terms.residual**2).sum(axis=0)
     # A frequency weight w stands for w rows, each with one residual; an importance
     # weight for one row, whose residual counts w times: w and w^2 in a sum of squares.
-    squared_weight = rows.weight**2 if is_importance else rows.weight
+    squared_weight = rows.weight**2 if importance else rows.weight
     sum_of_squares = rows.total(squared_weight).sum(axis=0)
     # Degrees of freedom: the rows less one for the mean, and one for the slope if there
     # is one. A row's average share of the squared weights stands for one row.
     n_fitted = 1 + (lines.slope != 0)
     degrees = np.maximum(size - n_fitted * sum_of_squares / size, _NO_SPREAD)
+    if importance:
+        # A weight may say something about the label, and so about the residual.
+        squares = (rows.weight * terms.coefficient * terms.residual) ** 2
+        variance = rows.total(squares).sum(axis=0) * size / degrees
+        return variance, squared_residuals
     variance_of_residual = squared_residuals / degrees
     squared_coefficients = rows.total(squared_weight * terms.coefficient**2)
     variance = variance_of_residual * squared_coefficients.sum(axis=0)
@@ -497,7 +501,7 @@ def excess_of_bins(before, after, weight_type, n_resamples, rng):
     sums = (before.statistics, after.statistics)
     n = np.stack([s.weight for s in sums])
     squared_weight = n
-    if weight_type == "importance":
+    if is_importance(weight_type):
         squared_weight = np.stack([s.weight_squared for s in sums])
     score = np.stack([s.weighted_score for s in sums])
     score_squared = np.stack([s.weighted_score_squared for s in sums])

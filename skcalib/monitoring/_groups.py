@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcalib._cells.statistics import BinStatistics
-from skcalib._defaults import DefaultObjects
+from skcalib._defaults import DefaultObjects, unchanged_if_refused
 from skcalib._inference.results import ResultTable
 from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups, check_label_vector
@@ -152,8 +152,9 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         self : GroupMonitors
             The monitors.
         """
-        self._reset()
-        return self.partial_fit(scores, y, groups, time)
+        with unchanged_if_refused(self):
+            self._reset()
+            return self.partial_fit(scores, y, groups, time)
 
     def partial_fit(
         self,
@@ -189,12 +190,14 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         ValueError
             If samples are invalid; the whole batch is then ignored.
         """
-        if not hasattr(self, "monitors_"):
-            self._reset()
-        if isinstance(scores, dict):
-            batches = self._batches_of_statistics(scores, y, groups, time)
-        else:
-            batches = self._batches_of_rows(scores, y, groups, time)
+        with unchanged_if_refused(self):
+            if not hasattr(self, "monitors_"):
+                self._reset()
+            if isinstance(scores, dict):
+                batches = self._batches_of_statistics(scores, y, groups, time)
+            else:
+                batches = self._batches_of_rows(scores, y, groups, time)
+        # Nothing can be refused any more: the dicts below are filled.
         for group, group_scores, events, times in batches:
             monitor = self.monitors_.get(group)
             if monitor is None:

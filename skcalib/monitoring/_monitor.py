@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skcalib._cells.statistics import BinStatistics
+from skcalib._defaults import unchanged_if_refused
 from skcalib._inference.results import ResultTable
 from skcalib._input.classes import encode_labels, in_class_order, zero_one
 from skcalib._input.labels import check_label_vector
@@ -222,8 +223,9 @@ class CalibrationMonitor(BaseEstimator):
         self : CalibrationMonitor
             The monitor.
         """
-        self._reset()
-        return self.partial_fit(scores, y, time)
+        with unchanged_if_refused(self):
+            self._reset()
+            return self.partial_fit(scores, y, time)
 
     def partial_fit(
         self,
@@ -255,31 +257,13 @@ class CalibrationMonitor(BaseEstimator):
         ValueError
             If scores or labels are invalid, or if a `BinStatistics` has weights.
         """
-        if not hasattr(self, "n_rows_"):
-            self._reset()
-        if isinstance(scores, BinStatistics):
-            if time is not None and np.ndim(time) > 0:
-                raise ValueError("time must be one name or date for a BinStatistics.")
-            first_row = self.n_rows_
-            self._see_statistics(scores, y)
-            if time is not None and self.n_rows_ > first_row:
-                self._times += [(first_row, time)]
-            return self
-        # Arrays of floats and of 0 and 1 are checked at once, which is faster.
-        batch = None
-        if self.classes is None:
-            batch = _plain_batch(scores, y)
-        if batch is None:
-            batch = self._checked_batch(scores, y)
-        scores, events = batch
-        # pairs of the first row with a time, and the time
-        for row, label in starts_of_times(time, len(scores)):
-            self._times.append((self.n_rows_ + row, label))
-        for start in range(0, len(scores), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            self._advance(log_likelihood_ratios(scores[rows], events[rows]))
-        n_events = np.count_nonzero(events)
-        self._append_to_history(len(scores), scores.sum(), n_events)
+        with unchanged_if_refused(self):
+            if not hasattr(self, "n_rows_"):
+                self._reset()
+            if isinstance(scores, BinStatistics):
+                self._see_statistics(scores, y, time)
+            else:
+                self._see_rows(scores, y, time)
         return self
 
     @property
@@ -354,10 +338,34 @@ class CalibrationMonitor(BaseEstimator):
         self.change_row_ = None
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
-    def _see_statistics(self, statistics, y):
+    def _see_rows(self, scores, y, time):
+        """Update with rows: the arguments are those of `partial_fit`."""
+        # Arrays of floats and of 0 and 1 are checked at once, which is faster.
+        batch = None
+        if self.classes is None:
+            batch = _plain_batch(scores, y)
+        if batch is None:
+            batch = self._checked_batch(scores, y)
+        scores, events = batch
+        # pairs of the first row with a time, and the time
+        times = []
+        for row, label in starts_of_times(time, len(scores)):
+            times.append((self.n_rows_ + row, label))
+        for start in range(0, len(scores), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            self._advance(log_likelihood_ratios(scores[rows], events[rows]))
+        # Nothing can be refused any more: the lists and arrays below are extended.
+        self._times.extend(times)
+        n_events = np.count_nonzero(events)
+        self._append_to_history(len(scores), scores.sum(), n_events)
+
+    def _see_statistics(self, statistics, y, time):
         """Update with a `BinStatistics` as if all its rows came at one time, each with
-        the mean score of its bin. `y` must be None: bins contain the labels.
+        the mean score of its bin. `y` must be None: bins contain the labels. `time` is
+        one for all rows, or None.
         """
+        if time is not None and np.ndim(time) > 0:
+            raise ValueError("time must be one name or date for a BinStatistics.")
         if y is not None:
             raise ValueError(
                 "y does not apply to a BinStatistics, which contains the labels: omit"
@@ -379,7 +387,10 @@ class CalibrationMonitor(BaseEstimator):
         if_none = log_likelihood_ratios(scores, np.full(len(scores), False))
         # All rows are one step: the sum of their log ratios, (1, _N_BETS).
         log_ratio = events @ if_event + non_events @ if_none
+        first_row = self.n_rows_
         self._advance(log_ratio[None], rows_per_step=n_rows)
+        if time is not None:
+            self._times.append((first_row, time))
         self._append_to_history(
             n_rows, statistics.weighted_score.sum(), round(events.sum())
         )

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skcalib._input.classes import in_order_of
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups, missing_values
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -163,7 +164,7 @@ class ResidualCurve:
         # Kish's effective sample size of each bin: (sum w)^2 / sum w^2. A frequency
         # weight w stands for w samples of weight 1, with w as the sum of their squares.
         squared_weight = weight
-        if labelled.weight_type == "importance":
+        if is_importance(labelled.weight_type):
             squared_weight = weight**2
         sum_of_squares = np.bincount(bins, squared_weight, n_bins)
         n_effective = np.divide(
@@ -198,7 +199,7 @@ class ResidualCurve:
         clustered = Influence(
             coefficient[self._bins] * self._influence,
             self._labelled.weight,
-            self._labelled.weight_type == "importance",
+            is_importance(self._labelled.weight_type),
             self._labelled.cluster,
         ).spread()
         # Clusters are not taken to make the estimate more exact than independent
@@ -224,7 +225,7 @@ def _cuts(labelled, binning, threshold):
     """Return the inner edges of the bins (n_bins - 1,), the threshold among them."""
     if binning is None:
         n_rows = len(labelled.scores)
-        if labelled.weight is not None and labelled.weight_type == "frequency":
+        if labelled.weight is not None and not is_importance(labelled.weight_type):
             n_rows = max(1, round(float(labelled.weight.sum())))
         # 2 n^(1/3), rounded up; the root of a cube may be too large by rounding.
         n_bins = int(np.ceil(2 * n_rows ** (1 / 3) - 1e-9))

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.label_weights import check_weight_type, is_importance
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._intervals.few_events import (
     FEWEST_FOR_NORMAL,
@@ -160,7 +161,7 @@ def calibration_trend(
     The bias changes by -4.0 points (-4.4 to -3.7) per unit of time (90 % interval); p < .001 for no trend.
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
-    check_option(weight_type, "weight_type", WEIGHT_TYPES)
+    check_weight_type(weight_type)
     data = check_scored_labels(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
     )
@@ -175,7 +176,7 @@ def calibration_trend(
         moment,
         data.sample_weight,
         cluster,
-        weight_type == "importance",
+        is_importance(weight_type),
     ).of_positive_weight()
     if len(np.unique(rows.moment)) < _FEWEST_TIMES:
         raise ValueError("time has only one value: a trend needs at least two times.")

@@ -10,6 +10,7 @@ from skcalib._cells.reductions import (
 )
 from skcalib._cells.statistics import BinStatistics
 from skcalib._input.classes import hint_at_alphabet
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
@@ -119,7 +120,7 @@ def _two_statistics(before, after, weight_type, **row_arguments):
         # Importance weights are scaled so that they add up to the number of rows of
         # equal weight that they are worth.
         bins = counted_rows(BinnedTask(statistics), weight_type).bins
-        samples.append(Sample(bins, importance=weight_type == "importance"))
+        samples.append(Sample(bins, importance=is_importance(weight_type)))
     return tuple(samples)
 
 
@@ -200,7 +201,7 @@ def _sample_of_rows(
         raise ValueError(text) from None
     # Importance weights are scaled so that they add up to the number of rows of equal
     # weight that they are worth.
-    rows = counted_rows(data.at(data.kept), weight_type)
+    rows = counted_rows(data, weight_type).at(data.kept)
     # Scores of one event, and whether it happened.
     problem = one_task(rows, multiclass)
     problem = problem._replace(labels=np.asarray(problem.labels, dtype=bool))
@@ -209,7 +210,8 @@ def _sample_of_rows(
         task=problem,
         binning=strategy,
         cluster=cluster,
-        importance=weight_type == "importance",
+        importance=is_importance(weight_type),
+        label_weights=rows.label_weights,
     )
 
 

@@ -111,13 +111,18 @@ class BinaryRecalibrator(BaseRecalibrator):
         # may have a larger probability: `predict` goes by the scores.
         return len(self.classes_) > 2 and self.multiclass == "top_label"
 
-    def _fit_scores(self, scores, codes, sample_weight):
+    def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
         """Fit the method to scores (n, C): directly for two classes, otherwise to the
         binary problems of `_fit_binary_problems`.
         """
+        scores = self._start_fit(scores, codes, sample_weight, shortcuts)
         vars(self).pop("estimators_", None)  # of an earlier fit to more classes
         if len(self.classes_) == 2:
-            self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
+            rows = (self._binary_scores(scores), codes == 1, sample_weight)
+            if shortcuts is None:
+                self._fit_binary(*rows)
+            else:
+                self._fit_binary(*rows, shortcuts)
             return
         self.estimators_ = self._fit_binary_problems(
             self._class_probabilities(scores), codes, sample_weight

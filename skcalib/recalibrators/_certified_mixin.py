@@ -149,13 +149,17 @@ class CertifiedMixin:
             self._tuned = ", ".join(sorted(names))
         return super().set_params(**params)
 
-    def _fit_scores(self, scores, codes, sample_weight):
-        """Fit; certificates are allowed again, and the parameters of the fit are
-        remembered.
+    def _start_fit(self, scores, codes, sample_weight, shortcuts):
+        """Allow certificates again, and remember the parameters of the fit; return the
+        scores (n, C) that the bins are fitted to.
         """
         vars(self).pop("_no_certificate", None)  # a reason against them, if there was
-        super()._fit_scores(scores, codes, sample_weight)
         self._remember_parameters()
+        return super()._start_fit(scores, codes, sample_weight, shortcuts)
+
+    def _forbid_certificate(self, reason):
+        """Issue no certificate until the next fit, for a reason that is a sentence."""
+        self._no_certificate = reason
 
 
 def certify_independent_bins(problems, edges, *, interval, **promise):
@@ -238,7 +242,7 @@ def forbid_certificates(recalibrator, reason):
     for a reason that is given as a sentence.
     """
     if isinstance(recalibrator, CertifiedMixin):
-        recalibrator._no_certificate = reason
+        recalibrator._forbid_certificate(reason)
     for inner in _inner_recalibrators(recalibrator):
         forbid_certificates(inner, reason)
 

@@ -58,13 +58,13 @@ class ClippedRecalibrator(BaseRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_clipping(self, scores, codes, sample_weight, floor):
+    def _start_fit(self, scores, codes, sample_weight, shortcuts):
         """Set `clip_` and `floor_` from the parameter `clip`; return the scores (n, C),
         kept away from 0 and 1.
 
         With a number for `clip`, probabilities are clipped to [clip, 1 - clip]. With
         "auto", each probability p becomes ``(1 - K * floor) * p + floor``, with a floor
-        that is learned here, or passed as `floor` if it has been learned already.
+        that is learned here, unless a stack has learned one for all its members.
         """
         self.floor_ = 0.0
         if self.clip is None:
@@ -72,6 +72,9 @@ class ClippedRecalibrator(BaseRecalibrator):
         elif self.clip != "auto":
             self.clip_ = float(self.clip)
         else:
+            floor = None
+            if shortcuts is not None:
+                floor = shortcuts.floor
             if floor is None:
                 floor = learned_floor(scores, codes, sample_weight, self.input)
             self.floor_ = floor

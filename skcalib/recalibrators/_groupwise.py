@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skcalib._defaults import check_fitted
+from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.provenance import provenance
 from skcalib._fitting.wrapped import (
     check_recalibrator,
@@ -229,48 +229,92 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             If scores, labels or groups are inconsistent, or if a column is missing.
         """
         self._validate_params()
-        self._check_one_source(groups)
-        keys = self._group_columns(groups)
-        X, classes = self._in_class_order_beside(X, y, keys, "groups")
-        scores, values = self._scores_and_values(X, groups, reset=True)
-        codes = self._encoded(y, scores, classes)
+        with unchanged_if_refused(self):
+            vars(self).pop("_group_column", None)  # of an earlier fit to a table
+            self._check_one_source(groups)
+            y = self._with_counted_labels(y, sample_weight, X)
+            keys = self._group_columns(groups)
+            X, classes = self._in_class_order_beside(X, y, keys, "groups")
+            scores, values = self._scores_and_values(X, groups, reset=True)
+            codes = self._encoded(y, scores, classes)
+            weight = check_sample_weight(sample_weight, len(scores))
+            if values is None:
+                self.groups_ = self.classes_
+                group = decisions(scores, self.input)
+            else:
+                self.groups_, group = check_groups(values, len(scores), scores_name="X")
+            self._fit_groups(scores, codes, weight, group)
+            self.provenance_ = provenance(self, scores, codes, weight)
+        return self
+
+    def _fit_groups(self, scores, codes, sample_weight, group):
+        """Fit the pooled map and those of the groups.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, C)
+            Scores.
+        codes : ndarray of int, shape (n,)
+            Column index of each label.
+        sample_weight : ndarray of shape (n,) or None
+            Weights.
+        group : ndarray of int, shape (n,)
+            Index in `groups_` of each row's group.
+        """
         y = self.classes_[codes]
-        weight = check_sample_weight(sample_weight, len(scores))
-        if values is None:
-            self.groups_ = self.classes_
-            group = decisions(scores, self.input)
-        else:
-            self.groups_, group = check_groups(values, len(scores), scores_name="X")
-        sizes = np.bincount(group, weight, minlength=len(self.groups_))
+        sizes = np.bincount(group, sample_weight, minlength=len(self.groups_))
         self.group_sizes_ = sizes.astype(np.float64)
-
         # 1. The fit to all rows, which small groups use.
-        recalibrator = check_recalibrator(self._resolved("recalibrator"))
-        recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
-        self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, weight)
-
+        recalibrator = self._unfitted_recalibrator()
+        self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, sample_weight)
         # 2. Parts: the groups of a part have one fit together. A large group is a part
         # of its own, small groups may be merged.
-        residuals = None
+        residual_sums = None
         if self.merge_small_groups:
             residuals = self._residuals(scores, codes)
-        part_of_group = self._parts(group, residuals, weight)
-        rows_of_part = dict(rows_by_code(part_of_group[group]))
-
+            if sample_weight is not None:
+                residuals = sample_weight * residuals
+            residual_sums = np.bincount(group, residuals, minlength=len(sizes))
+        part_of_group = self._parts(residual_sums)
         # 3. The fits of the parts.
-        def fit_part(part):
-            """Return the recalibrator fitted to the rows of the part of this number."""
-            rows = rows_of_part[part]
-            weight_of_part = taken(weight, rows)
-            return fitted_clone(recalibrator, scores[rows], y[rows], weight_of_part)
+        rows_of_part = {}
+        for part, rows in rows_by_code(part_of_group[group]):
+            rows_of_part[part] = _PartRows(scores, y, sample_weight, rows)
+        self._fit_parts(recalibrator, part_of_group, rows_of_part)
 
-        def lacks_class(part):
-            """Return whether the part of this number has no row of some class."""
-            return len(np.unique(y[rows_of_part[part]])) < len(self.classes_)
-
-        self._fit_parts(part_of_group, fit_part, lacks_class)
-        self.provenance_ = provenance(self, scores, codes, weight)
+    def _fit_table(self, table):
+        """Fit to a table with a column of groups, a `GroupedTable`; return self."""
+        self._validate_params()
+        if self.merge_small_groups:
+            raise ValueError(
+                "GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a"
+                " table: set it to False."
+            )
+        self._check_one_source(table.column)
+        self.classes_ = np.array([0, 1])
+        if self.classes is not None:
+            self.classes_ = np.asarray(self.classes)
+        self.n_features_in_ = 1
+        self._group_column = table.column
+        recalibrator = self._unfitted_recalibrator()
+        self.pooled_recalibrator_ = table.fit_all(recalibrator)
+        names, rows = table.rows_by_group(recalibrator)
+        # The groups are sorted; `position` holds the place of each name among them.
+        self.groups_, position = check_groups(names, len(names))
+        rows_of_groups = [rows[i] for i in np.argsort(position)]
+        self.group_sizes_ = np.array([rows.size for rows in rows_of_groups])
+        part_of_group = self._parts(residual_sums=None)
+        # A part is one group here; those that are too small have the number -1.
+        rows_of_part = dict(zip(part_of_group.tolist(), rows_of_groups, strict=True))
+        self._fit_parts(recalibrator, part_of_group, rows_of_part)
+        self._remember_parameters()
         return self
+
+    def _unfitted_recalibrator(self):
+        """Return the recalibrator to be cloned, with the labels of the columns."""
+        recalibrator = check_recalibrator(self._resolved("recalibrator"))
+        recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
+        return recalibrator
 
     def fit_transform(
         self,
@@ -676,18 +720,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         is_right = codes == probabilities.argmax(axis=1)
         return is_right - probabilities.max(axis=1)
 
-    def _parts(self, group, residuals, weight):
+    def _parts(self, residual_sums):
         """Divide the groups into parts, each of which is fitted together: every large
         group is one, and small groups are merged if residuals are given.
 
         Parameters
         ----------
-        group : ndarray of int, shape (n,)
-            Index of each row's group.
-        residuals : ndarray of shape (n,) or None
-            Residuals by which small groups are merged; None merges none.
-        weight : ndarray of shape (n,) or None
-            Weights of the rows.
+        residual_sums : ndarray of shape (n_groups,) or None
+            The weighted sum of each group's residuals, by which small groups are
+            merged; None merges none.
 
         Returns
         -------
@@ -700,20 +741,17 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         part_of_group = np.full(len(sizes), -1)
         part_of_group[is_large] = np.arange(n_large)
         small = np.flatnonzero(~is_large & (sizes > 0))
-        if residuals is None or sizes[small].sum() < self.min_group_size:
+        if residual_sums is None or sizes[small].sum() < self.min_group_size:
             return part_of_group
         # Small groups with similar mean residuals are merged. The means are shrunken
         # toward 0, as if each group had `min_group_size` more rows without a residual.
-        if weight is not None:
-            residuals = weight * residuals
-        total = np.bincount(group, residuals, minlength=len(sizes))
-        shrunken = total[small] / (sizes[small] + self.min_group_size)
+        shrunken = residual_sums[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
         merged_part = _merge_neighbours(sizes[small], self.min_group_size)
         part_of_group[small] = n_large + merged_part
         return part_of_group
 
-    def _fit_parts(self, part_of_group, fit_part, lacks_class):
+    def _fit_parts(self, recalibrator, part_of_group, rows_of_part):
         """Fit a recalibrator to each part, a set of groups that are fitted together.
 
         This sets `recalibrators_`, which maps each group to its recalibrator, and
@@ -723,12 +761,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
         Parameters
         ----------
+        recalibrator : recalibrator
+            An unfitted one, whose clones are fitted.
         part_of_group : ndarray of int, shape (n_groups,)
             The number of each group's part, -1 for groups that use the pooled fit.
-        fit_part : callable
-            ``fit_part(part)`` returns the recalibrator fitted to the part of a number.
-        lacks_class : callable
-            ``lacks_class(part)`` returns whether the part has no row of some class.
+        rows_of_part : dict
+            Maps the numbers of parts to their rows: to a `_PartRows`, or what a table
+            has in its place.
         """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_
@@ -737,10 +776,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         for part in np.unique(part_of_group[part_of_group >= 0]).tolist():
             members = np.flatnonzero(part_of_group == part)
             names = self.groups_[members].tolist()
+            rows = rows_of_part[part]
+            lacks_class = rows.n_classes < len(self.classes_)
             try:
-                fitted = fit_part(part)
+                fitted = rows.fit(recalibrator)
             except ValueError as error:
-                if lacks_class(part):
+                if lacks_class:
                     continue
                 raise ValueError(
                     f"groups: {', '.join(map(repr, names))} could not be fitted."
@@ -748,13 +789,38 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 ) from error
             # A method that does not need every class may have learned fewer of them.
             has_all_classes = len(fitted.classes_) == len(self.classes_)
-            if has_all_classes or not lacks_class(part):
+            if has_all_classes or not lacks_class:
                 self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
         forbid_certificates(self.pooled_recalibrator_, _NO_CERTIFICATE)
-        for recalibrator in self._without_certificate().values():
-            forbid_certificates(recalibrator, _NO_CERTIFICATE)
+        for uncovered in self._without_certificate().values():
+            forbid_certificates(uncovered, _NO_CERTIFICATE)
+
+
+class _PartRows(NamedTuple):
+    """The rows of one part: those with the indices `index` (n_part,) of all scores
+    (n, C), labels `y` (n,) and weights (n,) or None.
+    """
+
+    scores: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray | None
+    index: np.ndarray
+
+    @property
+    def n_classes(self):
+        """How many classes have rows."""
+        return len(np.unique(self.y[self.index]))
+
+    def fit(self, recalibrator):
+        """Return a clone of a recalibrator, fitted to these rows."""
+        return fitted_clone(
+            recalibrator,
+            self.scores[self.index],
+            self.y[self.index],
+            taken(self.sample_weight, self.index),
+        )
 
 
 def _merge_neighbours(sizes, least):

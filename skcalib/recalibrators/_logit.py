@@ -93,17 +93,21 @@ class LogitRecalibrator(BaseRecalibrator):
     # Other methods get the logarithm of the clipping constant in place of -inf.
     _leaves_impossible_out = False
 
-    def _fit_scores(self, scores, codes, sample_weight):
+    def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
         """Fit to the logits of validated scores (n, C), given the column index of each
         label, `codes` (n,).
         """
+        scores = self._start_fit(scores, codes, sample_weight, shortcuts)
         codes = codes.astype(np.intp, copy=False)
         logits = self._logits(scores)
         if not self._leaves_impossible_out:
             # The method needs finite logits: impossible classes get that of the
             # smallest probability.
             logits = impossible_at_clip(logits, self._impossible_classes(scores))
-        self._fit_logits(logits, codes, sample_weight)
+        if shortcuts is None:
+            self._fit_logits(logits, codes, sample_weight)
+        else:
+            self._fit_logits(logits, codes, sample_weight, shortcuts)
 
     def _predict_encoded(self, scores):
         """Return the probabilities (n, K) of validated scores (n, C), by blocks."""

@@ -51,11 +51,6 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     }
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
     _leaves_impossible_out = True
-    # Set during `_fit_from` alone: fitted recalibrators of this class, and whether the
-    # fit keeps its inverse curvature for others that start from it.
-    _near_fit = None
-    _same_rows_fit = None
-    _keeps_curvature = False
 
     alpha_: float
     coef_: np.ndarray
@@ -96,43 +91,28 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             return self._auto_alphas
         return [self.alpha]
 
-    def _fit_from(
-        self, near_fit, same_rows_fit, scores, codes, sample_weight, floor=None
-    ):
-        """Fit to validated rows, as `_fit_encoded` does, with the help of earlier fits;
-        return self.
-
-        The result is the same; it takes fewer steps. The inverse curvature is kept, so
-        that later fits may start from this one.
-
-        Parameters
-        ----------
-        near_fit : AffineScaling or None
-            A recalibrator fitted to similar rows: Newton's steps start from its
-            parameters.
-        same_rows_fit : AffineScaling or None
-            A recalibrator fitted to the same rows with another ridge: its inverse
-            temperature, which is the same, is taken over.
-        scores, codes, sample_weight, floor
-            As in `_fit_encoded`.
-        """
-        self._near_fit = near_fit
-        self._same_rows_fit = same_rows_fit
-        self._keeps_curvature = True
-        try:
-            return self._fit_encoded(scores, codes, sample_weight, floor)
-        finally:
-            del self._near_fit, self._same_rows_fit, self._keeps_curvature
-
-    def _fit_logits(self, logits, codes, sample_weight):
+    def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Fit an affine map of temperature-scaled logits (n, K), with the strength of
         the ridge that predicts best, or the one given.
+
+        `shortcuts` save steps, and leave the result as it is. The inverse curvature is
+        then kept, so that later fits may start from this one.
         """
         n_classes = logits.shape[1]
-        # 1. Temperature scaling, to which the ridge pulls.
-        inverse_temperature = self._fitted_inverse_temperature(
-            logits, codes, sample_weight
-        )
+        near_fit = None
+        if shortcuts is not None:
+            near_fit = shortcuts.near_fit
+        # 1. Temperature scaling, to which the ridge pulls. With another ridge for the
+        # same rows it is the same.
+        if shortcuts is not None and shortcuts.same_rows_fit is not None:
+            inverse_temperature = shortcuts.same_rows_fit.inverse_temperature_
+        else:
+            inverse_temperature = fit_inverse_temperature(
+                logits,
+                codes,
+                sample_weight,
+                start=getattr(near_fit, "inverse_temperature_", None),
+            )
         self.inverse_temperature_ = float(inverse_temperature)
         # what is subtracted from the logits of each row, such as their mean, (n,)
         reference = np.empty(len(logits))
@@ -160,7 +140,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             best, parameters = fit_path(problem, penalties)
         else:
             best = 0
-            parameters = self._fit_ridge(problem, penalties[0])
+            parameters, curvature = self._fit_ridge(problem, penalties[0], near_fit)
+            if shortcuts is not None:
+                self._curvature = curvature
         self.alpha_ = float(self._alphas[best])
         # 3. The coefficients found are of temperature-scaled logits: times the inverse
         # temperature they are those of the logits themselves.
@@ -168,32 +150,23 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
 
-    def _fitted_inverse_temperature(self, logits, codes, sample_weight):
-        """Return the inverse temperature of least log-loss, taken from an earlier fit
-        to the same rows if there is one.
-        """
-        if self._same_rows_fit is not None:
-            return self._same_rows_fit.inverse_temperature_
-        start = getattr(self._near_fit, "inverse_temperature_", None)
-        return fit_inverse_temperature(logits, codes, sample_weight, start=start)
-
-    def _fit_ridge(self, problem, penalty):
+    def _fit_ridge(self, problem, penalty, near_fit):
         """Return the parameters (n_parameters,) fitted to an `AffineProblem` with the
-        ridge `penalty` (n_parameters,).
+        ridge `penalty` (n_parameters,), and their inverse curvature.
 
-        An earlier fit to similar rows, if there is one, gives the start and the inverse
-        curvature, which speeds up the steps.
+        `near_fit`, a recalibrator of this class fitted to similar rows, gives the start
+        and an inverse curvature, which save steps; it may be None.
         """
         start = None
-        if self._near_fit is not None:
+        if near_fit is not None:
             # its coefficients are of logits, those of the problem of scaled logits
-            coef = self._near_fit.coef_ / problem.inverse_temperature
-            start = self._affine_map.packed(coef, self._near_fit.intercept_)
-        curvature = getattr(self._near_fit, "_curvature", None)
-        parameters, curvature = fit_ridge(problem, penalty, start, curvature)
-        if self._keeps_curvature:
-            self._curvature = curvature
-        return parameters
+            coef = near_fit.coef_ / problem.inverse_temperature
+            start = self._affine_map.packed(coef, near_fit.intercept_)
+        curvature = getattr(near_fit, "_curvature", None)
+        return fit_ridge(problem, penalty, start, curvature)
+
+    def _forget_start(self):
+        vars(self).pop("_curvature", None)
 
     def _predict_logits(self, logits):
         """Return the calibrated logits (n, K) of logits (n, K)."""
@@ -327,6 +300,7 @@ class VectorScaling(AffineScaling):
     }
 
     _affine_map = DiagonalMap
+    _takes_shortcuts = True
     _attributes = {**AffineScaling._attributes, "coef_": numbers}
 
     def __init__(
@@ -495,6 +469,7 @@ class MatrixScaling(AffineScaling):
     }
 
     _affine_map = MatrixMap
+    _takes_shortcuts = True
 
     def __init__(
         self,
@@ -611,6 +586,7 @@ class DirichletCalibration(MatrixScaling):
     """
 
     _auto_alphas = (1.0, 0.1, 0.03)
+    _takes_shortcuts = True
 
     def _reference(self, logits):
         """Return what is subtracted from the logits of each row, (n,)."""

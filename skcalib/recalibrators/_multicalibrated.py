@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from skcalib._defaults import check_fitted
+from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.provenance import provenance
@@ -234,31 +234,33 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             If scores, labels or features are inconsistent, or if a column is missing.
         """
         self._validate_params()
-        X, classes = self._in_class_order_beside(
-            X, y, self._feature_columns(), "features"
-        )
-        scores, table = self._scores_and_table(X, reset=True)
-        codes = self._encoded(y, scores, classes)
-        weight = check_sample_weight(sample_weight, len(scores))
-        self._columns = FeatureColumns()
-        features = self._columns.fit_transform(table, "features")
-        scores, features, codes, weight = drop_zero_weight(
-            weight, scores, features, codes
-        )
-        random = check_random_state(self.random_state)
-        self._seed = random.randint(np.iinfo(np.int32).max)
-        rows = _Rows(scores, features, codes, weight)
-        with _limited_threads(len(scores)):
-            self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
-            # As many rounds as have the largest lower limit of the gain, none if no
-            # limit is above 0.
-            lower_limits = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
-            self.n_rounds_ = int(np.argmax(np.append(0.0, lower_limits)))
-            self._fit_rounds(rows)
-        forbid_certificates(
-            self, "rounds of corrections were made, or judged, on the same rows."
-        )
-        self.provenance_ = provenance(self, scores, codes, weight)
+        with unchanged_if_refused(self):
+            y = self._with_counted_labels(y, sample_weight, X)
+            X, classes = self._in_class_order_beside(
+                X, y, self._feature_columns(), "features"
+            )
+            scores, table = self._scores_and_table(X, reset=True)
+            codes = self._encoded(y, scores, classes)
+            weight = check_sample_weight(sample_weight, len(scores))
+            self._columns = FeatureColumns()
+            features = self._columns.fit_transform(table, "features")
+            scores, features, codes, weight = drop_zero_weight(
+                weight, scores, features, codes
+            )
+            random = check_random_state(self.random_state)
+            self._seed = random.randint(np.iinfo(np.int32).max)
+            rows = _Rows(scores, features, codes, weight)
+            with _limited_threads(len(scores)):
+                self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
+                # As many rounds as have the largest lower limit of the gain, none if no
+                # limit is above 0.
+                lower_limits = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
+                self.n_rounds_ = int(np.argmax(np.append(0.0, lower_limits)))
+                self._fit_rounds(rows)
+            forbid_certificates(
+                self, "rounds of corrections were made, or judged, on the same rows."
+            )
+            self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.reductions import spread_top_label, top_label
-from skcalib._defaults import check_fitted
+from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._input.classes import encode_labels, in_class_order
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number, check_option
@@ -291,35 +291,40 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self._check_parameters()
         if not reset:
             check_fitted(self)  # also raises if a parameter was changed after the fit
-        if reset:
-            if classes is None and self.recalibrator is not None:
-                classes = self.recalibrator.classes_
-            X, classes = in_class_order(
-                X, y, classes, name="X", y_name="y", labels_name="classes"
+        with unchanged_if_refused(self):
+            if reset:
+                if classes is None and self.recalibrator is not None:
+                    classes = self.recalibrator.classes_
+                X, classes = in_class_order(
+                    X, y, classes, name="X", y_name="y", labels_name="classes"
+                )
+            scores = check_estimator_scores(self, X, input=self.input, reset=reset)
+            codes = self._codes(y, scores, classes, reset)
+            refuse_impossible_labels(self._impossible_classes(scores), codes)
+            weight = check_sample_weight(sample_weight, len(scores))
+            if reset:
+                self._start()
+            else:
+                # Copies learn: those before are kept in case that the batch is refused.
+                self._learning = OnlineNewton(self._learned)
+                self._forgetting = ForgettingNewton(self.half_life, self._faded)
+            _, log_odds, predicted = self._event(scores)
+            if predicted is None:
+                events = codes == 1
+            else:
+                events = codes == predicted
+            # (n_members, n); transposed for `drop_zero_weight`, which selects along the
+            # first axis
+            forecasts = self._member_forecasts(X, log_odds, predicted)
+            log_odds, events, forecasts_of_rows, weight = drop_zero_weight(
+                weight, log_odds, events, forecasts.T
             )
-        scores = check_estimator_scores(self, X, input=self.input, reset=reset)
-        codes = self._codes(y, scores, classes, reset)
-        refuse_impossible_labels(self._impossible_classes(scores), codes)
-        weight = check_sample_weight(sample_weight, len(scores))
-        if reset:
-            self._start()
-        _, log_odds, predicted = self._event(scores)
-        if predicted is None:
-            events = codes == 1
-        else:
-            events = codes == predicted
-        # (n_members, n); transposed for `drop_zero_weight`, which selects along the
-        # first axis
-        forecasts = self._member_forecasts(X, log_odds, predicted)
-        log_odds, events, forecasts_of_rows, weight = drop_zero_weight(
-            weight, log_odds, events, forecasts.T
-        )
-        weight = weights_or_ones(weight, len(events))
-        self._update_weights(forecasts_of_rows.T, events, weight)
-        batch = (log_odds.tolist(), events.tolist(), weight.tolist())
-        self._learning.learn(*batch)
-        self._forgetting.learn(*batch)
-        self._remember_states()
+            weight = weights_or_ones(weight, len(events))
+            self._update_weights(forecasts_of_rows.T, events, weight)
+            batch = (log_odds.tolist(), events.tolist(), weight.tolist())
+            self._learning.learn(*batch)
+            self._forgetting.learn(*batch)
+            self._remember_states()
         return self
 
     def _remember_states(self):

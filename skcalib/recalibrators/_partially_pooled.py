@@ -67,10 +67,12 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
             return "two"
         return "all"
 
-    def _fit_scores(self, scores, codes, sample_weight):
-        """Fit; `class_pooling_` stays 0 where nothing is pooled."""
+    def _start_fit(self, scores, codes, sample_weight, shortcuts):
+        """Set `class_pooling_`, which stays 0 where nothing is pooled, beside `clip_`
+        and `floor_`; return the scores (n, C) that the maps are fitted to.
+        """
         self.class_pooling_ = 0.0
-        super()._fit_scores(scores, codes, sample_weight)
+        return super()._start_fit(scores, codes, sample_weight, shortcuts)
 
     def _fit_binary_problems(self, probabilities, codes, sample_weight):
         """Return a list of recalibrators, one for each class against the rest, fitted

@@ -154,10 +154,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     }
     _needs_classes = "any"
     _scale = "log_odds"
-    # Set during `_fit_from` alone: a fitted spline from which the fit starts, and
-    # whether the inverse temperature is kept for later fits that start from this one.
-    _near_fit = None
-    _keeps_inverse_temperature = False
+    _takes_shortcuts = True
 
     # for two classes; a list with one entry per class for more
     knots_: np.ndarray
@@ -186,28 +183,22 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_from(
-        self, near_fit, same_rows_fit, scores, codes, sample_weight, floor=None
-    ):
-        """Fit to validated rows, as `_fit_encoded` does; return self.
-
-        For two classes, the steps begin at `near_fit`, a spline fitted to nearly the
-        same rows, or None. `same_rows_fit`, which other methods use, is ignored.
-        """
-        is_binary = len(self.classes_) == 2
-        if not is_binary:
-            near_fit = None
-        self._near_fit = near_fit
-        self._keeps_inverse_temperature = is_binary
-        try:
-            return self._fit_encoded(scores, codes, sample_weight, floor)
-        finally:
-            del self._near_fit, self._keeps_inverse_temperature
-
-    def _fit_binary(self, log_odds, labels, sample_weight):
+    def _fit_binary(self, log_odds, labels, sample_weight, shortcuts=None):
         """Fit a natural cubic spline of the log-odds (n,) to boolean labels (n,), with
         the roughness penalty that predicts best, or the one given.
+
+        With `shortcuts`, the steps may begin at a spline fitted to nearly the same
+        rows, and the inverse temperature is kept for later fits that start from this
+        one.
         """
+        near_fit = None
+        if shortcuts is not None:
+            near_fit = shortcuts.near_fit
+        # With the same given roughness penalty, that spline is near the one to be
+        # found.
+        starts_near_optimum = (
+            near_fit is not None and self.roughness_penalty is not None
+        )
         # 1. Splines with knots at quantiles of the log-odds.
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
@@ -215,7 +206,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         # 2. Condensed rows, which choose the penalty in less time: one for the rows of
         # one label with nearly equal log-odds.
         cells = (log_odds, labels, sample_weight)
-        if not self._starts_near_optimum:
+        if not starts_near_optimum:
             cells = condensed(*cells, fewest_rows=_FEWEST_ROWS)
 
         # 3. Temperature scaling, to which the ridge pulls the spline.
@@ -224,17 +215,17 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
             labels,
             sample_weight,
             cells,
-            start=getattr(self._near_fit, "_inverse_to_start_from", None),
+            start=getattr(near_fit, "_inverse_to_start_from", None),
         )
-        if self._keeps_inverse_temperature:
+        if shortcuts is not None:
             self._inverse_to_start_from = inverse_temperature
         fit = _penalised_spline(basis, inverse_temperature, self.monotone)
 
         # 4. The roughness penalty, and the coefficients fitted to the cells.
         start = None
-        if self._starts_near_optimum:
+        if starts_near_optimum:
             # The spline that has, at these knots, the log-odds of the earlier one.
-            earlier_log_odds = self._near_fit._calibrated_log_odds(knots)
+            earlier_log_odds = near_fit._calibrated_log_odds(knots)
             start = np.linalg.solve(basis.at_knots, earlier_log_odds)
             if self.monotone:
                 start = np.maximum(start, fit.lower)
@@ -288,12 +279,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
                 best = (float(penalty), coef)
         return best
 
-    @property
-    def _starts_near_optimum(self):
-        """Whether an earlier fit, with the same given roughness penalty, is near the
-        one to be found.
-        """
-        return self._near_fit is not None and self.roughness_penalty is not None
+    def _forget_start(self):
+        vars(self).pop("_inverse_to_start_from", None)
 
     def _predict_binary(self, log_odds):
         """Return the event's probabilities (n,) for the scores (n,) of a binary

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from skcalib._fitting.floor import learned_floor
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import row_gain_interval
-from skcalib._fitting.member_fits import MemberFits, StackFits, forecast, is_plain
+from skcalib._fitting.member_fits import StackFits, forecast, is_plain
 from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
@@ -248,11 +248,6 @@ class StackedRecalibrator(BaseRecalibrator):
         are mixed best, and measure the gain of the mixture.
         """
         members = self._members()
-        fits = MemberFits(
-            self.classes_,
-            self._shared_floor(scores, codes, sample_weight),
-            Progress(type(self).__name__, self.verbose),
-        )
         folds = cross_validation_folds(
             self.cv,
             scores,
@@ -266,7 +261,15 @@ class StackedRecalibrator(BaseRecalibrator):
         # list of arrays (n, K), None for members that are left out as hopeless.
         uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
         rows = scores, codes, sample_weight
-        stack_fits = StackFits(fits, members, uncalibrated, rows, folds)
+        stack_fits = StackFits(
+            members,
+            uncalibrated,
+            rows,
+            folds,
+            classes=self.classes_,
+            floor=self._shared_floor(scores, codes, sample_weight),
+            progress=Progress(type(self).__name__, self.verbose),
+        )
         predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits)
         self._keep_members(stack_fits)
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
@@ -314,10 +317,12 @@ class StackedRecalibrator(BaseRecalibrator):
         forbid_certificates(
             self, "its forecasts are mixed with those of other recalibrators."
         )
-        # what the fits to the folds started from is not needed any more
         for member in self.recalibrators_:
-            for name in ("_curvature", "_inverse_to_start_from"):
-                vars(member).pop(name, None)
+            if isinstance(member, BaseRecalibrator):
+                # The fits to the folds have started from it.
+                member._forget_start()
+                if self._has_wide_logits:
+                    member._read_wide_logits()
 
     @property
     def _most_train_rows(self):
@@ -356,10 +361,7 @@ class StackedRecalibrator(BaseRecalibrator):
         # all: with 100,000 rows of 100 classes that takes .8 of the time.
         starts_with_first_fold = self.recalibrators is None and len(self.classes_) > 2
         if starts_with_first_fold:
-            fitted_to_first = stack_fits.fitted_to_fold(
-                0, all_members, starts_near=False
-            )
-            stack_fits.fitted = list(fitted_to_first)
+            fitted_to_first = stack_fits.fit_to_first_fold()
         else:
             stack_fits.fit_to_all(all_members, starts_near=False)
             fitted_to_first = stack_fits.fitted_to_fold(0, all_members)

@@ -131,12 +131,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     _keeps_decisions = True
     _leaves_impossible_out = True
     _needs_classes = "two"
-    # Inverse temperature from which the steps start, set during `_fit_from`; None means
-    # that a sample of the rows gives it.
-    _start = None
-    # Whether this is a member of a stack for one fold, whose temperature nobody reads:
-    # the time for `plain_temperature_` is saved.
-    _only_forecasts = False
+    _takes_shortcuts = True
 
     _attributes = {
         **ClippedRecalibrator._attributes,
@@ -161,11 +156,32 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_logits(self, logits, codes, sample_weight):
+    def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
+        """Fit to validated scores (n, C).
+
+        If the scores are kept away from 0 and 1 before they are divided by the
+        temperature, a second fit, without that, sets `plain_temperature_`: the
+        temperature of the model's own logits.
+        """
+        super()._fit_scores(scores, codes, sample_weight, shortcuts)
+        self.plain_temperature_ = self.temperature_
+        is_clipped = self.clip_ not in (0, PROBABILITY_CLIP)
+        is_read = shortcuts is None or not shortcuts.only_forecasts
+        if is_clipped and is_read:
+            codes = codes.astype(np.intp, copy=False)
+            logits = self._logits(scores)
+            # The steps begin at the temperature above the floor, which is often near.
+            inverse = self._inverse_temperature(
+                logits, codes, sample_weight, start=self.inverse_temperature_
+            )
+            self.plain_temperature_ = float(1 / inverse)
+
+    def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Set the temperature of least loss for logits (n, K)."""
-        inverse = self._inverse_temperature(
-            logits, codes, sample_weight, start=self._start
-        )
+        start = None
+        if shortcuts is not None and shortcuts.near_fit is not None:
+            start = shortcuts.near_fit.inverse_temperature_
+        inverse = self._inverse_temperature(logits, codes, sample_weight, start=start)
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
 
@@ -184,43 +200,6 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
                 logits, codes, sample_weight, around=of_log_loss
             )
         return of_log_loss
-
-    def _fit_from(
-        self, near_fit, same_rows_fit, scores, codes, sample_weight, floor=None
-    ):
-        """Fit to validated rows, as `_fit_encoded` does; return self.
-
-        The steps start from the inverse temperature of `near_fit`, a recalibrator
-        fitted to similar rows, or None. `same_rows_fit`, which other methods use, is
-        ignored. `floor` is the learned floor if it is known from another fit; None
-        learns it.
-        """
-        # Read by `_fit_logits`, which `_fit_encoded` calls with the rows alone.
-        self._start = getattr(near_fit, "inverse_temperature_", None)
-        try:
-            return self._fit_encoded(scores, codes, sample_weight, floor)
-        finally:
-            del self._start
-
-    def _fit_encoded(self, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows; return self.
-
-        If the scores are kept away from 0 and 1 before they are divided by the
-        temperature, a second fit, without that, sets `plain_temperature_`: the
-        temperature of the model's own logits.
-        """
-        super()._fit_encoded(scores, codes, sample_weight, floor)
-        self.plain_temperature_ = self.temperature_
-        is_clipped = self.clip_ not in (0, PROBABILITY_CLIP)
-        if is_clipped and not self._only_forecasts:
-            codes = codes.astype(np.intp, copy=False)
-            logits = self._logits(scores)
-            # The steps begin at the temperature above the floor, which is often near.
-            inverse = self._inverse_temperature(
-                logits, codes, sample_weight, start=self.inverse_temperature_
-            )
-            self.plain_temperature_ = float(1 / inverse)
-        return self
 
     def _predict_logits(self, logits):
         """Return the calibrated logits (n, K) of logits (n, K)."""
@@ -374,6 +353,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     """
 
     loss = "log"  # no parameter here
+    _takes_shortcuts = True
     _parameter_constraints = {
         **ClippedRecalibrator._parameter_constraints,
         **LogitRecalibrator._parameter_constraints,
@@ -394,9 +374,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         self.input = input
         self.classes = classes
 
-    def _fit_logits(self, logits, codes, sample_weight):
+    def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Fit the temperature, then the weights of the mixture."""
-        super()._fit_logits(logits, codes, sample_weight)
+        super()._fit_logits(logits, codes, sample_weight, shortcuts)
         # (n, K, 3), and of these the probabilities of the labels (n, 3)
         forecasts = np.stack(self._forecasts(logits.astype(np.float64)), axis=2)
         likelihoods = forecasts[np.arange(len(codes)), codes]

@@ -10,7 +10,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
 from skcalib._defaults import DefaultObjects, check_fitted
-from skcalib._input.classes import encode_labels, in_class_order, in_fitted_order
+from skcalib._input.classes import (
+    encode_labels,
+    in_class_order,
+    in_fitted_order,
+    with_counted_labels,
+)
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
 from skcalib._input.scores import check_scores
@@ -48,6 +53,14 @@ class ProbabilityTransformer(
     n_features_in_: int
     feature_names_in_: np.ndarray
     provenance_: dict
+
+    def _with_counted_labels(self, y, sample_weight, X):
+        """Return the labels of a fit (n,); those that occur only with weight zero are
+        replaced by another one, so that they define no class.
+        """
+        return with_counted_labels(
+            y, sample_weight, X, self.classes, name="y", labels_name="classes"
+        )
 
     def _in_class_order(self, X, y, columns=None):
         """Return X with its columns of scores, all or those at the positions `columns`,

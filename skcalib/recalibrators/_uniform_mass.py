@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._defaults import ParameterHints, check_fitted
+from skcalib._defaults import ParameterHints, check_fitted, unchanged_if_refused
 from skcalib._input.sklearn_private import Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks, taken
@@ -236,13 +236,14 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
                 "UniformMassBinning does not support sample_weight: its guarantee"
                 " needs rows of equal weight. HistogramBinning supports weights."
             )
-        super().fit(X, y)
-        if self._ties_forbid_a_certificate():
-            warn(
-                "Scores are tied, so no certificate can be issued. With"
-                " randomize=True, ties are broken at random, and the certificate is"
-                " valid."
-            )
+        with unchanged_if_refused(self):
+            super().fit(X, y)
+            if self._ties_forbid_a_certificate():
+                warn(
+                    "Scores are tied, so no certificate can be issued. With"
+                    " randomize=True, ties are broken at random, and the certificate is"
+                    " valid."
+                )
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):

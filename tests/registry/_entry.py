@@ -104,8 +104,8 @@ class DisplayEntry(Entry):
     pictures : tuple of str
         Its pictures in ``doc/examples/look_book.py``, which are drawn at every size.
     no_finding : str, default=None
-        Why no world of ``benchmarks.result_truth`` makes its title false. A display
-        whose title states a finding is simulated there instead.
+        Why no world of ``benchmarks.checks.result_truth`` makes its title false. A
+        display whose title states a finding is simulated there instead.
     """
 
     pictures: tuple = ()

@@ -8,6 +8,7 @@ from skcalib import (
     CrossFittedClassifier,
     HistogramBinning,
     RecalibratedClassifierCV,
+    censored_labels,
     expand_soft_labels,
 )
 from skcalib.binning import EqualMass
@@ -49,6 +50,10 @@ ENTRIES = {
     ),
     "skcalib.RecalibratedClassifierCV": Entry(
         job="doc/pipelines.md", results=_recalibrated
+    ),
+    "skcalib.censored_labels": Entry(
+        job="doc/outcome_not_known_yet.md",
+        result=lambda rows: censored_labels([3, 5, 8, 13], [1, 0, 1, 0], 10)[:2],
     ),
     "skcalib.expand_soft_labels": Entry(
         job="doc/where_predictions_live.md",

@@ -6,6 +6,8 @@ from skcalib.evaluation import (
     calibration_by_cluster,
     calibration_summary,
     compare,
+    cross_validate,
+    mean_interval,
     recalibration_gain,
     refinement_loss,
     validation_sample_size,
@@ -57,6 +59,16 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.mean_interval": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),
+    ),
+    "skcalib.evaluation.cross_validate": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: cross_validate(
+            rows.y, rows.inner_scores, {"platt": PlattScaling()}, clusters=rows.cluster
+        ).columns(),
+    ),
     "skcalib.evaluation.recalibration_gain": MetricEntry(
         job="doc/reporting.md",
         options={"recalibrator": PlattScaling(), "cv": 2},

@@ -1,10 +1,10 @@
 """Random tables by segment on every engine, against NumPy on the same rows.
 
-``python -m benchmarks.fuzz_engines --seconds 120`` draws tables (shape of the scores,
-weights, number of rows), a type of the segments' column with values that Python does
-not tell apart easily, an engine and a job. It prints how many comparisons were made on
-each engine and each type, and every one that failed. ``--engines duckdb spark`` chooses
-some.
+``python -m benchmarks.checks.fuzz_engines --seconds 120`` draws tables (shape of the
+scores, weights, number of rows), a type of the segments' column with values that Python
+does not tell apart easily, an engine and a job. It prints how many comparisons were
+made on each engine and each type, and every one that failed. ``--engines duckdb spark``
+chooses some.
 """
 
 import argparse

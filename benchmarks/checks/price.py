@@ -1,4 +1,4 @@
-"""What the default costs: ``python -m benchmarks.price [--rows N ...] [--classes K ...]``.
+"""What the default costs: ``python -m benchmarks.checks.price --help``.
 
 Around a classifier of negligible cost, whose scores are the columns of its features:
 `RecalibratedClassifierCV` beside the six forms of scikit-learn's
@@ -7,7 +7,7 @@ in turns, and each figure is the least processor time of its runs. Compare the r
 The log-loss is that of as many other rows, 100,000 at most.
 
 ``--full`` adds the default whose members see all rows in every fold.
-"""  # noqa: E501
+"""
 
 import argparse
 import sys
@@ -50,7 +50,7 @@ class GivenScores(ClassifierMixin, BaseEstimator):
 def main(argv=None):
     """Measure and print a table; return the exit status: 1 if a target is missed."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.price", description=__doc__.splitlines()[0]
+        prog="python -m benchmarks.checks.price", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--rows", type=int, nargs="+", help="only these numbers")
     parser.add_argument("--classes", type=int, nargs="+", help="only these numbers")

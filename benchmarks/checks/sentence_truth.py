@@ -1,13 +1,13 @@
 """The truth table of the report's sentences: how often each is printed, and how often
 it is false, in simulated worlds.
 
-``python -m benchmarks.sentence_truth`` simulates tables of 30 to 100,000 rows in each
-world, judges every sentence of the summary and of the sections by its content (the
+``python -m benchmarks.checks.sentence_truth`` simulates tables of 30 to 100,000 rows in
+each world, judges every sentence of the summary and of the sections by its content (the
 segment, the month, the side and the limits that it names) against the world, and writes
-``benchmarks/data/sentence_truth.csv``: sentence, world, number of rows, number of
-tables, and in how many of these it was printed and true, printed and false, and printed
-where the world leaves it open. The sentence "" is the verdict on the bias: tables in
-which it cannot tell, against the chance that it tells, in percent.
+``benchmarks/checks/data/sentence_truth.csv``: sentence, world, number of rows, number
+of tables, and in how many of these it was printed and true, printed and false, and
+printed where the world leaves it open. The sentence "" is the verdict on the bias:
+tables in which it cannot tell, against the chance that it tells, in percent.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import expit, softmax, xlogy
 from scipy.stats import norm
 
-from benchmarks.report_advice import Table, by_advice
+from benchmarks.checks.report_advice import Table, by_advice
 from skcalib import UniformMassBinning
 from skcalib._report import _measures, _numbers, _recalibration
 from skcalib._report import _sections as say

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("narwhals")
-from benchmarks import fuzz  # noqa: E402
+from benchmarks.checks import fuzz  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

@@ -3,9 +3,9 @@
 Each small fault is introduced into a copy of the package, and the tests of that
 subpackage are run.
 
-``python -m benchmarks.mutations`` runs all faults, ``--only 3 17`` runs some of them,
-and ``--list`` prints them. The checkout is copied to a temporary folder and is not
-changed. A fault that no test notices is a survivor: either its line is not tested
+``python -m benchmarks.checks.mutations`` runs all faults, ``--only 3 17`` runs some of
+them, and ``--list`` prints them. The checkout is copied to a temporary folder and is
+not changed. A fault that no test notices is a survivor: either its line is not tested
 enough, or the fault has no effect. If the code has changed, the text of a fault may no
 longer occur; in that case, replace it by the new text. The exit status is 1 if any
 fault survives or does not occur.
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from time import monotonic
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SECONDS = 240  # a fault that makes the tests hang is noticed, too
 
 # (file, the text, the fault, tests of that room). The text stands in the file once, or
@@ -193,7 +193,7 @@ MUTATIONS = [
         "starts[0]",
         "monitoring",
     ),
-    ("export/_sql.py", "<={number(high)}", "<{number(high)}", "sql ways_out"),
+    ("export/_sql.py", "<={number(high)}", "<{number(high)}", "sql formats"),
     ("engines/_weighted.py", "weight - weighted_label", "weight", "engines"),
     # The report and pictures.
     (
@@ -262,7 +262,7 @@ MUTATIONS = [
         "_rows/keys.py",
         "/ 16.0**HEX_DIGITS",
         "/ 15.0**HEX_DIGITS",
-        "uniform_mass ways_out",
+        "uniform_mass formats",
     ),
     (
         "_intervals/binomial.py",
@@ -406,13 +406,13 @@ MUTATIONS = [
         "maps/_class_functions.py",
         "return values - values.mean(axis=1, keepdims=True)",
         "return values - values.mean(axis=1, keepdims=True) / 2",
-        "maps ways_out",
+        "maps formats",
     ),
     (
         "maps/_forms.py",
         "return np.nextafter(np.asarray(cuts, dtype=np.float64), -np.inf)",
         "return np.asarray(cuts, dtype=np.float64)",
-        "maps ways_out",
+        "maps formats",
     ),
     (
         "_fitting/gains.py",

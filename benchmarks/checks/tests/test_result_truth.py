@@ -1,5 +1,5 @@
-"""The truth table of printed results, certificates and titles, which
-`benchmarks.result_truth` simulates: every class that prints sentences is in it, or has
+"""The truth table of printed results, certificates and titles, which `result_truth`
+simulates: every class that prints sentences is in it, or has
 a reason why no world makes its sentence false.
 """
 
@@ -11,8 +11,9 @@ from registry import DisplayEntry, entries_of
 from scipy.stats import binom
 
 import skcalib
-from benchmarks.result_truth import NAMES, SIZES, read, simulated
+from benchmarks.checks.result_truth import NAMES, SIZES, read, simulated
 
+pytestmark = pytest.mark.slow
 FOLDER = Path(skcalib.__file__).parent
 # Classes whose sentences state what was computed from the samples, with the reason why
 # no world makes these false.
@@ -21,6 +22,7 @@ OF_THE_SAMPLE = {
     "ScoreDecomposition": "parts that add up; simulated, but with no false world",
     "ValidationSampleSize": "supposes calibrated scores; simulated for these",
     "CalibrationByCluster": "simulated for clusters that differ by a known amount",
+    "CrossValidatedRecalibrators": "losses of these samples; intervals in levels",
     "EstimatedPerformance": "supposes stable frequencies; simulated for these",
 }
 # Intervals at 90 %, guarantees at 90 % and prediction intervals from few clusters may
@@ -99,7 +101,6 @@ def test_a_false_sentence_is_rare():
             assert false <= binom.isf(1e-5, n_tables, share), (name, world, n)
 
 
-@pytest.mark.slow
 def test_the_file_is_what_the_simulation_gives():
     known = [row for row in read() if row[1:3] == ("equal rival", 300)]
     assert simulated("equal rival", 300, SIZES[300]) == sorted(known)

@@ -1,11 +1,11 @@
 """What the report advises on tables of known truth, applied to a held-out half, against
 every candidate.
 
-``python -m benchmarks.report_advice`` prints four tables: for each table the advice,
-its log-loss on the held-out half and that of the best candidate, the largest error of a
-segment before and after; how often something is advised for calibrated scores; what
-recalibrators that do not know which rows share a key do to the rows of other keys; and
-how many of twelve divisions into folds give the same kind of advice.
+``python -m benchmarks.checks.report_advice`` prints four tables: for each table the
+advice, its log-loss on the held-out half and that of the best candidate, the largest
+error of a segment before and after; how often something is advised for calibrated
+scores; what recalibrators that do not know which rows share a key do to the rows of
+other keys; and how many of twelve divisions into folds give the same kind of advice.
 ``--data FOLDER`` adds forecasts and language models, ``--seeds 3`` more samples of
 each.
 """

@@ -1,12 +1,13 @@
-"""Every fault that `benchmarks.mutations` introduces still has its place."""
+"""Every fault that `mutations` introduces still has its place."""
 
 from pathlib import Path
 
 import pytest
 
 import skcalib
-from benchmarks.mutations import MUTATIONS, place_of
+from benchmarks.checks.mutations import MUTATIONS, place_of
 
+pytestmark = pytest.mark.slow
 PACKAGE = Path(skcalib.__file__).parent
 
 

@@ -1,13 +1,14 @@
 """Random files, exported maps and monitored streams, each against a plain computation
 on the same rows.
 
-``python -m benchmarks.fuzz --seconds 120 --seed 1`` takes turns: `scan` (files of
-several types, nulls, folders and odd names against NumPy), `export` (SQL, SQL tables,
-ONNX, JavaScript and JSON against `predict_proba`, at knots, 0, 1, -0.0, denormals, NULL
-and what is no score) and `monitoring` (batches of one row or class, groups that come
-and go, JSON and pickle in the middle, against one batch and a plain loop). It prints
-how many comparisons were made of each kind and every one that failed. ``--only export``
-chooses some. For tables in engines see ``python -m benchmarks.fuzz_engines``.
+``python -m benchmarks.checks.fuzz --seconds 120 --seed 1`` takes turns: `scan` (files
+of several types, nulls, folders and odd names against NumPy), `export` (SQL, SQL
+tables, ONNX, JavaScript and JSON against `predict_proba`, at knots, 0, 1, -0.0,
+denormals, NULL and what is no score) and `monitoring` (batches of one row or class,
+groups that come and go, JSON and pickle in the middle, against one batch and a plain
+loop). It prints how many comparisons were made of each kind and every one that failed.
+``--only export`` chooses some. For tables in engines see ``python -m
+benchmarks.checks.fuzz_engines``.
 """
 
 import argparse
@@ -38,7 +39,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
 import skcalib
-from benchmarks.fuzz_engines import shape
+from benchmarks.checks.fuzz_engines import shape
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.engines import PredictionTable, scan

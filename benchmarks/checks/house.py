@@ -3,12 +3,12 @@
 The module measures imports between packages, public names and four journeys, and the
 style of other packages.
 
-``python -m benchmarks.house`` counts and draws; ``--journeys`` follows 100,000 rows
-through the package; ``--reading`` compares the style of the code with that of installed
-packages (scikit-learn, skrub, narwhals). ``--root FOLDER`` reads another copy, such as
-the output of ``git archive`` for an older commit. The figures are for information only:
-no test limits them. What matters is whether a newcomer understands a function on first
-reading.
+``python -m benchmarks.checks.house`` counts and draws; ``--journeys`` follows 100,000
+rows through the package; ``--reading`` compares the style of the code with that of
+installed packages (scikit-learn, skrub, narwhals). ``--root FOLDER`` reads another
+copy, such as the output of ``git archive`` for an older commit. The figures are for
+information only: no test limits them. What matters is whether a newcomer understands a
+function on first reading.
 
 A line of code is a line of a ``.py`` file of the package that is not blank, not only a
 comment, and not part of a docstring of a module, class or function; the template of the
@@ -456,7 +456,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
         "--root",
-        default=Path(__file__).parents[1],
+        default=Path(__file__).parents[2],
         help="folder that holds the package",
     )
     parser.add_argument(

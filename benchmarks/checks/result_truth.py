@@ -1,12 +1,12 @@
 """The truth table of printed results, certificates and titles of displays: how often
 each sentence is printed, and how often it is false, in simulated worlds.
 
-``python -m benchmarks.result_truth`` simulates tables in the worlds of
-`benchmarks.sentence_truth`, reads what `str` of each result and the title of each
-display says, compares its numbers and its claim with the world, and writes
-``benchmarks/data/result_truth.csv``: sentence, world, number of rows, number of tables,
-and in how many of these it was printed and true, printed and false, and printed where
-the world leaves it open.
+``python -m benchmarks.checks.result_truth`` simulates tables in the worlds of
+`benchmarks.checks.sentence_truth`, reads what `str` of each result and the title of
+each display says, compares its numbers and its claim with the world, and writes
+``benchmarks/checks/data/result_truth.csv``: sentence, world, number of rows, number of
+tables, and in how many of these it was printed and true, printed and false, and printed
+where the world leaves it open.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, xlogy
 
-from benchmarks.sentence_truth import MONTHS, SEGMENTS, WORLDS
+from benchmarks.checks.sentence_truth import MONTHS, SEGMENTS, WORLDS
 from skcalib import PlattScaling, UniformMassBinning
 from skcalib.decisions import certified_threshold, net_benefit
 from skcalib.evaluation import (
@@ -45,7 +45,7 @@ SIZES = {300: 12, 3000: 8, 100: 12, 30: 12, 100_000: 1}  # tables of so many row
 LARGE_FIGURES = 3000  # rows up to which displays are drawn
 N_FIGURES = 3  # tables of a size whose displays are drawn
 _NUMBER = r"-?[\d,]*\.?\d+"
-_SURE_GAIN, _EVEN_GAIN = 40, 2.7  # see `benchmarks.sentence_truth`
+_SURE_GAIN, _EVEN_GAIN = 40, 2.7  # see `benchmarks.checks.sentence_truth`
 _N_CLUSTERS, _BETWEEN = 24, 0.3
 _TARGET, _THRESHOLD = 0.25, 0.4
 _SMALL = 1e-3

@@ -1,13 +1,9 @@
-"""One fitted recalibrator of each kind: JSON, SQL on each engine, ONNX and
-`predict_proba` give the same numbers.
+"""SQL of one fitted recalibrator of each kind: every engine gives the same numbers as
+`predict_proba`.
 """
 
 import copy
-import json
-import os
 import shutil
-import subprocess
-from contextlib import nullcontext
 from importlib.util import find_spec
 
 import _postgres
@@ -15,12 +11,12 @@ import numpy as np
 import pytest
 from _catalog import refused
 from _golden_recalibrators import golden_recalibrators
+from _programs import required
 
 import skcalib
-from skcalib.export import to_dict, to_javascript, to_onnx, to_sql, to_sql_table
+from skcalib.export import to_sql, to_sql_table
 
 GOLDEN = golden_recalibrators()
-every_golden = pytest.mark.parametrize("golden", GOLDEN, ids=str)
 NOT_SCORES = [None, float("nan"), -0.5, 1.5, float("inf"), float("-inf")]
 
 
@@ -128,164 +124,6 @@ def columns(golden):
     return [names(golden)] if golden.alone.shape[1] == 1 else names(golden)
 
 
-@every_golden
-def test_json_and_predict_proba(golden):
-    warned = (
-        pytest.warns(UserWarning, match="never seen")
-        if "never seen" in (golden.groups or [])
-        else nullcontext()
-    )
-    with warned:
-        found = golden.recalibrator.predict_proba(golden.scores, **golden.options)
-    np.testing.assert_allclose(found, golden.probabilities, rtol=0, atol=1e-12)
-    assert to_dict(golden.recalibrator) == golden.document
-
-
-@every_golden
-def test_onnx(golden):
-    pytest.importorskip("onnx", reason="needs onnx")
-    onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
-    if golden.ids is not None:
-        with refused(ValueError, "UniformMassBinning(randomize=True)", "md5", "ONNX"):
-            to_onnx(golden.recalibrator)
-        return
-    groups = (
-        {}
-        if golden.groups is None
-        else {"group": np.array(golden.groups, dtype=object)[:, None]}
-    )
-    for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-6)):
-        model = to_onnx(golden.recalibrator, dtype=dtype).SerializeToString()
-        session = onnxruntime.InferenceSession(
-            model, providers=["CPUExecutionProvider"]
-        )
-        (found,) = session.run(None, {"scores": golden.alone.astype(dtype), **groups})
-        # float32 holds the others not at all
-        same = (golden.alone.astype(dtype) == golden.alone).all(axis=1)
-        assert same.sum() > 1
-        np.testing.assert_allclose(
-            found[same], golden.probabilities[same], rtol=0, atol=tolerance
-        )
-
-
-def in_javascript(program):
-    """Return what node prints, a list of JSON values, one a line."""
-    require("SKCALIB_REQUIRE_NODE", shutil.which("node"), "needs node")
-    done = subprocess.run(
-        ["node", "-"], input=program, capture_output=True, text=True, check=True
-    )
-    return list(map(json.loads, done.stdout.splitlines()))
-
-
-def test_javascript():
-    program, written = [], []
-    for number, golden in enumerate(GOLDEN):
-        if golden.ids is not None:
-            with refused(
-                ValueError, "UniformMassBinning(randomize=True)", "md5", "JavaScript"
-            ):
-                to_javascript(golden.recalibrator)
-            continue
-        program.append(to_javascript(golden.recalibrator, name=f"f{number}"))
-        for scores, group in zip(
-            golden.alone.tolist(),
-            golden.groups or [None] * len(golden.alone),
-            strict=True,
-        ):
-            arguments = (
-                f"{scores[0] if len(scores) == 1 else json.dumps(scores)},"
-                f" {json.dumps(group)}"
-            )
-            program.append(f"console.log(JSON.stringify(f{number}({arguments})))")
-        written.append(golden)
-    found = iter(in_javascript("\n".join(program)))
-    for golden in written:
-        expected = (
-            golden.probabilities
-            if golden.alone.shape[1] > 1
-            else golden.probabilities[:, 1]
-        )
-        here = [next(found) for _ in expected]
-        np.testing.assert_allclose(
-            np.array(here, dtype=float),
-            expected,
-            rtol=0,
-            atol=1e-12,
-            err_msg=str(golden),
-        )
-
-
-def test_javascript_of_what_is_no_score():
-    scores, y = np.arange(1, 31) / 31, np.arange(30) % 3 == 0
-    two = to_javascript(skcalib.PlattScaling().fit(scores, y), name="two")
-    logits = to_javascript(
-        skcalib.PlattScaling(input="logit").fit(9 * scores - 4, y), name="$logits"
-    )
-    many = skcalib.TemperatureScaling().fit(
-        np.random.default_rng(0).dirichlet(np.ones(3), 30), np.arange(30) % 3
-    )
-    groups = skcalib.GroupwiseRecalibrator(skcalib.PlattScaling(), min_group_size=5)
-    given = groups.fit(
-        scores, y, groups=np.array(["a</script>", "b\u2028"])[np.arange(30) % 2]
-    )
-    wrong = [
-        "two(NaN)",
-        "two(-0.1)",
-        "two(1.1)",
-        "two(undefined)",
-        "$logits(Infinity)",
-        "$logits(1e101)",
-    ]
-    wrong += [
-        "many([0.5, 0.5])",
-        "many([0.5, 0.4, 0.2])",
-        "many([0.5, NaN, 0.5])",
-        "of(0.5)",
-        "of(2, 'a')",
-    ]
-    calls = [
-        f"console.log([{call}].flat().every(Number.isNaN))"
-        for call in [*wrong, "of(0.5, null)"]
-    ]
-    functions = [
-        two,
-        logits,
-        to_javascript(many, name="many"),
-        to_javascript(given, name="of"),
-    ]
-    assert "</script" not in functions[-1]
-    assert in_javascript("\n".join([*functions, *calls])) == [True] * len(calls)
-    unseen = given.pooled_recalibrator_.predict_proba([0.25])[0, 1]
-    assert in_javascript(
-        functions[-1] + "console.log(of(0.25, 'never seen'))"
-    ) == pytest.approx([unseen], abs=1e-12)
-    for name in ("", "a b", "1a", "a;b", None):
-        with refused(ValueError, "name"):
-            to_javascript(many, name=name)
-
-
-def test_groups_that_are_no_strings():
-    scores, y = np.arange(1, 61) / 61, np.arange(60) % 3 == 0
-    groups = np.arange(60) % 2 + 7
-    fitted = skcalib.GroupwiseRecalibrator(
-        skcalib.PlattScaling(), min_group_size=5
-    ).fit(scores, y, groups=groups)
-    expected = fitted.predict_proba(scores, groups=groups)
-    calls = [
-        f"console.log(f({p}, {group}))" for p, group in zip(scores, groups, strict=True)
-    ]
-    found = in_javascript("\n".join([to_javascript(fitted, name="f"), *calls]))
-    np.testing.assert_allclose(found, expected[:, 1], rtol=0, atol=1e-12)
-    pytest.importorskip("onnx", reason="needs onnx")
-    onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
-    session = onnxruntime.InferenceSession(
-        to_onnx(fitted, dtype="float64").SerializeToString()
-    )
-    texts = np.array([str(group) for group in groups], dtype=object)[:, None]
-    (found,) = session.run(None, {"scores": scores[:, None], "group": texts})
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
 def test_duckdb():
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
     connection = duckdb.connect()
@@ -303,17 +141,9 @@ def test_duckdb():
             compare(golden, connection.execute(create_and_join[1]).fetchall())
 
 
-def require(flag, found, reason):
-    """Skip where something is missing, unless an environment variable says that it must
-    be there.
-    """
-    if not found and os.environ.get(flag) != "1":
-        pytest.skip(reason)
-
-
 def test_postgres():
     folder = _postgres.programs()
-    require(
+    required(
         "SKCALIB_REQUIRE_POSTGRES",
         folder and find_spec("psycopg"),
         "needs PostgreSQL's programs and psycopg",
@@ -344,7 +174,7 @@ def test_postgres():
 
 @pytest.mark.slow
 def test_spark():
-    require(
+    required(
         "SKCALIB_REQUIRE_SPARK",
         find_spec("pyspark") and shutil.which("java"),
         "needs pyspark and Java 17",

@@ -7,7 +7,10 @@ from argparse import Namespace
 import numpy as np
 import pytest
 
-from benchmarks import few_rows_per_class, price
+from benchmarks import few_rows_per_class
+from benchmarks.checks import price
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -28,7 +31,6 @@ def test_temperature_scaling_is_right_for_the_simulated_rows():
     assert temperature == pytest.approx(2, abs=0.15)
 
 
-@pytest.mark.slow
 def test_both_print_a_line(capsys):
     price.print_size(300, 3, Namespace(repeats=1, full=True))
     first, second = capsys.readouterr().out.splitlines()

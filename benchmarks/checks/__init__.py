@@ -1,0 +1,1 @@
+"""What checks this library in simulations and by fault injection, and its source."""

@@ -1,0 +1,212 @@
+"""Recalibrators that are fitted without each fold in turn, and what they gain."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from skcalib._errors.proper_scores import LOSSES
+from skcalib._fitting.gains import (
+    Design,
+    Gain,
+    expected_variance,
+    mean_gain,
+    variance_of_fits,
+)
+from skcalib._fitting.wrapped import class_parameters, fitted_clone
+from skcalib._intervals.influence import Spread
+from skcalib._rows.blocks import taken, weights_or_ones
+
+_ONE_LABEL = "all samples have the same label, so that nothing can be fitted"
+
+
+class Candidate(NamedTuple):
+    """What a recalibrator predicts out of fold.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n,) or (n, n_classes)
+        Out-of-fold probability of the event, or of each class.
+    losses : dict of ndarray of shape (n_fits, n)
+        By the name of the loss: the loss of every sample under each fit, also of the
+        samples that it was fitted to.
+    n_unfitted : int
+        Number of folds whose training samples have one class only, so that nothing
+        was fitted to them: their scores are unchanged.
+    """
+
+    probabilities: np.ndarray
+    losses: dict
+    n_unfitted: int
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFits:
+    """Samples and their folds, by which recalibrators are compared.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        What recalibrators are fitted to.
+    codes : ndarray of int, shape (n,)
+        Labels as column indices; 1 for the event.
+    unchanged : ndarray of shape (n,) or (n, n_classes)
+        The probabilities before recalibration: of the event, or of each class.
+    divisions : list of list of Fold
+        Divisions of the samples into folds. With several, each sample lies in one fold
+        of each.
+    design : Design
+        Weights and clusters.
+    classes : ndarray of shape (n_classes,)
+        The labels that recalibrators are fitted to.
+    """
+
+    scores: np.ndarray
+    codes: np.ndarray
+    unchanged: np.ndarray
+    divisions: list
+    design: Design
+    classes: np.ndarray
+
+    @property
+    def folds(self):
+        """The folds of all divisions: a fit each."""
+        return [fold for division in self.divisions for fold in division]
+
+    def candidate(self, recalibrator, groups=None, show_progress=None):
+        """Fit a recalibrator without each fold, and return its `Candidate`.
+
+        `groups` (n,) go to recalibrators whose `fit` takes them. `show_progress` is
+        called with a text before each fit.
+        """
+        losses = {loss: [] for loss in LOSSES}
+        total = np.zeros_like(self.unchanged, dtype=np.float64)
+        weight_of_row = np.zeros(len(self.codes))
+        n_unfitted = 0
+        for k, fold in enumerate(self.folds):
+            if show_progress is not None:
+                show_progress(f"fit {k + 1} of {len(self.folds)}")
+            probabilities = self.unchanged
+            if len(np.unique(self.codes[fold.train])) < 2:
+                n_unfitted += 1
+            else:
+                probabilities = self._refitted(recalibrator, fold, groups)
+            for loss, loss_of in LOSSES.items():
+                losses[loss].append(loss_of(probabilities, self.codes))
+            test_weight = weights_or_ones(fold.test_weight, len(fold.test))
+            weighted = (test_weight * probabilities[fold.test].T).T
+            total[fold.test] += weighted
+            weight_of_row[fold.test] += test_weight
+        out_of_fold = (total.T / weight_of_row).T
+        losses = {loss: np.array(by_fit) for loss, by_fit in losses.items()}
+        return Candidate(out_of_fold, losses, n_unfitted)
+
+    def uncalibrated(self):
+        """Return the `Candidate` that leaves all scores unchanged."""
+        losses = {}
+        for loss, loss_of in LOSSES.items():
+            same = loss_of(self.unchanged, self.codes)
+            losses[loss] = np.broadcast_to(same, (len(self.folds), len(same)))
+        return Candidate(self.unchanged.astype(np.float64), losses, 0)
+
+    def _refitted(self, recalibrator, fold, groups):
+        """Return the probabilities of all samples, (n,) of the event or (n, n_classes),
+        by a recalibrator that is fitted to the training samples of a fold.
+        """
+        unfitted = clone(recalibrator)
+        # The classes are named, since the training samples may lack one of them.
+        unfitted.set_params(**class_parameters(unfitted, self.classes))
+        fit_options = {}
+        options = {}
+        if groups is not None and has_fit_parameter(recalibrator, "groups"):
+            fit_options["groups"] = groups[fold.train]
+            options["groups"] = groups
+        if self.design.importance and has_fit_parameter(recalibrator, "weight_type"):
+            fit_options["weight_type"] = "importance"
+        cluster = taken(self.design.cluster, fold.train)
+        # one cluster alone says nothing about how clusters differ
+        are_several = cluster is not None and cluster.min() < cluster.max()
+        if are_several and has_fit_parameter(recalibrator, "clusters"):
+            fit_options["clusters"] = cluster
+        fitted = fitted_clone(
+            unfitted,
+            self.scores[fold.train],
+            self.classes[self.codes[fold.train]],
+            fold.train_weight,
+            **fit_options,
+        )
+        probabilities = fitted.predict_proba(self.scores, **options)
+        if self.unchanged.ndim == 1:
+            probabilities = probabilities[:, 1]
+        return probabilities
+
+    def held_out(self, by_fit):
+        """Return the out-of-fold values of the samples and their `Design`, from values
+        (n_fits, n) under each fit.
+
+        The copies of a sample of the integer frequency weight w may lie in several
+        folds: it then has a value and a part of its weight in each. With several
+        divisions, its value is the mean over them.
+        """
+        by_division = []
+        first_fit = 0
+        for folds in self.divisions:
+            values = []
+            for k, fold in enumerate(folds, start=first_fit):
+                values.append(by_fit[k][fold.test])
+            by_division.append(np.concatenate(values))
+            first_fit += len(folds)
+        if len(self.divisions) == 1:
+            return by_division[0], self.design.of_folds(self.divisions[0])
+        mean = np.zeros(len(self.codes))
+        for values, folds in zip(by_division, self.divisions, strict=True):
+            rows = np.concatenate([fold.test for fold in folds])
+            mean[rows] += values / len(self.divisions)
+        return mean, self.design
+
+    def losses(self, candidate, loss):
+        """Return the out-of-fold loss of each sample, (n,)."""
+        values, design = self.held_out(candidate.losses[loss])
+        if len(self.divisions) > 1:
+            return values
+        rows = np.concatenate([fold.test for fold in self.divisions[0]])
+        weight = weights_or_ones(design.sample_weight, len(rows))
+        return np.bincount(rows, weight * values) / np.bincount(rows, weight)
+
+    def gain(self, before, after, loss):
+        """Return how much lower the mean out-of-fold loss of the candidate `after` is
+        than that of `before`, as a `Gain`.
+        """
+        reason = self._why_unknown(before, after)
+        if reason == _ONE_LABEL:
+            return Gain(np.nan, Spread(np.nan, np.nan, reason))
+        gains = before.losses[loss] - after.losses[loss]
+        out_of_fold, design = self.held_out(gains)
+        # The mean gain varies with the samples that it is tested on and with those that
+        # were fitted to.
+        n_folds = len(self.divisions[0])
+        return mean_gain(
+            out_of_fold,
+            design,
+            variance_of_fits(gains, n_folds, self.design),
+            expected_variance(
+                before.probabilities, after.probabilities, loss, self.design
+            ),
+            reason,
+        )
+
+    def _why_unknown(self, before, after):
+        """Return why a gain is not known because nothing could be fitted in some folds,
+        or an empty text.
+        """
+        n_unfitted = max(before.n_unfitted, after.n_unfitted)
+        if n_unfitted == 0:
+            return ""
+        if len(np.unique(self.codes)) == 1:
+            return _ONE_LABEL
+        return (
+            f"the training samples of {n_unfitted} of {len(self.folds)} folds have the"
+            " same label, so that nothing could be fitted to them"
+        )
