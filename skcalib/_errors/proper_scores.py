@@ -53,22 +53,6 @@ def _log(scores, labels):
     return -log_probability(score_of_label)
 
 
-def losses_by_label(name, scores):
-    """Return the loss that each sample would have with each label, (n, K), for scores
-    (n,) or (n, K); the first of two labels is the non-event. `name` is that of a loss.
-    """
-    scores = scores.astype(np.float64)
-    by_class = scores
-    if scores.ndim == 1:
-        by_class = np.column_stack((1 - scores, scores))
-    if name == "log":
-        return -log_probability(by_class)
-    squares = np.vecdot(by_class, by_class)[:, None] - 2 * by_class + 1
-    if scores.ndim == 1:
-        return squares / 2  # (s - y)^2 counts one of the two classes
-    return squares
-
-
 LOSSES = {"log": _log, "brier": _brier}
 
 

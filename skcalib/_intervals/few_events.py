@@ -19,8 +19,8 @@ FEWEST_FOR_SPREAD = 20.0
 _MOST_LABELS = 2e7
 _MOST_DRAWS = 9999
 _FEWEST_DRAWS = 399
-# Pairs of equal rows in a sample, above which samples without them are too few.
-_MOST_COLLISIONS = 3.0
+# If a row is an event with a larger probability, few samples hold no row twice.
+_LIKELY = 0.25
 
 
 def effective_events(
@@ -141,9 +141,9 @@ def sums_given_number_of_events(probability, values, n_events, copies, rng):
     share = odds * copies / np.sum(odds * copies)
     # 1. Rows drawn one after another have that law if all are different: samples of
     # rows are drawn until enough of them hold no row twice.
-    n_pairs = n_events * (n_events - 1) / 2
-    collisions = n_pairs * np.sum(share**2 / copies)
-    if collisions < _MOST_COLLISIONS:
+    if probability.max() <= _LIKELY:
+        n_pairs = n_events * (n_events - 1) / 2
+        collisions = n_pairs * np.sum(share**2 / copies)
         n_samples = int(2 * _MOST_DRAWS * np.exp(collisions))
         rows = _rows_drawn(np.cumsum(share), n_samples * n_events, rng)
         copy = np.floor(rng.random(len(rows)) * copies[rows])

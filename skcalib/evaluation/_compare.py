@@ -678,7 +678,7 @@ class _Comparison(NamedTuple):
                 is_importance(self.options["weight_type"]),
                 cluster,
             )
-            largest = float(losses_by_label(loss_name, data.scores).max())
+            largest = float(losses_by_label(data.scores, loss_name).max())
             low, high, reason = mean_loss_interval(loss, largest, influence, level)
             intervals[name] = IntervalEstimate(estimate, low, high, reason=reason)
             means[name] = Mean(estimate, influence)

@@ -46,8 +46,8 @@ class EqualLosses:
         """Return the hypothesis for two `ScoredLabels` of the same samples and the name
         of a loss.
         """
-        difference = losses_by_label(name, first.scores)
-        difference -= losses_by_label(name, second.scores)
+        difference = losses_by_label(first.scores, name)
+        difference -= losses_by_label(second.scores, name)
         first_scores = _by_class(first.scores)
         second_scores = _by_class(second.scores)
         # Losses are proper: the first model's labels favour it, and the second's the
