@@ -16,7 +16,7 @@ FEWEST_FOR_NORMAL = 10.0
 # From so many events on the observed spread is that of the labels.
 FEWEST_FOR_SPREAD = 20.0
 # Labels that are drawn for a sum, all draws together.
-_MOST_LABELS = 2e7
+_MOST_LABELS = 4e6
 _MOST_DRAWS = 9999
 _FEWEST_DRAWS = 399
 # If a row is an event with a larger probability, few samples hold no row twice.

@@ -33,7 +33,6 @@ from skcalib._intervals.influence import (
     cluster_codes,
 )
 from skcalib._intervals.rare import mean_loss_interval
-from skcalib._rows.blocks import weights_or_ones
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
 from skcalib.evaluation._equal_losses import EqualLosses, EqualSquares
 from skcalib.evaluation._paired_differences import (
@@ -347,9 +346,10 @@ def compare(
     labels with these probabilities, and with fewer than 10 expected events, up to 9,999
     sets of labels are drawn with them. Samples whose losses differ much count more: the
     number is the squared variance over the sum of expected fourth powers. With fewer
-    than 10 observed or expected events, the difference has no limits; with clusters or
-    unequal importance weights, it has neither limits nor a p-value with fewer than 20
-    effective events. The signed square below has no p-value either with fewer than 10.
+    than 10 observed events (or non-events, if they are rarer), the difference has no
+    limits; with clusters or unequal importance weights, it has neither limits nor a
+    p-value with fewer than 20 effective events. The signed square below has no p-value
+    either with fewer than 10.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
@@ -633,7 +633,9 @@ class _Comparison(NamedTuple):
                 is_unequal = self.options["clusters"] is not None or is_importance(
                     self.options["weight_type"]
                 )
-                few_events = EqualSquares(means[name], reference, is_unequal)
+                observed = means[name].observed_events
+                observed = min(observed, reference.observed_events)
+                few_events = EqualSquares(observed, is_unequal)
             else:
                 few_events = EqualLosses.of(
                     loss,
@@ -769,8 +771,14 @@ class _Comparison(NamedTuple):
             means.append(mean)
             influences.append(influence)
             unit_sums.append(sums)
-            cluster = unit_of_row if is_clustered else None
-            events.append(self._events(task, cluster))
+            observed = effective_events(
+                task.labels,
+                task.sample_weight,
+                is_importance(self.options["weight_type"]),
+                unit_of_row if is_clustered else None,
+                residual=task.labels - task.scores,
+            )
+            events.append(observed)
         # The problems are combined by the weights of their classes in the error.
         classes = ClassPowers.of(data, error)
         # A term of the mean is a product of two sums of a class: each sum gets the root
@@ -787,23 +795,8 @@ class _Comparison(NamedTuple):
             sums=hstack(weighted_sums, format="csr"),
             cluster_mass=mass if is_clustered else None,
             mass=mass,
-            observed_events=max(observed for observed, _ in events),
-            expected_events=max(expected for _, expected in events),
+            observed_events=max(events),
         )
-
-    def _events(self, task, cluster):
-        """Return how many independent samples the rarer label of a `BinaryTask` is
-        worth, and how many the scores expect.
-        """
-        weight = task.sample_weight
-        importance = is_importance(self.options["weight_type"])
-        residual = task.labels - task.scores
-        observed = effective_events(
-            task.labels, weight, importance, cluster, residual=residual
-        )
-        expected = np.average(task.scores, weights=weight)
-        rarer = min(expected, 1 - expected)
-        return observed, float(rarer * weights_or_ones(weight, len(residual)).sum())
 
     def _each_copy_a_row(self, data):
         """Return the samples, each repeated as often as its frequency weight says."""

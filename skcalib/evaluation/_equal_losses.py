@@ -17,6 +17,9 @@ from skcalib._intervals.few_events import (
 from skcalib._intervals.influence import normal_pvalue
 from skcalib._rows.blocks import weights_or_ones
 
+# Labels that are drawn in place of a normal distribution: more are as good as normal.
+_MOST_DRAWN = 10_000
+
 
 @dataclass(frozen=True)
 class EqualLosses:
@@ -118,9 +121,7 @@ class EqualLosses:
 
     def why_no_limits(self):
         """Return why the observed spread gives no interval, else ""."""
-        return why_too_few(
-            self.observed_events(), self.expected_events(), self.is_unequal
-        )
+        return why_too_few(self.observed_events(), self.is_unequal)
 
     def pvalue(self, mean_difference):
         """Return the p-value of equal losses for the mean difference of losses; None
@@ -128,11 +129,12 @@ class EqualLosses:
         """
         if self.is_unequal:
             return np.nan if self.why_no_limits() else None
-        expected = self.expected_events()
-        if expected >= FEWEST_FOR_SPREAD:
+        if self.expected_events() >= FEWEST_FOR_SPREAD:
             return None
         total = self._weight.sum()
-        if expected >= FEWEST_FOR_NORMAL:
+        n_uncertain = self._weight @ (1 - self.probability.max(axis=1))
+        is_few = self.expected_events() < FEWEST_FOR_NORMAL
+        if not is_few or n_uncertain > _MOST_DRAWN:
             return normal_pvalue(mean_difference, self.variance / total**2)
         factor = 1.0
         copies = self.influence.weight
@@ -152,24 +154,19 @@ class EqualLosses:
         return two_sided_pvalue(drawn, mean_difference * total)
 
 
-def why_too_few(observed, expected, is_unequal):
-    """Return why numbers of events, observed and expected of equally good models, are
-    too small for the observed spread of a difference, else "".
+def why_too_few(observed, is_unequal):
+    """Return why a number of observed events is too small for the observed spread of a
+    difference, else "".
 
     `is_unequal` is whether samples are dependent or count unequally.
     """
     fewest = FEWEST_FOR_SPREAD if is_unequal else FEWEST_FOR_NORMAL
-    if observed < fewest:
-        return (
-            f"the rarer label is worth {observed:.3g} independent samples, fewer than"
-            f" {fewest:g}"
-        )
-    if expected < fewest:
-        return (
-            f"the difference rests on {expected:.2g} events if the models are equally"
-            f" good, fewer than {fewest:g}"
-        )
-    return ""
+    if observed >= fewest:
+        return ""
+    return (
+        f"the rarer label is worth {observed:.3g} independent samples, fewer than"
+        f" {fewest:g}"
+    )
 
 
 @dataclass(frozen=True)
@@ -178,22 +175,18 @@ class EqualSquares:
 
     Parameters
     ----------
-    first, second : Mean
-        The errors as means over pairs, which know their numbers of events.
+    observed : float
+        How many independent samples the rarer label is worth.
     is_unequal : bool
         Whether samples are dependent or count unequally.
     """
 
-    first: object
-    second: object
+    observed: float
     is_unequal: bool
 
     def why_no_limits(self):
         """Return why the observed spread gives no interval, else ""."""
-        observed = min(self.first.observed_events, self.second.observed_events)
-        # Both errors are equal if the events are those expected by both on average.
-        expected = (self.first.expected_events + self.second.expected_events) / 2
-        return why_too_few(observed, expected, self.is_unequal)
+        return why_too_few(self.observed, self.is_unequal)
 
     def pvalue(self, difference):
         """Return NaN where there are too few events, and else None: the observed spread

@@ -35,9 +35,9 @@ class Mean(NamedTuple):
         For pairs: weights of the units if these are clusters.
     mass : ndarray of shape (n_units,) or None
         For pairs: weights of the units.
-    observed_events, expected_events : float
-        For pairs: how many independent samples the rarer label is worth, and how many
-        the scores expect; of several binary problems, that with the most.
+    observed_events : float
+        For pairs: how many independent samples the rarer label is worth; of several
+        binary problems, that with the most.
     """
 
     estimate: float
@@ -46,7 +46,6 @@ class Mean(NamedTuple):
     cluster_mass: np.ndarray | None = None
     mass: np.ndarray | None = None
     observed_events: float = np.inf
-    expected_events: float = np.inf
 
 
 def square_and_add(first, second):
