@@ -178,6 +178,48 @@ def test_folders_have_no_circles():
             del edges[module]
 
 
+# What a method predicts, written as code beside its map.
+PREDICTIONS = {"_predict_binary", "_predict_logits", "_predict_scores"}
+# Where they are the hooks of a user's method without a map.
+HOOKS = {
+    ("BinaryRecalibrator", "_predict_binary"),
+    ("LogitRecalibrator", "_predict_logits"),
+}
+
+
+def second_predictions(tree):
+    """Yield (class, method) of each prediction in a module that is no hook."""
+    for kind in ast.walk(tree):
+        if isinstance(kind, ast.ClassDef):
+            for method in kind.body:
+                if getattr(method, "name", "") in PREDICTIONS:
+                    yield kind.name, method.name
+
+
+def test_a_map_is_predicted_in_one_place():
+    """`predict_proba` evaluates the expression of `_map`: a method that also writes the
+    prediction could answer otherwise than its exports.
+    """
+    found = set()
+    for path, tree in MODULES.items():
+        if path.parts[0] == "recalibrators":
+            found.update(second_predictions(tree))
+    assert found == HOOKS
+    twin = (
+        "class Mine:\n    def _map(self, s): ...\n    def _predict_binary(self, s): ..."
+    )
+    assert list(second_predictions(ast.parse(twin))) == [("Mine", "_predict_binary")]
+
+
+def test_nodes_compute_in_the_namespace_of_their_rows():
+    """One code for NumPy and tensors: the door of tensors knows no node."""
+    door = MODULES[Path("maps", "_tensors")]
+    imported = {
+        name for module, name, _ in _imports(door) if module.startswith("skcalib.maps")
+    }
+    assert imported == {"Rows", "predicted_node", "probabilities_of_two"}
+
+
 def test_the_counter_counts():
     code = [
         '"""Two lines',

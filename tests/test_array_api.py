@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
 import skcalib
-import skcalib.recalibrators._logit as base
+import skcalib.recalibrators._base as base
 
 library, *devices = sys.argv[1:]
 xp = importlib.import_module(library)

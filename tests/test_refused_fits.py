@@ -10,6 +10,7 @@ from registry import REGISTRY, RecalibratorEntry, entries_of
 from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import skcalib
@@ -247,6 +248,17 @@ def test_a_batch_that_fails_late_changes_no_online_recalibrator(monkeypatch):
     with pytest.raises(ValueError, match="no step"):
         online.partial_fit(SCORES, Y)
     assert _state(online, SCORES) == before
+
+
+def test_a_frozen_recalibrator_inside_another_one_stays_as_it_was():
+    """Its own certificate, too, which the other one has not."""
+    own = GroupwiseRecalibrator(UniformMassBinning(3), min_group_size=10)
+    own.fit(SCORES, Y)
+    before = pickle.dumps(own)
+    StackedRecalibrator([FrozenEstimator(own)], cv=2).fit(SCORES, Y)
+    GroupwiseRecalibrator(FrozenEstimator(own), min_group_size=N).fit(SCORES, Y)
+    assert pickle.dumps(own) == before
+    assert own.certificate().n_bins == (3, 3)
 
 
 class _Fails(LogisticRegression):

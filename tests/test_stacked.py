@@ -526,6 +526,34 @@ def test_where_a_spline_starts_changes_nothing(monkeypatch):
         np.testing.assert_allclose(stack.weights_, alone.weights_, rtol=1e-6)
 
 
+def test_hooks_of_a_subclass_get_three_arguments():
+    """A user's member of a class whose own hooks take shortcuts, too."""
+    called = []
+
+    class Halved(TemperatureScaling):
+        def _fit_logits(self, logits, codes, sample_weight):
+            called.append(len(codes))
+            super()._fit_logits(logits / 2, codes, sample_weight)
+
+    class Smooth(SplineCalibration):
+        def _fit_binary(self, log_odds, labels, sample_weight):
+            called.append(len(labels))
+            super()._fit_binary(log_odds, labels, sample_weight)
+
+    class Kept(TemperatureScaling):
+        def _fit_scores(self, scores, codes, sample_weight):
+            called.append(len(codes))
+            super()._fit_scores(scores, codes, sample_weight)
+
+    scores, y = sample(60)
+    members = [Halved(), Smooth(), Kept()]
+    stack = StackedRecalibrator(members, cv=2).fit(scores, y)
+    # each is fitted to all rows and to the other half of each fold
+    assert sorted(called) == 6 * [30] + 3 * [60]
+    alone = Halved().fit(scores, y)
+    assert stack.recalibrators_[1].temperature_ == pytest.approx(alone.temperature_)
+
+
 @pytest.mark.slow
 def test_many_rows_find_the_temperature_of_a_left_out_fold_on_some(monkeypatch):
     """Those that the members of the fold were fitted to do as well as all."""

@@ -4,12 +4,16 @@ shown.
 
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from threading import Event, Thread
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+
+from skcalib.maps._calibration_map import part_map
+from skcalib.maps._python_function import PythonFunction
 
 _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 # Parameters that a member may choose from all rows, as its attribute with an
@@ -210,6 +214,28 @@ def forecast(member, scores):
     if is_plain(member) and getattr(member, "_predicts_validated_rows", False):
         return member._predict_encoded(scores)
     return member.predict_proba(scores)
+
+
+def member_node(member, scores):
+    """Return the node of a fitted member's probabilities, that of the second class for
+    two classes, for a node `scores`: by its map, or by a function of Python for a
+    member that has none.
+    """
+    try:
+        return part_map(member, scores)
+    except ValueError as error:
+        n_classes = len(member.classes_)
+        if n_classes > 2:
+            width = n_classes
+        else:
+            width = 1
+        function = partial(_last_columns, member, width)
+        return PythonFunction(scores, function, width, str(error))
+
+
+def _last_columns(member, width, scores, is_impossible):
+    """Return the last `width` columns of a fitted member's probabilities."""
+    return forecast(member, scores)[:, -width:]
 
 
 def with_choices(member, fitted):

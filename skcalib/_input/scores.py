@@ -69,6 +69,9 @@ def check_estimator_scores(estimator, X, *, input, reset):
         )
     if reset and input == "logit":
         _warn_of_probabilities(scores)
+    has_no_names = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
+    if has_no_names and not reset:
+        return scores
     refuse_repeated_names(X)
     # Values were checked above: scikit-learn records, or compares, only the number of
     # columns and, of a table, their names.

@@ -181,24 +181,6 @@ def impossible_at_clip(logits, is_impossible):
     return np.where(is_impossible, log_total + np.log(PROBABILITY_CLIP), logits)
 
 
-def without_impossible(probabilities, is_impossible, *, rescale=True):
-    """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true; None
-    changes nothing.
-
-    With `rescale` the rest of each row is made larger in proportion, up to the sum 1.
-    """
-    if is_impossible is None:
-        return probabilities
-    possible = np.where(is_impossible, 0, probabilities)
-    if not rescale:
-        return possible
-    total = possible.sum(axis=1, keepdims=True)
-    scaled = possible / np.where(total > 0, total, 1)
-    # If a map gives the possible classes no probability at all, they share the row.
-    n_possible = (~is_impossible).sum(axis=1, keepdims=True)
-    return np.where(total > 0, scaled, ~is_impossible / n_possible)
-
-
 def rounded(scores):
     """Return scores as float64, rounded to 36 binary digits.
 
@@ -236,13 +218,3 @@ def rounded_up_to(cuts):
     largest = np.where(is_middle_above, np.nextafter(middle, -np.inf), middle)
     # 0 has no first digit to count digits from; no other number is rounded to it.
     return np.where(np.asarray(cuts) == 0, 0.0, largest)
-
-
-def row_shares(values, n_shares):
-    """Return rows of nonnegative values (n, K) divided by their sums; a row of zeros
-    becomes 1 / `n_shares` in each column.
-    """
-    total = row_sums(values)
-    return np.divide(
-        values, total, out=np.full(values.shape, 1 / n_shares), where=total > 0
-    )

@@ -11,6 +11,7 @@ from skcalib.maps._choices import Choice, GroupOf, Place
 from skcalib.maps._class_functions import Affine, Possible
 from skcalib.maps._leaves import Scores
 from skcalib.maps._node import Node
+from skcalib.maps._python_function import PythonFunction
 from skcalib.maps._value_functions import Pieces
 
 # Methods that say what is predicted: a class with one of these and no map of its own
@@ -176,16 +177,44 @@ def map_of(recalibrator: Any, scores: Node) -> Node:
     >>> type(map_of(platt, Scores())).__name__
     'Expit'
     """
-    kind = type(recalibrator)
-    if not has_map(kind):
-        raise ValueError(
-            f"{kind.__name__} cannot be written outside Python: without a method"
-            " `_map`, it has no form in SQL, ONNX or JavaScript. Write the"
-            " recalibrator inside: for a pipeline, `pipeline[-1]`; for a"
-            " RecalibratedClassifierCV with one pair,"
-            " `model.calibrated_classifiers_[0].recalibrator`."
-        )
+    node = part_map(recalibrator, scores)
+    _refuse_python_functions(node)
+    return node
+
+
+def part_map(recalibrator, scores):
+    """Return the node of a recalibrator's probabilities, as `map_of` does, in which
+    parts without a map may be functions of Python.
+    """
+    if not has_map(type(recalibrator)):
+        raise ValueError(why_not(recalibrator))
     return recalibrator._map_of(scores)
+
+
+def why_not(recalibrator):
+    """Return why a recalibrator without a map cannot be written outside Python."""
+    return (
+        f"{type(recalibrator).__name__} cannot be written outside Python: without a"
+        " method `_map`, it has no form in SQL, ONNX or JavaScript. Write the"
+        " recalibrator inside: for a pipeline, `pipeline[-1]`; for a"
+        " RecalibratedClassifierCV with one pair,"
+        " `model.calibrated_classifiers_[0].recalibrator`."
+    )
+
+
+def _refuse_python_functions(node):
+    """Raise a ValueError if a node, or one of those that it is computed from, is a
+    function of Python. `node` may also be a field of a node, or a tuple of them.
+    """
+    if isinstance(node, PythonFunction):
+        raise ValueError(node.why)
+    children = ()
+    if isinstance(node, Node):
+        children = vars(node).values()
+    elif isinstance(node, tuple):
+        children = node
+    for child in children:
+        _refuse_python_functions(child)
 
 
 def has_map(kind: type) -> bool:
@@ -241,7 +270,15 @@ def _with_impossible_classes(node, scores):
     """
     if scores.width == 2:
         return _certain_if_one_is_impossible(node, scores)
-    return _zero_for_impossible(_leaving_impossible_out(node, scores.width, {}))
+    return with_zero_for_impossible(node, scores.width)
+
+
+def with_zero_for_impossible(node, n_classes):
+    """Return a map of more than two classes that gives the same probabilities as `node`
+    where all are possible, and otherwise 0 for the impossible ones and probabilities
+    among the others.
+    """
+    return _zero_for_impossible(_leaving_impossible_out(node, n_classes, {}))
 
 
 def _leaving_impossible_out(node, n_classes, copies):

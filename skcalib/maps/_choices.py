@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._rows.namespaces import chosen_rows, inverse_permutation, largest_columns
 from skcalib._rows.sorting import rows_by_code
-from skcalib.maps._node import Node, NodeOf, Rows, require
+from skcalib.maps._node import Node, NodeOf, Rows, require, require_numpy
 
 
 class Largest(NodeOf):
@@ -40,7 +41,7 @@ class Largest(NodeOf):
         number : ndarray of int, shape (n,)
             Index of the case for each row.
         """
-        return rows(self.of).argmax(axis=1)
+        return largest_columns(rows.xp, rows(self.of))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,12 @@ class Place(NodeOf):
         number : ndarray of int, shape (n,)
             Index of the case for each row.
         """
-        return np.searchsorted(self.cuts, rows(self.of)[:, 0], side="left")
+        values = rows(self.of)[:, 0]
+        if rows.xp is np:
+            return self.cuts.searchsorted(values)
+        # PyTorch warns if numbers are not next to each other: they are copied.
+        values = rows.xp.asarray(values, copy=True)
+        return rows.xp.searchsorted(rows.constant(self.cuts), values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +136,7 @@ class GroupOf(Node):
         number : ndarray of int, shape (n,)
             Index of the case for each row.
         """
+        require_numpy(self, rows)
         _, groups, _ = rows.inputs  # scores, groups and ids
         numbers = [self.cases.get(group, self.otherwise) for group in groups]
         return np.array(numbers, dtype=np.intp)
@@ -180,9 +187,32 @@ class Choice(Node):
         selects.
         """
         number = self.key.number(rows)  # (n,), the index of each row's node
-        values = np.empty((len(number), self.width))
-        # Each node is evaluated only on the rows that select it.
-        for k, selected in rows_by_code(number):
-            rows_of_case = rows.at(selected)
-            values[selected] = rows_of_case(self.cases[k])
-        return values
+        if number.shape[0] == 1:
+            return rows(self.cases[int(number[0])])
+        # Each node is evaluated only on the rows that select it. The values, joined in
+        # the order of the nodes, are then put back into the order of the rows.
+        chosen = []
+        values = []
+        for k, selected in _rows_by_case(number, len(self.cases), rows.xp):
+            chosen.append(selected)
+            values.append(rows.at(selected)(self.cases[k]))
+        if not chosen:
+            return rows(self.cases[0])  # no rows
+        if len(chosen) == 1:
+            return values[0]
+        joined = rows.xp.concat(values)
+        order = inverse_permutation(rows.xp, rows.xp.concat(chosen))
+        return chosen_rows(rows.xp, joined, order)
+
+
+def _rows_by_case(number, n_cases, xp):
+    """Yield pairs of a case that occurs and the indices of the rows that select it, by
+    the number (n,) of each row's case.
+    """
+    if xp is np:
+        yield from rows_by_code(number)
+        return
+    for k in range(n_cases):
+        (selected,) = xp.nonzero(number == k)
+        if selected.shape[0] > 0:
+            yield k, selected

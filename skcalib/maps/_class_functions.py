@@ -1,13 +1,25 @@
 """Nodes that take all values of a row together, such as those of its classes."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
-from scipy.special import softmax as softmax_of
 
-from skcalib._rows.links import clip_probability, row_shares, without_impossible
-from skcalib.maps._node import Node, NodeOf, OneValueOf, require
+from skcalib._rows.namespaces import (
+    clipped,
+    largest_columns,
+    row_exponentials,
+    row_maxima,
+    row_shares,
+    row_sums,
+    side_by_side,
+    without_impossible,
+)
+from skcalib.maps._node import Node, NodeOf, OneValueOf, Rows, require
+
+# Up to so many terms of a linear form are added one by one.
+_FEW_TERMS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +65,29 @@ class Affine(NodeOf):
             np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}"
         )
 
-    def _evaluate(self, values):
-        # Not as a matrix product, which rounds by the number of rows.
-        return np.einsum("nj,kj->nk", values, self.coef) + self.intercept
+    def _evaluate(self, values, rows):
+        if self.of.width > _FEW_TERMS:
+            result = rows.xp.matmul(values, rows.constant(self.coef.T))
+        else:
+            # no matrix product, which rounds by the number of rows
+            result = side_by_side(rows.xp, [self._sum(values, c) for c in self.coef])
+        if self._is_shifted:
+            result += rows.constant(self.intercept)
+        return result
+
+    def _sum(self, values, coefficients):
+        """Return the sum (n, 1) of the columns of values, times their coefficients."""
+        if coefficients.tolist() == [-1.0, 1.0]:
+            return values[:, 1:] - values[:, :1]
+        total = values[:, :1] * float(coefficients[0])
+        for k, coefficient in enumerate(coefficients[1:].tolist(), start=1):
+            total += values[:, k : k + 1] * coefficient
+        return total
+
+    @cached_property
+    def _is_shifted(self):
+        """Whether an intercept is not 0."""
+        return bool(np.any(self.intercept))
 
 
 class LogOddsAgainstRest(NodeOf):
@@ -79,15 +111,37 @@ class LogOddsAgainstRest(NodeOf):
     [[0.0, -0.847, -1.386]]
     """
 
-    def _evaluate(self, values):
+    def _evaluate(self, values, rows):
         """Return ``log(p) - log(sum of the others)`` of probabilities (n, K)."""
-        p = clip_probability(values)
+        p = clipped(rows.xp, values)
+        return self._against_rest(p, p, rows)
+
+    def of_largest(self, rows: Rows) -> Any:
+        """Return the largest log-odds of each row, those of its largest probability.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        log_odds : array of shape (n, 1)
+            The log-odds.
+        """
+        p = clipped(rows.xp, rows(self.of))
+        return self._against_rest(row_maxima(rows.xp, p), p, rows)
+
+    def _against_rest(self, chosen, p, rows):
+        """Return the log-odds of the probabilities `chosen`, some or all of the clipped
+        probabilities `p` (n, K) of each row, against the others of their row.
+        """
+        xp = rows.xp
         # The sum of the others is the row's sum minus p. For a p next to 1 that would
         # lose digits: at most one class is above 1/2, and its others are added up.
-        sum_of_small = np.where(p > 0.5, 0, p).sum(axis=1, keepdims=True)
-        total = p.sum(axis=1, keepdims=True)
-        others = np.where(p > 0.5, sum_of_small, total - p)
-        return np.log(p) - np.log(clip_probability(others))
+        sum_of_small = row_sums(xp, xp.where(p > 0.5, rows.constant(0.0), p))
+        others = xp.where(chosen > 0.5, sum_of_small, row_sums(xp, p) - chosen)
+        return xp.log(chosen / clipped(xp, others))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +175,7 @@ class Possible(NodeOf):
         is_impossible = rows.is_impossible  # (n, K), or None if no class is
         if is_impossible is None:
             return values
-        return np.where(is_impossible, 0, values)
+        return rows.xp.where(is_impossible, rows.constant(0.0), values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +222,12 @@ class Centred(_OfClasses):
         values = rows(self.of)
         is_impossible = self._impossible_in(rows)  # (n, K) or None
         if is_impossible is None:
-            return values - values.mean(axis=1, keepdims=True)
-        mean = values.mean(axis=1, keepdims=True, where=~is_impossible)
-        return np.where(is_impossible, 0, values - mean)
+            return values - row_sums(rows.xp, values) / self.width
+        where, zero = rows.xp.where, rows.constant(0.0)
+        counts = where(is_impossible, zero, rows.xp.ones_like(values))
+        values = where(is_impossible, zero, values)
+        mean = row_sums(rows.xp, values) / row_sums(rows.xp, counts)
+        return where(is_impossible, zero, values - mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +258,15 @@ class LogNormalized(_OfClasses):
         """Return log-probabilities (n, K); 0 for classes that are left out."""
         values = rows(self.of)
         is_impossible = self._impossible_in(rows)  # (n, K) or None
+        xp = rows.xp
+        if is_impossible is not None:
+            # -inf takes no part in the sum of exponentials
+            values = xp.where(is_impossible, rows.constant(-np.inf), values)
+        differences = values - row_maxima(xp, values)
+        normalized = differences - xp.log(row_sums(xp, xp.exp(differences)))
         if is_impossible is None:
-            return log_softmax(values, axis=1)
-        # -inf takes no part in the sum of exponentials
-        values = np.where(is_impossible, -np.inf, values)
-        return np.where(is_impossible, 0, log_softmax(values, axis=1))
+            return normalized
+        return xp.where(is_impossible, rows.constant(0.0), normalized)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,11 +306,12 @@ class Softmax(NodeOf):
             is_impossible = rows.is_impossible  # (n, K), or None if no class is
         if is_impossible is not None:
             # exp(-inf) is 0: the class takes no part in the sum
-            values = np.where(is_impossible, -np.inf, values)
-        probabilities = softmax_of(values, axis=1)
+            values = rows.xp.where(is_impossible, rows.constant(-np.inf), values)
+        probabilities = row_exponentials(rows.xp, values)
+        probabilities /= row_sums(rows.xp, probabilities)
         if self.clip:
-            probabilities = clip_probability(probabilities)
-        return without_impossible(probabilities, is_impossible)
+            probabilities = clipped(rows.xp, probabilities)
+        return without_impossible(rows.xp, probabilities, is_impossible)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +342,8 @@ class Normalized(_OfClasses):
         """
         values = rows(self.of)
         is_impossible = self._impossible_in(rows)  # (n, K) or None
-        return without_impossible(row_shares(values, self.width), is_impossible)
+        shares = row_shares(rows.xp, values, self.width)
+        return without_impossible(rows.xp, shares, is_impossible)
 
 
 class RowMax(OneValueOf):
@@ -302,8 +365,11 @@ class RowMax(OneValueOf):
     [[0.5]]
     """
 
-    def _evaluate(self, values):
-        return values.max(axis=1, keepdims=True)
+    def __call__(self, rows):
+        """Return the largest value of each row (n, 1)."""
+        if isinstance(self.of, LogOddsAgainstRest):
+            return self.of.of_largest(rows)
+        return row_maxima(rows.xp, rows(self.of))
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,13 +412,15 @@ class Spread(NodeOf):
         values = rows(self.of)
         confidence = rows(self.confidence)  # (n, 1)
         # (n, K): true once per row, at the first of the largest values
-        is_largest = values.argmax(axis=1)[:, None] == np.arange(self.width)
-        other_values = np.where(is_largest, 0, values)
+        xp = rows.xp
+        columns = xp.arange(self.width, device=rows.device)
+        is_largest = largest_columns(xp, values)[:, None] == columns
+        other_values = xp.where(is_largest, rows.constant(0.0), values)
         # if the others are all 0, each gets 1 / (K - 1)
-        shares_of_others = row_shares(other_values, self.width - 1)
-        spread = np.where(is_largest, confidence, shares_of_others * (1 - confidence))
+        spread = row_shares(xp, other_values, self.width - 1) * (1 - confidence)
+        spread = xp.where(is_largest, confidence, spread)
         if not self.possible:
             return spread
         # 0 for impossible classes; the rest of the row is rescaled to sum to 1. If no
         # class is impossible in any row, the mask (n, K) is None, and nothing changes.
-        return without_impossible(spread, rows.is_impossible)
+        return without_impossible(xp, spread, rows.is_impossible)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._rows.namespaces import side_by_side
 from skcalib.maps._node import Node, OneValueOf, require
 
 
@@ -31,8 +32,8 @@ class OneColumn(OneValueOf):
 
     index: int
 
-    def _evaluate(self, values):
-        return values[:, [self.index]]
+    def _evaluate(self, values, rows):
+        return values[:, self.index : self.index + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class Columns(Node):
         return sum(part.width for part in self.parts)
 
     def __call__(self, rows):
-        return np.hstack([rows(part) for part in self.parts])
+        return side_by_side(rows.xp, [rows(part) for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,8 @@ class Mixture(Node):
         )
 
     def __call__(self, rows):
-        total = 0
-        for weight, part in zip(self.weights, self.parts, strict=True):
-            total = total + weight * rows(part)
-        return total + self.constant
+        total = self.weights[0] * rows(self.parts[0])
+        for weight, part in zip(self.weights[1:], self.parts[1:], strict=True):
+            total += weight * rows(part)
+        total += self.constant
+        return total

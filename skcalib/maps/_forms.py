@@ -292,7 +292,7 @@ def class_probabilities(logits: Node, clip: bool = True) -> Node:
     """
     if logits.width > 2:
         return Softmax(logits, clip)
-    log_odds = _log_odds(logits)
+    log_odds = log_odds_of(logits)
     if isinstance(log_odds, LogOdds):
         # the probabilities that the log-odds were made of
         return clipped_probability(log_odds.of)
@@ -328,7 +328,7 @@ def log_probabilities(logits: Node) -> Node:
     # With p the probability of the second class, `LogSides` gives log(p) and
     # -log(1 - p). The result is log(1 - p), minus the second one, and log(p).
     matrix = np.array([[0.0, -1.0], [1.0, 0.0]])
-    return Affine(LogSides(_log_odds(logits)), matrix, np.zeros(2))
+    return Affine(LogSides(log_odds_of(logits)), matrix, np.zeros(2))
 
 
 def normalized_rows(probabilities: Node) -> Node:
@@ -385,11 +385,11 @@ def predicted_class(logits: Node) -> Largest | Place:
     [0, 0, 1]
     """
     if logits.width == 2:
-        return Place(_log_odds(logits), np.zeros(1))
+        return Place(log_odds_of(logits), np.zeros(1))
     return Largest(logits)
 
 
-def _log_odds(logits):
+def log_odds_of(logits):
     """Return the second logit minus the first, for a node `logits` of two values.
 
     Linear nodes that `logits` consists of are merged into one, or into none.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcalib._rows.keys import row_keys
-from skcalib.maps._node import Node
+from skcalib.maps._node import Node, require_numpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,7 @@ class Scores(Node):
     """
 
     width: int = 1
+    _is_input = True
 
     def __call__(self, rows):
         scores, _, _ = rows.inputs
@@ -62,6 +63,7 @@ class RowKey(Node):
 
     def __call__(self, rows):
         """Return the numbers (n, 1), by which ties between equal scores are broken."""
+        require_numpy(self, rows)
         scores, _, ids = rows.inputs  # scores, groups and ids
         if ids is None:
             # no id to derive a number from: a new random one in each call

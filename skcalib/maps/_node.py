@@ -3,7 +3,8 @@
 A node is a function of one row. It has a `width`, the number of values that it gives,
 and points to the nodes that it takes its values from. A node may be used in several
 places. It checks its numbers when it is made; called with `Rows`, it returns its values
-as float64 (n, width).
+(n, width), as float64 for NumPy. It computes them in the namespace `xp` of the rows, so
+that the same code serves NumPy and tensors.
 
 A tree starts at `Scores`: probabilities in [0, 1], or log-odds or logits of at most
 1e100 in size. What a writer does with other scores (NULL, NaN, an error) is the
@@ -18,12 +19,15 @@ sums of nodes) and `_choices` (one of several nodes, by a key).
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._input.tensors import dispatched_namespace
 from skcalib._rows.blocks import taken
-from skcalib._rows.links import impossible
+from skcalib._rows.links import LARGEST_GAP
+from skcalib._rows.namespaces import MANY_COLUMNS, chosen_rows, row_maxima
 
 
 class Rows:
@@ -32,7 +36,8 @@ class Rows:
     Parameters
     ----------
     scores : array-like of shape (n, C)
-        Valid scores.
+        Valid scores. With scikit-learn's array API dispatch, a tensor stays in its
+        library, on its device and in its floating-point type.
     groups : sequence of length n, default=None
         Group of each row.
     ids : sequence of length n, default=None
@@ -41,9 +46,14 @@ class Rows:
     Attributes
     ----------
     inputs : tuple
-        The scores as float64, and the groups and ids as arrays of objects or None.
+        The scores (as float64 unless they are a tensor), and the groups and ids as
+        arrays of objects or None.
     values : dict
         Maps the `id` of each node evaluated so far to the node and its values.
+    xp : module
+        The namespace in which nodes compute: NumPy, or that of the tensor.
+    device : object
+        The device of the tensor, None for NumPy.
 
     See Also
     --------
@@ -62,7 +72,10 @@ class Rows:
         groups: Sequence | np.ndarray | None = None,
         ids: Sequence | np.ndarray | None = None,
     ):
-        scores = np.asarray(scores, dtype=np.float64)
+        self.xp, self.device = dispatched_namespace(scores)
+        if self.xp is None:
+            self.xp = np
+            scores = _in_columns(np.asarray(scores, dtype=np.float64))
         if groups is not None:
             groups = np.asarray(groups, dtype=object)
         if ids is not None:
@@ -71,20 +84,67 @@ class Rows:
         # Maps the Python `id` of a node to a pair: its values (n, width) and the node.
         # The node is kept so that its `id` is not given to another object.
         self.values = {}
+        self._rows_of = None  # the rows from which these were chosen, and their indices
 
     @cached_property
     def is_impossible(self):
         """Which classes are impossible in each row (n, K): see `Possible`. None if no
         class is impossible in any row.
         """
-        return impossible(self.inputs[0])
+        if self._rows_of is not None:
+            all_rows, chosen = self._rows_of
+            if all_rows.is_impossible is None:
+                return None
+            return chosen_rows(self.xp, all_rows.is_impossible, chosen)
+        scores, _, _ = self.inputs
+        if scores.shape[1] == 1:
+            return None
+        is_impossible = scores < row_maxima(self.xp, scores) - LARGEST_GAP
+        if not self.xp.any(is_impossible):
+            return None
+        return is_impossible
+
+    def constant(self, values: float | np.ndarray) -> Any:
+        """Return numbers in the library of the scores, on their device.
+
+        Parameters
+        ----------
+        values : float or ndarray
+            The numbers.
+
+        Returns
+        -------
+        constant : array
+            The same numbers in the floating-point type of the scores; for NumPy, they
+            are returned as they are.
+        """
+        if self.xp is np:
+            return values
+        scores, _, _ = self.inputs
+        return self.xp.asarray(
+            np.asarray(values, dtype=np.float64),
+            dtype=scores.dtype,
+            device=self.device,
+        )
 
     def __call__(self, node: "Node") -> np.ndarray:
         """Return the values of a node (n, width), which is evaluated only once."""
-        if id(node) not in self.values:
-            self.values[id(node)] = (node(self), node)
-        values, _ = self.values[id(node)]
+        found = self.values.get(id(node))
+        if found is None:
+            found = (self._chosen_or_evaluated(node), node)
+            self.values[id(node)] = found
+        values, _ = found
         return values
+
+    def _chosen_or_evaluated(self, node):
+        """Return the values of a node (n, width): chosen from those that it has for the
+        rows of which these are some, if it was evaluated there.
+        """
+        if self._rows_of is not None:
+            all_rows, chosen = self._rows_of
+            if id(node) in all_rows.values and not node._is_input:
+                return chosen_rows(self.xp, all_rows(node), chosen)
+        return node(self)
 
     def at(self, chosen: np.ndarray) -> "Rows":
         """Return some of the rows.
@@ -99,12 +159,25 @@ class Rows:
         rows : Rows
             The selected rows, without the values of any node.
         """
+        if self.xp is np and chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
         scores, groups, ids = self.inputs
-        return Rows(
-            scores[chosen],
+        rows = Rows(
+            chosen_rows(self.xp, scores, chosen),
             taken(groups, chosen),
             taken(ids, chosen),
         )
+        rows._rows_of = (self, chosen)
+        return rows
+
+
+def _in_columns(scores):
+    """Return scores (n, C) with the numbers of a column next to each other, which is
+    quicker for few columns.
+    """
+    if scores.ndim == 2 and 2 < scores.shape[1] <= MANY_COLUMNS and len(scores) > 1:
+        return np.asfortranarray(scores)
+    return scores
 
 
 class Node:
@@ -146,6 +219,7 @@ class Node:
     """
 
     width: int
+    _is_input = False  # whether the node gives an input of the rows
 
     def __post_init__(self):
         """Raise a ValueError unless the numbers in the fields are finite and pass
@@ -174,12 +248,21 @@ def require(condition, node, what):
         raise ValueError(f"{type(node).__name__} needs {what}")
 
 
+def require_numpy(node, rows):
+    """Raise a NotImplementedError for the rows of a tensor, which a node that computes
+    with NumPy alone cannot take.
+    """
+    if rows.xp is not np:
+        raise NotImplementedError(f"{type(node).__name__} of tensors")
+
+
 @dataclass(frozen=True, eq=False)
 class NodeOf(Node):
     """Base class of nodes that compute their values from one other node, `of`.
 
-    A subclass writes ``_evaluate(values)``: from the values of `of`, (n, width of
-    `of`), to its own. Its width is that of `of` unless it says otherwise.
+    A subclass writes ``_evaluate(values, rows)``: from the values of `of`, (n, width of
+    `of`), to its own, in the namespace ``rows.xp``. Its width is that of `of` unless it
+    says otherwise.
     """
 
     of: Node
@@ -189,9 +272,9 @@ class NodeOf(Node):
         return self.of.width
 
     def __call__(self, rows):
-        return self._evaluate(rows(self.of))
+        return self._evaluate(rows(self.of), rows)
 
-    def _evaluate(self, values):
+    def _evaluate(self, values, rows):
         raise NotImplementedError(f"{type(self).__name__} gives no values")
 
 

@@ -1,15 +1,26 @@
 """Nodes that are functions of each value by itself."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
-from skcalib._rows.links import clip_probability, log_odds, log_probability
-from skcalib.maps._node import NodeOf, OneValueOf, require
+from skcalib._rows.namespaces import (
+    LARGEST_EXPONENT,
+    chosen_entries,
+    clipped,
+    exponential,
+    inverse_odds,
+    limited,
+)
+from skcalib.binning._base import BinLookup
+from skcalib.maps._node import NodeOf, OneValueOf, Rows, require
 
-# exp(709.78) is the largest float64, exp(-708.4) the smallest with full precision.
-_LARGEST_EXPONENT = 700.0
+# For fewer values than this a table of the pieces takes longer than it saves.
+_FEWEST_VALUES = 1 << 11
+# Up to so many cuts are compared with all values sooner than values are searched.
+_FEW_CUTS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +48,8 @@ class Clip(NodeOf):
     low: float
     high: float
 
-    def _evaluate(self, values):
-        return np.clip(values, self.low, self.high)
+    def _evaluate(self, values, rows):
+        return limited(rows.xp, values, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +87,23 @@ class Scaled(NodeOf):
                 f"a number or {self.width}",
             )
 
-    def _evaluate(self, values):
-        return self.slope * values + self.intercept
+    def _evaluate(self, values, rows):
+        scaled = values * _factor(self.slope, rows)
+        if self._is_shifted:
+            scaled += _factor(self.intercept, rows)
+        return scaled
+
+    @cached_property
+    def _is_shifted(self):
+        """Whether an intercept is not 0."""
+        return bool(np.any(self.intercept))
+
+
+def _factor(numbers, rows):
+    """Return one number, or one for each column, to multiply with or to add."""
+    if isinstance(numbers, float):
+        return numbers
+    return rows.constant(numbers)
 
 
 class Exp(NodeOf):
@@ -99,8 +125,10 @@ class Exp(NodeOf):
     [[1.0]]
     """
 
-    def _evaluate(self, values):
-        return np.exp(np.clip(values, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    def _evaluate(self, values, rows):
+        xp = rows.xp
+        exponents = limited(xp, values, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+        return exponential(xp, exponents)
 
 
 class Log(NodeOf):
@@ -122,8 +150,8 @@ class Log(NodeOf):
     [[-0.693147]]
     """
 
-    def _evaluate(self, values):
-        return log_probability(values)
+    def _evaluate(self, values, rows):
+        return rows.xp.log(clipped(rows.xp, values))
 
 
 class LogOdds(NodeOf):
@@ -145,8 +173,10 @@ class LogOdds(NodeOf):
     [[0.0]]
     """
 
-    def _evaluate(self, values):
-        return log_odds(values)
+    def _evaluate(self, values, rows):
+        probability = clipped(rows.xp, values)
+        probability /= 1 - probability
+        return rows.xp.log(probability)
 
 
 class LogSides(NodeOf):
@@ -173,12 +203,14 @@ class LogSides(NodeOf):
 
     width = 2
 
-    def _evaluate(self, values):
+    def _evaluate(self, values, rows):
         """Return log(p) and -log(1 - p), (n, 2), of log-odds (n, 1)."""
-        softplus = np.log1p(np.exp(-np.abs(values)))
-        return np.hstack(
-            (np.minimum(values, 0) - softplus, np.maximum(values, 0) + softplus)
-        )
+        xp = rows.xp
+        size = xp.abs(values)
+        softplus = xp.log1p(xp.exp(-size))
+        # min(z, 0) = (z - |z|) / 2 and max(z, 0) = (z + |z|) / 2
+        log_p = (values - size) / 2 - softplus
+        return xp.concat((log_p, values - log_p), axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,11 +239,34 @@ class Expit(NodeOf):
 
     clip: bool = True
 
-    def _evaluate(self, values):
-        probabilities = expit(values)
+    def _evaluate(self, values, rows):
+        odds = inverse_odds(rows.xp, values)
+        odds += 1.0
+        probabilities = 1 / odds
         if self.clip:
-            probabilities = clip_probability(probabilities)
+            probabilities = clipped(rows.xp, probabilities)
         return probabilities
+
+    def both(self, rows: Rows) -> tuple[Any, Any]:
+        """Return the probabilities of the complement and of the event.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        complement, probability : array of shape (n, 1)
+            The complement does not lose the digits that ``1 - probability`` would lose
+            next to 1.
+        """
+        odds = inverse_odds(rows.xp, rows(self.of))
+        probability = 1 / (1 + odds)
+        odds *= probability
+        if not self.clip:
+            return odds, probability
+        return clipped(rows.xp, odds), clipped(rows.xp, probability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,14 +324,75 @@ class Pieces(OneValueOf):
             "a piece between each two cuts and beyond the outer ones",
         )
 
-    def _evaluate(self, values):
+    def _evaluate(self, values, rows):
         """Return the polynomial of each value's piece at that value, (n, 1)."""
+        xp = rows.xp
+        if self.coefficients.size == 1:
+            return xp.full_like(values, float(self.coefficients[0, 0]))
         x = values[:, 0]
-        # the number of the piece: a value at a cut belongs to the piece below it
-        piece = np.searchsorted(self.cuts, x, side="left")
-        distance = x - self.origins[piece]
+        piece = self._piece(x, rows)
         # Horner's scheme, from the coefficient of the highest power down
-        value = self.coefficients[piece, -1]
-        for power in reversed(range(self.coefficients.shape[1] - 1)):
-            value = value * distance + self.coefficients[piece, power]
+        *others, value_of_piece = self._columns
+        value = chosen_entries(xp, rows.constant(value_of_piece), piece)
+        if others:
+            distance = x - chosen_entries(xp, rows.constant(self.origins), piece)
+        for coefficient in reversed(others):
+            value *= distance
+            value += chosen_entries(xp, rows.constant(coefficient), piece)
+        if self._limits is not None:
+            low, high = self._limits
+            value = xp.maximum(value, chosen_entries(xp, rows.constant(low), piece))
+            value = xp.minimum(value, chosen_entries(xp, rows.constant(high), piece))
         return value[:, None]
+
+    def _piece(self, x, rows):
+        """Return the number of the piece (n,) for each x (n,): a value at a cut belongs
+        to the piece below it.
+        """
+        if rows.xp is not np:
+            # PyTorch warns if numbers are not next to each other: they are copied.
+            x = rows.xp.asarray(x, copy=True)
+            return rows.xp.searchsorted(rows.constant(self.cuts), x)
+        if len(x) < _FEWEST_VALUES:
+            return self.cuts.searchsorted(x)
+        if self._edges is None and len(self.cuts) <= _FEW_CUTS:
+            piece = np.zeros(len(x), dtype=np.intp)
+            for cut in self.cuts:
+                piece += x > cut
+            return piece
+        if self._edges is None:
+            return self.cuts.searchsorted(x)
+        return BinLookup(self._edges, x)(x)
+
+    @cached_property
+    def _columns(self):
+        """The coefficients of each power, from the constant on, in an array each."""
+        return [column.copy() for column in self.coefficients.T]
+
+    @cached_property
+    def _limits(self):
+        """The smaller and the larger of the values at the ends of each piece, two
+        arrays (n_pieces,), which rounding must not pass: a function that rises never
+        falls. None unless pieces are continuous lines.
+        """
+        has_lines = self.coefficients.shape[1] == 2 and len(self.cuts) > 0
+        if not self.continuous or not has_lines:
+            return None
+        constant, slope = self.coefficients.T
+        # the values at the inner ends, at which each piece includes its right end
+        at_cuts = constant[:-1] + slope[:-1] * (self.cuts - self.origins[:-1])
+        left = at_cuts[:-1]
+        right = at_cuts[1:]
+        low = np.concatenate(([-np.inf], np.minimum(left, right), [-np.inf]))
+        high = np.concatenate(([np.inf], np.maximum(left, right), [np.inf]))
+        return low, high
+
+    @cached_property
+    def _edges(self):
+        """The cuts between 0 and 1, by which probabilities are looked up; None if a cut
+        is no probability.
+        """
+        are_probabilities = (self.cuts >= 0).all() and (self.cuts <= 1).all()
+        if not are_probabilities:
+            return None
+        return np.concatenate(([0.0], self.cuts, [1.0]))

@@ -3,7 +3,7 @@ short functions.
 """
 
 from numbers import Real
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,15 @@ from skcalib._input.scores import (
     drop_zero_weight,
 )
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.tensors import as_given
+from skcalib._rows.keys import check_ids
 from skcalib._rows.links import (
     LARGEST_GAP,
     impossible,
-    without_impossible,
 )
+from skcalib._rows.namespaces import without_impossible
+from skcalib.maps._prediction import predicted
+from skcalib.maps._tensors import mapped_tensor
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 _MOST_MARKS = 2  # distinct finite logits that mark impossible classes, at most
@@ -120,7 +124,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         ------
         ValueError
             If scores and labels are inconsistent. The message gives the reason and the
-            first offending row.
+            first offending row. An earlier fit then stays as it was.
         """
         self._validate_params()
         with unchanged_if_refused(self):
@@ -201,7 +205,7 @@ class BaseRecalibrator(ProbabilityTransformer):
     def _forget_start(self):
         """Delete what is kept only for fits that start from this one."""
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> Any:
         """Return calibrated probabilities.
 
         Parameters
@@ -212,27 +216,46 @@ class BaseRecalibrator(ProbabilityTransformer):
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
-            Calibrated probabilities, with columns in the order of `classes_`.
+            Calibrated probabilities, with columns in the order of `classes_`. With
+            scikit-learn's array API dispatch
+            (``sklearn.config_context(array_api_dispatch=True)``), a tensor input gives
+            a tensor of the same library, device and floating-point type.
 
         Raises
         ------
         ValueError
             If scores are invalid or their number of columns differs from that in `fit`.
         """
+        return self._probabilities(X)
+
+    def _probabilities(self, X, ids=None):
+        """Return the probabilities (n, K) of scores `X`, with the ids (n,) of the rows,
+        or None, for a map that goes by them.
+        """
         check_fitted(self)
+        probabilities = mapped_tensor(self, X)
+        if probabilities is not None:
+            return probabilities
         scores, is_impossible = self._possible_scores(X)
-        probabilities = self._predict_encoded(scores)
+        if ids is not None:
+            ids = check_ids(ids, len(scores))
+        probabilities = self._predict_encoded(scores, ids)
         # An impossible class of two has a finite logit in `scores` (see
         # `_possible_scores`), and gets its 0 here. One of more classes has -inf, which
         # `_predict_encoded` turns into 0.
         if scores.shape[1] > 2:
             is_impossible = None
-        return self._restricted(probabilities, is_impossible)
+        return as_given(self._restricted(probabilities, is_impossible), X)
 
-    def _predict_encoded(self, scores):
-        """Return the probabilities (n, K) of validated scores (n, C)."""
-        probabilities = self._predict_scores(self._clipped(scores))
-        return self._restricted(probabilities, self._impossible_classes(scores))
+    def _predict_encoded(self, scores, ids=None):
+        """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
+        ``_predict_scores`` of a method that has none. `ids` are (n,) or None.
+        """
+        is_impossible = self._impossible_classes(scores)
+        if hasattr(self, "_predict_scores"):
+            probabilities = self._predict_scores(self._clipped(scores))
+            return self._restricted(probabilities, is_impossible)
+        return predicted(self, scores, is_impossible, ids)
 
     def _impossible_classes(self, scores):
         """Return which of more than two classes have a logit of -inf, and so are
@@ -250,7 +273,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         normalise.
         """
         rescale = getattr(self, "normalize", True) or probabilities.shape[1] == 2
-        return without_impossible(probabilities, is_impossible, rescale=rescale)
+        return without_impossible(np, probabilities, is_impossible, rescale=rescale)
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
         """Set what comes before the map, and return the scores (n, C) that it is fitted

@@ -4,11 +4,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
@@ -272,13 +270,6 @@ class BetaCalibration(PartiallyPooledRecalibrator):
             at_half = float(coef[-1])
         # a log(2 s) - b log(2 (1 - s)) = a log(s) - b log(1 - s) + (a - b) log(2)
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
-
-    def _predict_binary(self, log_odds):
-        """Return the event's probabilities (n,) for log-odds (n,)."""
-        # not a matrix product: that rounds by the number of rows
-        log_score, minus_log_rest = _log_features(log_odds)
-        calibrated = self.a_ * log_score + self.b_ * minus_log_rest + self.c_
-        return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
         """Return the map from the score of a binary problem to the event's probability

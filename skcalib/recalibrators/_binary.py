@@ -10,21 +10,24 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from skcalib import maps as nodes
-from skcalib._cells.reductions import spread_top_label, top_label
+from skcalib._cells.reductions import top_label
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.blocks import row_blocks, taken
+from skcalib._rows.blocks import taken
 from skcalib._rows.links import (
-    clip_probability,
     log_odds_against_rest,
     rounded,
     rounded_up_to,
-    row_shares,
     tied_where_rounded,
     two_class_log_odds,
 )
-from skcalib.maps import clipped_probability
+from skcalib.maps import clipped_probability, has_map
+from skcalib.maps._calibration_map import why_not
 from skcalib.maps._forms import with_cuts
+from skcalib.maps._python_function import PythonFunction, called_weakly
 from skcalib.recalibrators._base import BaseRecalibrator
+
+# The second of two values minus the first.
+_DIFFERENCE = np.array([[-1.0, 1.0]])
 
 
 class BinaryRecalibrator(BaseRecalibrator):
@@ -39,8 +42,7 @@ class BinaryRecalibrator(BaseRecalibrator):
     Instead of ``_predict_binary``, a subclass may define ``_map(score)``, which returns
     the probability as an expression built from the nodes in `skcalib.maps`.
     `predict_proba` then evaluates this expression, and the SQL, ONNX and JavaScript
-    exports are generated from it. If a method defines both, ``_predict_binary`` is used
-    because it is faster, and a test checks that the two agree.
+    exports are generated from it. If a method defines both, `_map` is used.
 
     Parameters
     ----------
@@ -170,50 +172,6 @@ class BinaryRecalibrator(BaseRecalibrator):
             return scores
         return tied_where_rounded(scores)
 
-    def _predict_scores(self, scores):
-        """Return the calibrated probabilities (n, K) of validated scores (n, C).
-
-        For more than two classes, the one-vs-rest probabilities are normalised if
-        `normalize` is set.
-        """
-        if len(self.classes_) == 2:
-            return self._predict_two_classes(scores)
-        probabilities = self._class_probabilities(scores)
-        if self.multiclass == "top_label":
-            return self._predict_top_label(probabilities)
-        to_scale = self._conversion_to_scale(probabilities)
-        calibrated = np.empty(probabilities.shape)
-        for k, estimator in enumerate(self.estimators_):
-            score = to_scale(probabilities[:, k])
-            calibrated[:, k] = estimator._predict_binary(score)
-        if self.normalize:
-            return row_shares(calibrated, len(self.classes_))
-        return calibrated
-
-    def _predict_two_classes(self, scores):
-        """Return the probabilities (n, 2) of scores (n, C) of two classes."""
-        both = np.empty((len(scores), 2))
-        # Each row is predicted on its own, so blocks of rows change nothing: they keep
-        # the memory of intermediate results small.
-        for rows in row_blocks(len(scores)):
-            probability = self._predict_binary(self._binary_scores(scores[rows]))
-            np.subtract(1, probability, out=both[rows, 0])
-            both[rows, 1] = probability
-        return both
-
-    def _predict_top_label(self, probabilities):
-        """Return the probabilities (n, K) for ``multiclass="top_label"``: the
-        calibrated confidence for the predicted class, and what it leaves shared among
-        the other classes in proportion to their `probabilities` (n, K).
-        """
-        _, confidence = top_label(probabilities)
-        to_scale = self._conversion_to_scale(probabilities)
-        calibrated = self.estimators_[0]._predict_binary(to_scale(confidence))
-        if self._scale == "log_odds":
-            # Scaling methods never return 0, also not for a class whose score is 0.
-            probabilities = clip_probability(probabilities)
-        return spread_top_label(probabilities, calibrated)
-
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,), on the method's scale, from the
         scores (n, 1) or (n, 2) of two classes.
@@ -277,12 +235,12 @@ class BinaryRecalibrator(BaseRecalibrator):
                 setattr(self, name, entries)
 
     def _map_of(self, scores):
-        """Return the calibrated probabilities as an expression in `skcalib.maps`: the
-        computation of `_predict_scores` for a node `scores`.
+        """Return the calibrated probabilities as an expression in `skcalib.maps`, for a
+        node `scores`.
         """
         scores = self._clipped_node(scores)
         if len(self.classes_) == 2:
-            return self._map(self._binary_score_node(scores))
+            return self._event_node(self._binary_score_node(scores))
         probabilities = scores
         if self.input == "logit":
             probabilities = nodes.Softmax(scores, clip=False)
@@ -314,10 +272,27 @@ class BinaryRecalibrator(BaseRecalibrator):
         If the estimator was fitted to rounded scores, the cuts of its bins are moved to
         the largest scores that are rounded to them: no rounding is then needed.
         """
-        node = estimator._map(score)
-        if self._rounds_class_scores:
-            return with_cuts(node, rounded_up_to)
-        return node
+        if not self._rounds_class_scores:
+            return estimator._event_node(score)
+        if not has_map(type(estimator)):
+            score = PythonFunction(score, _rounded_scores, 1, why_not(self))
+        return with_cuts(estimator._event_node(score), rounded_up_to)
+
+    def _event_node(self, score):
+        """Return the node of the event's probability for a node `score` of a binary
+        problem: that of `_map`, or a function of Python for a method without one.
+        """
+        if has_map(type(self)):
+            return self._map(score)
+        return PythonFunction(
+            score, called_weakly(self._event_probability), 1, why_not(self)
+        )
+
+    def _event_probability(self, scores, is_impossible):
+        """Return the event's probabilities (n, 1) for scores (n, 1), by a method
+        without a map.
+        """
+        return self._predict_binary(scores[:, 0])[:, None]
 
     def _binary_score_node(self, scores):
         """Return the node of the positive class's score on the method's scale, as
@@ -326,6 +301,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         """
         score = scores
         if self.input == "probability":
+            if self._scale == "log_odds" and scores.width == 2:
+                # the difference of the logarithms, which loses no digits next to 1
+                return nodes.Affine(nodes.Log(scores), _DIFFERENCE, np.zeros(1))
             if scores.width == 2:
                 score = nodes.OneColumn(scores, 1)
             if self._scale == "log_odds":
@@ -333,18 +311,20 @@ class BinaryRecalibrator(BaseRecalibrator):
             return score
         if scores.width == 2:
             # the log-odds: the second logit minus the first
-            score = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+            score = nodes.Affine(scores, _DIFFERENCE, np.zeros(1))
         if self._scale == "probability":
             return nodes.Expit(score, clip=False)
         return score
 
     def _predict_binary(self, scores):
         """Return the event's probabilities (n,) for scores (n,), by evaluating the
-        expression that `_map` returns.
-
-        Methods that override this take .4 to .9 of the time. Tests compare their
-        results with the expression.
+        expression that `_map` returns: for subclasses that change them.
         """
         node = self._map(nodes.Scores(1))
         rows = nodes.Rows(scores[:, None])
         return rows(node)[:, 0]
+
+
+def _rounded_scores(scores, is_impossible):
+    """Return the scores (n, 1), rounded as in the fit to several classes."""
+    return rounded(scores)

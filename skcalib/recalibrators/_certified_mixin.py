@@ -250,7 +250,11 @@ def forbid_certificates(recalibrator, reason):
 def _inner_recalibrators(recalibrator):
     """Yield the fitted recalibrators inside another one: steps of a pipeline, the
     recalibrator of a wrapper, the members of a stack, or those of groups.
+
+    A frozen one is the user's own object, and stays as it is.
     """
+    if isinstance(recalibrator, FrozenEstimator):
+        return
     if isinstance(recalibrator, Pipeline):
         yield from recalibrator.named_steps.values()
     for name in ("recalibrator_", "pooled_recalibrator_"):

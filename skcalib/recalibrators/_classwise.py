@@ -12,7 +12,15 @@ from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.maps import Choice, Scaled, class_probabilities, predicted_class
+from skcalib.maps import (
+    Choice,
+    Expit,
+    Scaled,
+    class_probabilities,
+    piecewise_polynomial,
+    predicted_class,
+)
+from skcalib.maps._forms import log_odds_of
 from skcalib.maps.checks import amounts, check_lengths, positive, within
 from skcalib.recalibrators._clipping import ClippedRecalibrator
 from skcalib.recalibrators._logit import LogitRecalibrator
@@ -198,17 +206,17 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.shared_inverse_temperature_ = float(shared)
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
 
-    def _predict_logits(self, logits):
-        """Return the calibrated logits (n, K) of logits (n, K)."""
-        predicted = logits.argmax(axis=1)
-        inverse_of_rows = self.inverse_temperature_[predicted]
-        return logits * inverse_of_rows[:, None]
-
     def _map(self, logits):
         """Return the map from logits to probabilities as a `Node`: a choice, by
         the predicted class, between softmaxes of logits scaled for that class.
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
+        if len(self.classes_) == 2:
+            # log-odds of at most 0 predict the first class
+            slopes = [[0.0, slope] for slope in self.inverse_temperature_.tolist()]
+            return Expit(
+                piecewise_polynomial(log_odds_of(logits), [0.0], [0.0, 0.0], slopes)
+            )
         maps = []
         for inverse in self.inverse_temperature_.tolist():
             maps.append(class_probabilities(Scaled(logits, inverse)))

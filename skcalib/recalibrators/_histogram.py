@@ -24,7 +24,6 @@ from skcalib.binning import (
     FixedEdges,
     check_binning,
 )
-from skcalib.binning._base import BinLookup
 from skcalib.maps import step_function
 from skcalib.maps.checks import BINS, amounts, check_bins, flag
 from skcalib.recalibrators._binary import BinaryRecalibrator
@@ -66,13 +65,6 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     def _strategy(self):
         """Return the binning strategy that the parameter `binning` stands for."""
         return check_binning(self.binning, self._default_objects["binning"]())
-
-    def _predict_binary(self, scores):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        bin_of = BinLookup(self.bin_edges_, scores)
-        return self.bin_values_[bin_of(scores)]
 
     def _split(self, fractions, n_steps, scores, labels, weight):
         """Return the rows for each of the `n_steps` steps of a fit, a list of triples

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from skcalib._rows.sorting import DistinctScores
-from skcalib.binning._base import BinLookup
 from skcalib.maps import piecewise_polynomial
 from skcalib.maps.checks import knots, shares
 from skcalib.recalibrators._binary import BinaryRecalibrator
@@ -135,12 +134,6 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.score_knots_ = distinct[ends]
             self.probability_knots_ = solution.x[ends]
 
-    def _predict_binary(self, scores):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        return _interpolated(scores, self.score_knots_, self.probability_knots_)
-
     def _map(self, score):
         """Return the map from score to probability as a `Node`: lines between
         the knots, and constants beyond the outer ones.
@@ -157,40 +150,6 @@ class IsotonicCalibration(BinaryRecalibrator):
         origins = [knots[0], *knots[1:], knots[-1]]
         coefficients = [values[:1], *lines, values[-1:]]
         return piecewise_polynomial(score, knots, origins, coefficients)
-
-
-def _interpolated(scores, knots, values):
-    """Return ``np.interp(scores, knots, values)``, but exact at the knots and never
-    falling.
-
-    `scores` are (n,), increasing `knots` and their `values` (n_knots,). Scores are
-    looked up as bins are, which is faster than a search.
-    """
-    lowest = -np.inf
-    highest = np.inf
-    if knots[0] >= 0 and knots[-1] <= 1:
-        lowest = 0.0
-        highest = 1.0
-    edges = np.concatenate(([lowest], knots, [highest]))
-    segment_of = BinLookup(edges, scores)
-    segment = segment_of(scores)
-    # For each of the n_knots + 1 segments: its right end, the value there, the rise of
-    # the value from its left end, and its width. The first and the last segment, beyond
-    # the knots, are flat. (`np.append` and `np.pad` would take half of the time of one
-    # score.)
-    right_knot = np.concatenate((knots, knots[-1:]))
-    right_value = np.concatenate((values, values[-1:]))
-    rise = np.zeros(len(knots) + 1)
-    rise[1:-1] = np.diff(values)
-    width = np.ones(len(knots) + 1)
-    width[1:-1] = np.diff(knots)
-    # The distance from the right end is taken as a share of the width: a slope could be
-    # infinite between knots next to 0.
-    share = (right_knot[segment] - scores) / width[segment]
-    probability = right_value[segment] - rise[segment] * share
-    # By rounding it could be less than at the left end.
-    left_value = np.concatenate((values[:1], values))
-    return np.maximum(probability, left_value[segment], out=probability)
 
 
 def _weights_by_score(scores, labels, sample_weight):

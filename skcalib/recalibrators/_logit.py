@@ -1,23 +1,17 @@
 """Base of the methods that work on the logits of all classes."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skcalib import maps as nodes
-from skcalib._defaults import check_fitted
-from skcalib._input.tensors import as_given
-from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
     impossible_at_clip,
     log_probability,
-    row_softmax,
     two_class_log_odds,
-    without_impossible,
 )
-from skcalib.maps import two_logits
-from skcalib.maps._tensors import mapped_tensor
+from skcalib.maps import class_probabilities, has_map, two_logits
+from skcalib.maps._calibration_map import why_not
+from skcalib.maps._prediction import probabilities_of_two
+from skcalib.maps._python_function import PythonFunction, called_weakly
 from skcalib.recalibrators._base import BaseRecalibrator
 
 
@@ -26,8 +20,11 @@ class LogitRecalibrator(BaseRecalibrator):
 
     ``_fit_logits(logits, codes, sample_weight)`` receives logits (n, K), the column
     index of each label and positive weights or None; ``_predict_logits(logits)``
-    returns calibrated logits. For two classes given as log-odds z, the logits are
-    (0, z); probabilities are replaced by their logarithms.
+    returns calibrated logits. Instead of ``_predict_logits``, a subclass may define
+    ``_map(logits)``, which returns the probabilities as an expression built from the
+    nodes in `skcalib.maps`; if a method defines both, `_map` is used. For two classes
+    given as log-odds z, the logits are (0, z); probabilities are replaced by their
+    logarithms.
 
     Parameters
     ----------
@@ -58,37 +55,6 @@ class LogitRecalibrator(BaseRecalibrator):
     [[0.25, 0.75]]
     """
 
-    @property
-    def _predicts_validated_rows(self):
-        return type(self).predict_proba is LogitRecalibrator.predict_proba
-
-    def predict_proba(self, X: ArrayLike) -> Any:
-        """Return calibrated probabilities.
-
-        Parameters
-        ----------
-        X : array-like with as many columns as in `fit`
-            Scores.
-
-        Returns
-        -------
-        probabilities : ndarray of float64, shape (n, n_classes)
-            Calibrated probabilities, with columns in the order of `classes_`. With
-            scikit-learn's array API dispatch
-            (``sklearn.config_context(array_api_dispatch=True)``), a tensor input gives
-            a tensor of the same library, device and floating-point type.
-
-        Raises
-        ------
-        ValueError
-            If scores are invalid or their number of columns differs from that in `fit`.
-        """
-        check_fitted(self)
-        probabilities = mapped_tensor(self, X)
-        if probabilities is None:
-            return as_given(super().predict_proba(X), X)
-        return probabilities
-
     # Whether `_fit_logits` and `_predict_logits` leave out classes whose logit is -inf.
     # Other methods get the logarithm of the clipping constant in place of -inf.
     _leaves_impossible_out = False
@@ -108,26 +74,6 @@ class LogitRecalibrator(BaseRecalibrator):
             self._fit_logits(logits, codes, sample_weight)
         else:
             self._fit_logits(logits, codes, sample_weight, shortcuts)
-
-    def _predict_encoded(self, scores):
-        """Return the probabilities (n, K) of validated scores (n, C), by blocks."""
-        probabilities = np.empty((len(scores), len(self.classes_)))
-        for rows in row_blocks(len(scores), len(self.classes_)):
-            probabilities[rows] = self._predict_block(scores[rows])
-        return probabilities
-
-    def _predict_block(self, scores):
-        """Return the probabilities (n, K) of a block of validated scores (n, C)."""
-        is_impossible = self._impossible_classes(scores)  # (n, K) or None
-        logits = self._logits(self._clipped(scores))
-        if is_impossible is None:
-            return row_softmax(self._predict_logits(logits))
-        if not self._leaves_impossible_out:
-            # The method needs finite logits, as in the fit. What it makes of them is
-            # replaced by -inf, and so by the probability 0.
-            logits = impossible_at_clip(logits, is_impossible)
-        calibrated = np.where(is_impossible, -np.inf, self._predict_logits(logits))
-        return without_impossible(row_softmax(calibrated), is_impossible)
 
     def _logits(self, scores):
         """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""
@@ -151,7 +97,33 @@ class LogitRecalibrator(BaseRecalibrator):
                 logits = nodes.Log(scores)
         if scores.width == 1:
             logits = self._logits_of(logits)
-        return self._map(logits)
+        if has_map(type(self)):
+            return self._map(logits)
+        n_classes = len(self.classes_)
+        calibrated = PythonFunction(
+            logits, called_weakly(self._calibrated), n_classes, why_not(self)
+        )
+        return class_probabilities(calibrated)
+
+    def _calibrated(self, logits, is_impossible):
+        """Return the calibrated logits (n, K) of a method without a map.
+
+        The method may need finite logits, as in the fit. What it makes of those of
+        impossible classes (n, K) is left out of the softmax.
+        """
+        if not self._leaves_impossible_out:
+            logits = impossible_at_clip(logits, is_impossible)
+        return self._predict_logits(logits)
+
+    def _predict_logits(self, logits):
+        """Return calibrated logits (n, K) of logits (n, K), for subclasses that change
+        them: the logarithms of the probabilities by the expression of `_map`.
+        """
+        rows = nodes.Rows(logits)
+        node = self._map(nodes.Scores(logits.shape[1]))
+        if node.width > 1:
+            return log_probability(rows(node))
+        return log_probability(np.hstack(probabilities_of_two(node, rows)))
 
     def _logits_of(self, log_odds):
         """Return the node of two logits, 0 and the log-odds, from a node of log-odds:

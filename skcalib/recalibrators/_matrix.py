@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.ridge_path import (
     AffineProblem,
-    affine_features,
     fit_path,
     fit_ridge,
 )
@@ -167,12 +166,6 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
     def _forget_start(self):
         vars(self).pop("_curvature", None)
-
-    def _predict_logits(self, logits):
-        """Return the calibrated logits (n, K) of logits (n, K)."""
-        parameters = self._affine_map.packed(self.coef_, self.intercept_)
-        features = affine_features(logits, self._reference(logits))
-        return self._affine_map.apply(parameters, features).T
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the

@@ -26,8 +26,8 @@ from skcalib._rows.links import (
     log_odds_against_rest,
     row_softmax,
     two_class_log_odds,
-    without_impossible,
 )
+from skcalib._rows.namespaces import without_impossible
 from skcalib._solvers.online_logistic import ForgettingNewton, OnlineNewton
 from skcalib.maps.checks import (
     array,
@@ -251,7 +251,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             result = np.column_stack((1 - event_probability, event_probability))
         else:
             result = spread_top_label(probabilities, event_probability)
-        return without_impossible(result, self._impossible_classes(scores))
+        return without_impossible(np, result, self._impossible_classes(scores))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class; for K > 2, the class with the largest score.

@@ -163,10 +163,6 @@ class PriorShift(LogitRecalibrator):
             self.target_prior, self.classes_, counts, "target_prior"
         )
 
-    def _predict_logits(self, logits):
-        # Saerens et al., Eq. 2.4: p(k | x) times target / train
-        return logits + self._log_ratios
-
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
         argument is one, too.

@@ -5,10 +5,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from skcalib._fitting.partial_pooling import PooledMap
-from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib.maps import Expit, piecewise_polynomial
@@ -258,17 +256,6 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self.slope_ = float(slope_low - 2 * self.curvature_ * low)
         self.intercept_ = float(at_low - self.slope_ * low - self.curvature_ * low**2)
         self.log_odds_range_ = (low, high)
-
-    def _predict_binary(self, log_odds):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        # Beyond the range of the fit the map follows its tangent at the nearest end.
-        inside = np.clip(log_odds, *self.log_odds_range_)
-        parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2
-        slope = self.slope_ + 2 * self.curvature_ * inside
-        calibrated = parabola + slope * (log_odds - inside)
-        return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
         """Return the map from log-odds to the probability as a `Node`: the sigmoid of

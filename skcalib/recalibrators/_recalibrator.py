@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import gain_interval, standard_error
-from skcalib._fitting.member_fits import forecast
+from skcalib._fitting.member_fits import member_node
 from skcalib._fitting.wrapped import check_recalibrator, fitted_clone, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
@@ -18,7 +18,6 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_probability
-from skcalib.maps import map_of
 from skcalib.maps.checks import check_same_classes, estimate, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._stacked import StackedRecalibrator
@@ -215,15 +214,11 @@ class Recalibrator(BaseRecalibrator):
             gains[k] = loss_before - loss_after
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
-    def _predict_scores(self, scores):
-        """Return the probabilities (n, K) by the recalibrator that was chosen."""
-        return forecast(self.chosen_, scores)
-
     def _map(self, scores):
         """Return the map from scores to probabilities as a `skcalib.maps.Node`; the
         argument is one, too.
         """
-        return map_of(self.chosen_, scores)
+        return member_node(self.chosen_, scores)
 
     def _check_attributes(self):
         """Raise a ValueError unless the fitted attributes, which were read from a JSON

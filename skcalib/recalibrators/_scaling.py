@@ -4,11 +4,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import (
     fit_logistic,
     fit_squared_sigmoid,
@@ -214,12 +212,6 @@ class PlattScaling(PartiallyPooledRecalibrator):
     def _set_map(self, coef):
         """Set slope and intercept from coefficients (2,)."""
         self.slope_, self.intercept_ = coef.tolist()
-
-    def _predict_binary(self, log_odds):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
 
     def _map(self, log_odds):
         """Return the map from the score of a binary problem to the event's probability

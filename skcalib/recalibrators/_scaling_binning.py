@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import check_fitted
+from skcalib._fitting.member_fits import member_node
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import ResultRecord
 from skcalib._input.classes import encode_labels
@@ -17,7 +18,6 @@ from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import BaseBinning, UniqueScores
-from skcalib.maps import map_of
 from skcalib.maps.checks import BINS, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates
@@ -305,17 +305,11 @@ class ScalingBinning(BinnedRecalibrator):
         self.bin_counts_ = statistics.count
         self.n_bins_ = statistics.n_bins
 
-    def _predict_binary(self, scores):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        return super()._predict_binary(self._scaled(scores))
-
     def _map(self, score):
         """Return the map from the score of a binary problem to the event's probability
         as a `skcalib.maps.Node`; the argument is one, too.
         """
-        return super()._map(map_of(self.recalibrator_, score))
+        return super()._map(member_node(self.recalibrator_, score))
 
     def _scaled(self, scores):
         """Return the event's probabilities (n,) by the smooth map."""

@@ -9,11 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, PPoly
-from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import condensed, weights_or_ones
-from skcalib._rows.links import clip_probability
 from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
@@ -281,12 +279,6 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     def _forget_start(self):
         vars(self).pop("_inverse_to_start_from", None)
-
-    def _predict_binary(self, log_odds):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        return clip_probability(expit(self._calibrated_log_odds(log_odds)))
 
     def _calibrated_log_odds(self, log_odds):
         """Return the calibrated log-odds (n,) of log-odds (n,)."""

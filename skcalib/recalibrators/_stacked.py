@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from skcalib._fitting.floor import learned_floor
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import row_gain_interval
-from skcalib._fitting.member_fits import StackFits, forecast, is_plain
+from skcalib._fitting.member_fits import StackFits, is_plain, member_node
 from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
@@ -25,7 +25,7 @@ from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.maps import Log, Mixture, Scaled, Softmax, map_of
+from skcalib.maps import Log, Mixture, Scaled, Softmax
 from skcalib.maps.checks import (
     amounts,
     check_same_classes,
@@ -512,14 +512,6 @@ class StackedRecalibrator(BaseRecalibrator):
         logits = log_probability(mixture)
         return 1 / _shrunken_inverse_temperature(logits, codes, sample_weight, start)
 
-    def _predict_scores(self, scores):
-        """Return the mixture's probabilities (n, K) for validated scores (n, C)."""
-        used = np.flatnonzero(self.weights_)
-        # a generator, so that one member's forecasts are in memory at a time
-        predicted = (forecast(self.recalibrators_[k], scores) for k in used)
-        mixture = _weighted_sum(self.weights_[used], predicted)
-        return self._tempered(mixture, self.temperature_)
-
     def _tempered(self, mixture, temperature):
         """Return the probabilities (n, K) of a mixture (n, K), for more than two
         classes with their logarithms divided by the temperature.
@@ -534,7 +526,7 @@ class StackedRecalibrator(BaseRecalibrator):
         """
         used = np.flatnonzero(self.weights_ > 0)
         weights = tuple(self.weights_[used].tolist())
-        maps = tuple(map_of(self.recalibrators_[k], scores) for k in used)
+        maps = tuple(member_node(self.recalibrators_[k], scores) for k in used)
         mixture = Mixture(weights, maps)
         if len(self.classes_) == 2:
             return mixture

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import taken
-from skcalib._rows.links import PROBABILITY_CLIP, log_probability, row_softmax
+from skcalib._rows.links import PROBABILITY_CLIP, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
 from skcalib.maps import (
@@ -201,11 +201,6 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             )
         return of_log_loss
 
-    def _predict_logits(self, logits):
-        """Return the calibrated logits (n, K) of logits (n, K)."""
-        # float32 could overflow
-        return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)
-
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
         argument is one, too.
@@ -382,16 +377,6 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         likelihoods = forecasts[np.arange(len(codes)), codes]
         self.weights_ = fit_mixture_weights(likelihoods, sample_weight)
 
-    def _predict_logits(self, logits):
-        """Return the logarithms (n, K) of the mixture of tempered, unchanged and
-        uniform forecasts, for logits (n, K).
-        """
-        mixture = 0
-        forecasts = self._forecasts(logits.astype(np.float64))
-        for weight, forecast in zip(self.weights_, forecasts, strict=True):
-            mixture = mixture + weight * forecast
-        return log_probability(mixture)
-
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`: the
         mixture of tempered, unchanged and uniform forecasts.
@@ -413,6 +398,6 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         """Return the tempered, the unchanged and the uniform probabilities for logits
         (n, K), a tuple of three arrays (n, K).
         """
-        tempered = softmax(super()._predict_logits(logits), axis=1)
+        tempered = softmax(logits * self.inverse_temperature_, axis=1)
         uniform = np.full_like(tempered, 1 / logits.shape[1])
         return tempered, softmax(logits, axis=1), uniform

@@ -22,8 +22,5 @@ class Uncalibrated(LogitRecalibrator):
     def _fit_logits(self, logits, codes, sample_weight):
         return self
 
-    def _predict_logits(self, logits):
-        return logits
-
     def _map(self, logits):
         return class_probabilities(logits)

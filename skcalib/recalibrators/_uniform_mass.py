@@ -12,15 +12,11 @@ from sklearn.utils import check_random_state
 from skcalib._defaults import ParameterHints, check_fitted, unchanged_if_refused
 from skcalib._input.sklearn_private import Interval
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import row_blocks, taken
-from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import sorted_rows
 from skcalib.maps import (
     Choice,
     Place,
     RowKey,
-    Rows,
-    Scores,
     checks,
     just_below,
     step_function,
@@ -160,10 +156,6 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     _is_step_function = True
 
     _attributes = {"_n_problems": checks.count, "_n_rows": checks.count}
-    # `_randomised_map` is the calibration map as a tree of nodes with `randomize`, else
-    # None: see `_map`. It is kept, since to build it takes ten times as long as to look
-    # one score up. JSON does not hold it: it follows from the other attributes.
-    _derived = {"_randomised_map": lambda self: self._built_map()}
     _part_attributes = {
         **checks.BINS,
         "bin_positives_": checks.amounts,
@@ -255,18 +247,6 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             self._n_problems = len(self.classes_)
         self._n_rows = len(scores)
         super()._fit_scores(scores, codes, sample_weight)
-        self._randomised_map = self._built_map()
-
-    def _built_map(self):
-        """Return the map as an expression in `skcalib.maps`, by which `predict_proba`
-        looks up random keys with `randomize`.
-
-        Without `randomize` it is None: a bin then depends on the score alone, which
-        `_predict_binary` looks up faster.
-        """
-        if not self.randomize:
-            return None
-        return self._map_of(Scores(self.n_features_in_))
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Fit bins of scores (n,) with boolean labels (n,) by Algorithm 1 of Gupta and
@@ -386,26 +366,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         """
         if not self.randomize:
             return super().predict_proba(X)
-        check_fitted(self)
-        # classes whose logits are -inf, or far below others: (n, K) or None
-        scores, is_impossible = self._possible_scores(X)
-        if ids is not None:
-            ids = check_ids(ids, len(scores))
-        n_classes = len(self.classes_)
-        probabilities = np.empty((len(scores), n_classes))
-        # Blocks of rows stay in the cache: .8 of the time of all rows at once.
-        for rows in row_blocks(len(scores), n_classes):
-            block = Rows(scores[rows], ids=taken(ids, rows))
-            # The map evaluated for these rows, (n_rows, 1) for two classes (the second
-            # one's probability), else (n_rows, K).
-            calibrated = block(self._randomised_map)
-            if n_classes == 2:
-                np.subtract(1, calibrated[:, 0], out=probabilities[rows, 0])
-                probabilities[rows, 1] = calibrated[:, 0]
-            else:
-                probabilities[rows] = calibrated
-        # Impossible classes get 0, and the rest of the row is made larger to sum to 1.
-        return self._restricted(probabilities, is_impossible)
+        return self._probabilities(X, ids)
 
     def transform(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
         """Return what `predict_proba` returns, so that recalibrators can be chained.
@@ -443,14 +404,6 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if ids is None or self._keeps_decisions:
             return super().predict(X)
         return self.classes_[self.predict_proba(X, ids).argmax(axis=1)]
-
-    def _predict_binary(self, scores):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        cuts = self.bin_edges_[1:-1]
-        # a score that is a cut is in the bin above it
-        return self.bin_values_[np.searchsorted(cuts, scores, side="right")]
 
     def _check_attributes(self):
         """Raise a ValueError unless the fitted attributes, which were read from a JSON

@@ -217,12 +217,6 @@ class VennAbers(BinaryRecalibrator):
         self.lower_probability_ = lower[np.append(True, is_knot)]
         self.upper_probability_ = upper[np.append(is_knot, True)]
 
-    def _predict_binary(self, scores):
-        """Return the event's probabilities (n,) for the scores (n,) of a binary
-        problem.
-        """
-        return _probability(*self._interval(scores))
-
     def _map(self, score):
         """Return the map from score to probability as a `Node`: a step function
         with one step at each knot and one between each two.

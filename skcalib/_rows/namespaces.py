@@ -1,0 +1,145 @@
+"""Functions of the rows of an array in the namespace `xp` of its library: NumPy, or
+another library of the array API standard, on whose device the arrays stay.
+"""
+
+import numpy as np
+
+from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib._rows.links import row_sums as numpy_row_sums
+
+# exp(709.78) is the largest float64, exp(-708.4) the smallest with full precision.
+LARGEST_EXPONENT = 700.0
+# Up to so many columns NumPy is quicker if the numbers of a column, and not those of a
+# row, are next to each other.
+MANY_COLUMNS = 16
+
+
+def clipped(xp, probabilities):
+    """Return probabilities inside [2^-52, 1 - 2^-52]."""
+    return limited(xp, probabilities, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+
+
+def limited(xp, values, low, high):
+    """Return values inside [low, high], in a new array."""
+    if xp is not np:
+        return xp.clip(values, low, high)
+    # a third of the time of `clip` for one row
+    inside = np.maximum(values, low)
+    return np.minimum(inside, high, out=inside)
+
+
+def exponential(xp, values):
+    """Return the exponential of values in a new array, which may be overwritten."""
+    if xp is not np:
+        return xp.exp(values)
+    return np.exp(values, out=values)
+
+
+def inverse_odds(xp, log_odds):
+    """Return ``exp(-log_odds)``, the odds of the complement, without overflow."""
+    exponents = limited(xp, log_odds, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+    exponents *= -1.0
+    return exponential(xp, exponents)
+
+
+def chosen_entries(xp, values, positions):
+    """Return the entries (m,) of an array (n,) at positions (m,)."""
+    if xp is not np:
+        return xp.take(values, positions, axis=0)
+    return values.take(positions)
+
+
+def side_by_side(xp, columns):
+    """Return several arrays (n, ...) as one array with their columns."""
+    if xp is not np or len(columns) > MANY_COLUMNS:
+        return xp.concat(columns, axis=1)
+    width = sum(column.shape[1] for column in columns)
+    joined = np.empty((len(columns[0]), width), order="F")
+    return np.concatenate(columns, axis=1, out=joined)
+
+
+def chosen_rows(xp, values, positions):
+    """Return the rows (m, K) of an array (n, K) at positions (m,)."""
+    if xp is np and values.flags.f_contiguous:
+        return values.T.take(positions, axis=1).T
+    return xp.take(values, positions, axis=0)
+
+
+def inverse_permutation(xp, order):
+    """Return at which place of `order` (n,) each position stands."""
+    if xp is not np:
+        return xp.argsort(order)
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    return inverse
+
+
+def row_sums(xp, values):
+    """Return the sums of the rows of values (n, K), as (n, 1)."""
+    if xp is np:
+        return numpy_row_sums(values)
+    return xp.sum(values, axis=1, keepdims=True)
+
+
+def row_maxima(xp, values):
+    """Return the largest value of each row of values (n, K), as (n, 1)."""
+    if xp is np and values.shape[1] <= MANY_COLUMNS and len(values) > 1:
+        largest = values[:, :1]
+        for k in range(1, values.shape[1]):
+            largest = np.maximum(largest, values[:, k : k + 1])
+        return largest
+    return xp.max(values, axis=1, keepdims=True)
+
+
+def largest_columns(xp, values):
+    """Return the column (n,) of the largest value of each row of values (n, K), the
+    first of those that tie.
+    """
+    if xp is not np or values.shape[1] > MANY_COLUMNS or len(values) == 1:
+        return xp.argmax(values, axis=1)
+    largest = values[:, 0]
+    column = np.zeros(len(values), dtype=np.intp)
+    for k in range(1, values.shape[1]):
+        column[values[:, k] > largest] = k
+        largest = np.maximum(largest, values[:, k])
+    return column
+
+
+def row_shares(xp, values, n_shares):
+    """Return rows of nonnegative values (n, K) divided by their sums; a row of zeros
+    becomes 1 / `n_shares` in each column.
+    """
+    total = row_sums(xp, values)
+    is_zero = total == 0
+    if not xp.any(is_zero):
+        return values / total
+    shares = values / xp.where(is_zero, xp.ones_like(total), total)
+    return xp.where(is_zero, xp.full_like(values, 1 / n_shares), shares)
+
+
+def row_exponentials(xp, logits):
+    """Return ``exp(logits - largest logit of the row)`` of logits (n, K)."""
+    return exponential(xp, logits - row_maxima(xp, logits))
+
+
+def without_impossible(xp, probabilities, is_impossible, *, rescale=True):
+    """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true; None
+    changes nothing.
+
+    With `rescale` the rest of a row with impossible classes is made larger in
+    proportion, up to the sum 1. If a map gives the possible classes no probability at
+    all, they share the row.
+    """
+    if is_impossible is None:
+        return probabilities
+    is_possible = xp.astype(~is_impossible, probabilities.dtype)
+    possible = probabilities * is_possible
+    if not rescale:
+        return possible
+    total = row_sums(xp, possible)
+    is_zero = total == 0
+    possible = xp.where(is_zero, is_possible, possible)
+    total = xp.where(is_zero, row_sums(xp, is_possible), total)
+    # Other rows do not change by a rounding error because of those.
+    is_kept = ~xp.any(is_impossible, axis=1, keepdims=True) & ~is_zero
+    return possible / xp.where(is_kept, xp.ones_like(total), total)

@@ -1,0 +1,77 @@
+"""Probabilities by the map of a fitted recalibrator, in blocks of rows."""
+
+from operator import is_
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from skcalib._rows.blocks import row_blocks, taken
+from skcalib.maps._calibration_map import with_zero_for_impossible
+from skcalib.maps._leaves import Scores
+from skcalib.maps._node import Rows
+from skcalib.maps._value_functions import Expit
+
+# Maps each recalibrator that has predicted to its attributes at that time, its number
+# of columns, and its map.
+_MAPS = WeakKeyDictionary()
+
+
+def predicted_node(recalibrator, n_columns):
+    """Return the map of a fitted recalibrator as a node: the second class's probability
+    for two classes, else those of all K, with 0 for impossible classes.
+
+    The map is built once. It is built again where an attribute of the recalibrator is
+    another object than at that time, as after a new fit.
+    """
+    attributes = list(vars(recalibrator).values())
+    known, columns, node = _MAPS.get(recalibrator, ((), 0, None))
+    is_known = columns == n_columns and len(known) == len(attributes)
+    if is_known and all(map(is_, known, attributes)):
+        return node
+    node = recalibrator._map_of(Scores(n_columns))
+    if recalibrator.input == "logit" and n_columns > 2:
+        node = with_zero_for_impossible(node, n_columns)
+    _MAPS[recalibrator] = (attributes, n_columns, node)
+    return node
+
+
+def predicted(recalibrator, scores, is_impossible=None, ids=None):
+    """Return the probabilities (n, K) by the map of a fitted recalibrator.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator.
+    scores : ndarray of shape (n, C)
+        Valid scores.
+    is_impossible : ndarray of bool, shape (n, C), or None
+        The impossible classes of each row; None if there are none, or fewer than three
+        classes.
+    ids : ndarray of shape (n,) or None
+        Ids of the rows.
+    """
+    node = predicted_node(recalibrator, scores.shape[1])
+    n_classes = len(recalibrator.classes_)
+    probabilities = np.empty((len(scores), n_classes))
+    # Each row is predicted on its own, so blocks of rows change nothing: they keep the
+    # memory of intermediate results small.
+    for chosen in row_blocks(len(scores), n_classes):
+        rows = Rows(scores[chosen], ids=taken(ids, chosen))
+        rows.is_impossible = taken(is_impossible, chosen)
+        if n_classes > 2:
+            probabilities[chosen] = rows(node)
+        else:
+            complement, probability = probabilities_of_two(node, rows)
+            probabilities[chosen, :1] = complement
+            probabilities[chosen, 1:] = probability
+    return probabilities
+
+
+def probabilities_of_two(node, rows):
+    """Return the probabilities of the first and of the second class, (n, 1) each, by
+    the node of the second one.
+    """
+    if isinstance(node, Expit):
+        return node.both(rows)
+    probability = rows(node)
+    return 1 - probability, probability
