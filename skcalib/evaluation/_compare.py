@@ -34,7 +34,11 @@ from skcalib._intervals.influence import (
 )
 from skcalib._intervals.rare import mean_loss_interval
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
-from skcalib.evaluation._equal_losses import EqualLosses, EqualSquares
+from skcalib.evaluation._equal_losses import (
+    EqualLosses,
+    EqualSquares,
+    too_few_labels,
+)
 from skcalib.evaluation._paired_differences import (
     Mean,
     is_mean_over_pairs,
@@ -337,8 +341,9 @@ def compare(
     of the samples' differences. With `clusters`, the variance is the jackknife variance
     of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
     within-cluster correlation of the differences. If the effective number of clusters
-    is below three, the limits are NaN, and `reason` says so. The interval for a mean
-    loss itself is the gamma interval of `calibration_summary`.
+    is below three, the limits are NaN, and `reason` says so. The interval for the Brier
+    score itself is the gamma interval of `calibration_summary`; that for the log-loss
+    is a t interval, and NaN with fewer than 10 events or non-events.
 
     If fewer than 20 events are expected, their observed spread says little. The
     hypothesis then is that both models have the same expected loss in each sample,
@@ -680,8 +685,14 @@ class _Comparison(NamedTuple):
                 is_importance(self.options["weight_type"]),
                 cluster,
             )
-            largest = float(losses_by_label(data.scores, loss_name).max())
-            low, high, reason = mean_loss_interval(loss, largest, influence, level)
+            if loss_name == "brier":
+                largest = float(losses_by_label(data.scores, "brier").max())
+                low, high, reason = mean_loss_interval(loss, largest, influence, level)
+            else:  # there is no largest log-loss
+                low, high, reason = influence.interval(estimate, level)
+                reason = reason or too_few_labels(data.labels, influence)
+            if reason:
+                low = high = np.nan
             intervals[name] = IntervalEstimate(estimate, low, high, reason=reason)
             means[name] = Mean(estimate, influence)
         return intervals, means

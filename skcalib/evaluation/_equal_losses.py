@@ -96,19 +96,8 @@ class EqualLosses:
         return self.variance**2 / fourth
 
     def observed_events(self):
-        """Return how many independent samples the rarer label is worth: of K classes,
-        those that are not of the commonest.
-        """
-        common = np.bincount(self.codes, self._weight).argmax()
-        is_other = self.codes != common
-        residual = is_other - (1 - self.probability[:, common])
-        return effective_events(
-            is_other,
-            self.influence.weight,
-            self.influence.importance,
-            self.influence.cluster,
-            residual,
-        )
+        """Return how many independent samples the rarer label is worth."""
+        return _rarer_label(self.codes, self.influence)
 
     @property
     def is_unequal(self):
@@ -152,6 +141,31 @@ class EqualLosses:
             np.random.default_rng(0),
         )
         return two_sided_pvalue(drawn, mean_difference * total)
+
+
+def too_few_labels(labels, influence):
+    """Return why labels, columns (n,), are too few of any but the commonest class for
+    the observed spread of a loss, else "".
+
+    `influence` is the `Influence` of the samples on the mean loss.
+    """
+    return why_too_few(_rarer_label(labels.astype(np.intp), influence), False)
+
+
+def _rarer_label(codes, influence):
+    """Return how many independent samples the rarer label is worth: of K classes, those
+    that are not of the commonest. `codes` (n,) are columns, and `influence` knows
+    weights and clusters.
+    """
+    weight = weights_or_ones(influence.weight, len(codes))
+    is_other = codes != np.bincount(codes, weight).argmax()
+    return effective_events(
+        is_other,
+        influence.weight,
+        influence.importance,
+        influence.cluster,
+        residual=is_other - np.average(is_other, weights=weight),
+    )
 
 
 def why_too_few(observed, is_unequal):
