@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcalib._defaults import ParameterHints
+from skcalib._defaults import ParameterHints, unchanged_if_refused
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
@@ -311,19 +311,20 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         # Pairs of a fitted classifier and its recalibrator.
         pairs = pair_fitter.pairs(self.cv, self._run, ensemble)
         forbid_certificates_of_pairs(pairs, estimator)
-        self.classes_ = fitter.classes
-        self.calibrated_classifiers_ = pairs
-        self._copy_attributes(
-            ("n_features_in_", "feature_names_in_"), pairs[0].estimator
-        )
         is_shared = pairs[0].recalibrator is pairs[-1].recalibrator
-        # None stands for the arithmetic mean of the probabilities of all pairs.
-        self.pooling_exponent_ = None
-        if ensemble == "auto" and is_shared and len(pairs) > 1:
-            self.pooling_exponent_ = POOLING_EXPONENT
-        # With several recalibrators there is no single gain to report.
-        source = pairs[0].recalibrator if is_shared else None
-        self._copy_attributes(("gain_", "chosen_"), source)
+        with unchanged_if_refused(self):
+            self.classes_ = fitter.classes
+            self.calibrated_classifiers_ = pairs
+            self._copy_attributes(
+                ("n_features_in_", "feature_names_in_"), pairs[0].estimator
+            )
+            # None stands for the arithmetic mean of the probabilities of all pairs.
+            self.pooling_exponent_ = None
+            if ensemble == "auto" and is_shared and len(pairs) > 1:
+                self.pooling_exponent_ = POOLING_EXPONENT
+            # With several recalibrators there is no single gain to report.
+            source = pairs[0].recalibrator if is_shared else None
+            self._copy_attributes(("gain_", "chosen_"), source)
         return self
 
     def predict_proba(self, X: Any) -> Any:

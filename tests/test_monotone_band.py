@@ -131,3 +131,26 @@ def test_what_breaks_the_proof_is_refused(options):
     bins = BinStatistics.from_predictions(scores > 0.5, scores, [0, 0.5, 1])
     with pytest.raises(ValueError, match="does not support BinStatistics"):
         reliability_curve(bins, simultaneous=True)
+
+
+def test_the_picture_has_the_band_and_says_what_it_excludes():
+    pytest.importorskip("matplotlib")
+    from skcalib.displays import ReliabilityDisplay
+
+    rng = np.random.default_rng(0)
+    scores = rng.random(4000)
+    labels = rng.random(4000) < scores**2
+    display = ReliabilityDisplay.from_predictions(labels, scores, band="simultaneous")
+    expected = reliability_curve(labels, scores, simultaneous=True)
+    (curve,) = display.curves
+    assert curve.bars is None
+    at = np.searchsorted(curve.band.scores, 0.5) - 1
+    before = np.searchsorted(expected.score, 0.5) - 1
+    assert curve.band.low[at] == expected.low[before]
+    title = display.ax_.get_title(loc="left")
+    assert "too high from 0." in title
+    for options in ({"curve": "smooth"}, {"sample_weight": np.ones(4000)}):
+        with pytest.raises(ValueError, match="simultaneous"):
+            ReliabilityDisplay.from_predictions(
+                labels, scores, band="simultaneous", **options
+            )

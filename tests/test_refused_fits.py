@@ -2,7 +2,11 @@
 
 import inspect
 import pickle
+import sys
+from functools import partial
 from importlib import import_module
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +35,7 @@ from skcalib.decisions import CertifiedThresholdClassifier, ExpectedCostClassifi
 from skcalib.metrics import BinStatistics
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
+PACKAGE = Path(skcalib.__file__).parent
 REFUSED = ValueError  # the messages are tested elsewhere
 N = 80
 RNG = np.random.default_rng(0)
@@ -125,19 +130,17 @@ def _assert_unfitted(estimator, new, y):
     assert called
 
 
-@pytest.mark.parametrize("reason", BAD_ROWS)
 @pytest.mark.parametrize("recalibrator", _recalibrators())
-def test_refused_rows_change_no_recalibrator(recalibrator, reason):
-    scores, y, weight = BAD_ROWS[reason]
+def test_refused_rows_change_no_recalibrator(recalibrator):
     fitted = clone(recalibrator).fit(SCORES, Y)
-    before = _state(fitted, SCORES)
-    with pytest.raises(REFUSED):
-        _fit(fitted, scores, y, weight)
-    assert _state(fitted, SCORES) == before
     unfitted = clone(recalibrator)
-    with pytest.raises(REFUSED):
-        _fit(unfitted, scores, y, weight)
-    _assert_unfitted(unfitted, SCORES, Y)
+    before = _state(fitted, SCORES)
+    for reason, rows in BAD_ROWS.items():
+        for one in (fitted, unfitted):
+            with pytest.raises(REFUSED):
+                _fit(one, *rows)
+        assert _state(fitted, SCORES) == before, reason
+        _assert_unfitted(unfitted, SCORES, Y)
 
 
 @pytest.mark.parametrize("recalibrator", _recalibrators())
@@ -440,6 +443,61 @@ def test_a_fit_that_fails_late_changes_no_monitor(monkeypatch):
         with pytest.raises(ValueError, match="no alarm"):
             getattr(monitor, method)(SCORES, Y, time="June")
     assert pickle.dumps(monitor) == before
+
+
+class _Stopped(KeyboardInterrupt):
+    """What stops a fit at some call of a function of the package."""
+
+
+def _stopped_at(fit, k):
+    """Run a fit up to the k-th call; return whether there were so many."""
+    calls = count(1)
+
+    def at_call(frame, event, argument):
+        code = frame.f_code
+        is_ours = str(PACKAGE) in code.co_filename
+        # Generators are called where they are closed, too.
+        is_counted = is_ours and code.co_name not in ("__exit__", "<genexpr>")
+        if is_counted and next(calls) == k:
+            sys.settrace(None)
+            raise _Stopped
+
+    earlier = sys.gettrace()
+    sys.settrace(at_call)
+    try:
+        fit()
+    except _Stopped:
+        return True
+    finally:
+        sys.settrace(earlier)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "other_rows"),
+    [
+        (PlattScaling(), (SCORES, Y), (THREE_COLUMNS, THREE_CLASSES)),
+        (HistogramBinning(3), (SCORES, Y), (THREE_COLUMNS, THREE_CLASSES)),
+        (
+            GroupwiseRecalibrator(PlattScaling()),
+            (SCORES, Y),
+            (THREE_COLUMNS, THREE_CLASSES),
+        ),
+        (OnlineRecalibrator(), (SCORES, Y), (SCORES, NAMED)),
+        (CalibrationMonitor(), (SCORES, Y, "May"), (SCORES, Y, "June")),
+        (RecalibratedClassifierCV(_Fails(), PlattScaling(), cv=2), (X, Y), (X, NAMED)),
+        (ExpectedCostClassifier(_Fails(), np.eye(2)), (X, Y), (X, NAMED)),
+    ],
+    ids=lambda argument: type(argument).__name__,
+)
+def test_a_fit_that_is_stopped_anywhere_changes_nothing(model, rows, other_rows):
+    fitted = clone(model).fit(*rows)
+    before = _state(fitted, rows[0])
+    k = 1
+    while _stopped_at(partial(fitted.fit, *other_rows), k):
+        assert _state(fitted, rows[0]) == before
+        k += 11  # not at each of some hundred calls
+    assert k > 11
 
 
 def test_every_estimator_of_the_registry_is_tested_here():

@@ -20,7 +20,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
-from skcalib._report import _command, _recalibration
+from skcalib._report import _command
+from skcalib._report._advice import considered
 from skcalib._report._checks import identifiers, repeats, repeats_note
 from skcalib._report._claims import CLAIMS
 from skcalib._report._decisions import decision_rows
@@ -35,7 +36,7 @@ from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib._report._times import named_periods
 from skcalib._verdicts import verdict
-from skcalib.evaluation import compare, recalibration_gain
+from skcalib.evaluation import _advise, compare, cross_validate
 from skcalib.guarantees import (
     conditional_epsilon,
     expected_error_bound,
@@ -342,26 +343,25 @@ def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
     }
 
 
-def test_recalibrators_are_cross_validated(monkeypatch):
-    # The library's gain has one division into folds.
-    monkeypatch.setattr(_recalibration, "_MOST_DIVISIONS", 1)
+def test_recalibrators_are_cross_validated():
     data = _data(500, power=2)
     y, scores = data["y"].astype(bool), data["p"]
     rows = {
         row["name"]: row
         for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]
     }
-    folds = _recalibration.CrossValidation.of(_table(y, scores), "p", 0).folds
-    platt, splits = rows["PlattScaling"], [(fold.train, fold.test) for fold in folds]
+    platt = rows["PlattScaling"]
+    # small data sets are divided into folds three times
+    expected = cross_validate(
+        y, scores, {"platt": PlattScaling()}, n_repeats=3, random_state=0
+    )
     for key, loss, score in (
         ("gain", "log", "log_loss"),
         ("brier_gain", "brier", "brier"),
     ):
-        gain = recalibration_gain(
-            y, scores, recalibrator=PlattScaling(), loss=loss, cv=splits
-        )
+        gain = expected.gain("uncalibrated", "platt", loss)
         assert (platt[key], platt[f"{key}_low"], platt[f"{key}_high"]) == pytest.approx(
-            tuple(gain), rel=2e-3
+            tuple(gain)
         )
         assert platt[score] == pytest.approx(rows["as it is"][score] - gain.estimate)
     assert rows["as it is"]["log_loss"] == pytest.approx(
@@ -383,7 +383,7 @@ def test_recalibrators_are_cross_validated(monkeypatch):
 
 
 def test_many_rows_are_sampled_for_recalibration(monkeypatch):
-    monkeypatch.setattr(_recalibration, "_MOST_ROWS", 200)
+    monkeypatch.setattr(_advise, "_MOST_ROWS", 200)
     data = _data(300)
     rows = _numbers(_table(data["y"], data["p"], weight=data["w"].astype(float)))[
         "models"
@@ -1011,7 +1011,6 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
         "segments and periods of p",
         "recalibrators of p",
     )
-    steps += tuple(f"{kind} of p" for kind in _recalibration.OF_TWO_CLASSES[:-1])
     steps += ("numbers for a paper of p",)
     assert all(
         line.removeprefix("skcalib report: ").startswith(step)
@@ -1498,7 +1497,8 @@ def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly():
     # at .4 the events above .4 of truth should be treated, not above .8
     y, half = rng.random(4000) < truth, truth / 2
     (wrong,), (right,) = (
-        decision_rows(_table(y, scores), "p", [0.4], 0) for scores in (half, truth)
+        decision_rows(table, "p", [0.4], considered(table, "p", 0), 0)
+        for table in (_table(y, half), _table(y, truth))
     )
     best = np.mean((truth >= 0.4) * np.where(y, 1, -0.4 / 0.6)) - np.mean(
         (half >= 0.4) * np.where(y, 1, -0.4 / 0.6)

@@ -522,7 +522,11 @@ def test_importance_weights_by_loops():
         "n_resamples": 20,
         "random_state": 0,
     }
-    found = segment_calibration_test(y, scores, sample_weight=weight, **options)
+    # The label does not change the weight.
+    declared = {"weight_type": {0: weight, 1: weight}}
+    found = segment_calibration_test(
+        y, scores, sample_weight=weight, **options | declared
+    )
     kept = np.arange(200) != 7
     worth = weight * weight.sum() / np.sum(weight**2)
     for name, n, mean, frequency, statistic in zip(
@@ -544,7 +548,10 @@ def test_importance_weights_by_loops():
         spread = np.sum(worth[rows] ** 2 * scores[rows] * (1 - scores[rows])) + 1
         expected = (max(0, *sums.values()) - min(0, *sums.values())) / np.sqrt(spread)
         assert statistic == pytest.approx(expected)
-    again = segment_calibration_test(y, scores, sample_weight=1000 * weight, **options)
+    declared = {"weight_type": {0: 1000 * weight, 1: 1000 * weight}}
+    again = segment_calibration_test(
+        y, scores, sample_weight=1000 * weight, **options | declared
+    )
     assert again.pvalue == found.pvalue
     equal = segment_calibration_test(
         y, scores, sample_weight=np.full(200, 0.3), **options

@@ -92,6 +92,7 @@ MAIN_OR_OPTION = {
     "scores": "the rows; the columns of a table",
     "statistics": "sums, or the numbers beside a picture",
     "table": "of groups, or the name of one in SQL",
+    "time": "what trends, monitors and event times are about, an option of an advice",
     "thresholds": "those of a picture's numbers, an option of what computes them",
 }
 

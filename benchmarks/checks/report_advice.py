@@ -21,9 +21,9 @@ from scipy.special import expit, softmax
 import skcalib
 from skcalib import GroupwiseRecalibrator
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._report._advice import advised
+from skcalib._report._advice import considered
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._recalibration import OF_MORE_CLASSES, OF_TWO_CLASSES
+from skcalib.evaluation._cross_validate import _OF_MORE_CLASSES, _OF_TWO_CLASSES
 
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 WORST = 0.005  # of the log-loss of the best candidate, that the advice may cost
@@ -334,7 +334,8 @@ def candidates(train, test):
     """Return the probabilities by every candidate: each map, by segment, and on the
     rows since the true change.
     """
-    kinds = OF_TWO_CLASSES if train.scores.ndim == 1 else OF_MORE_CLASSES
+    classes = _OF_TWO_CLASSES if train.scores.ndim == 1 else _OF_MORE_CLASSES
+    kinds = [one.__name__ for one in classes]
     many = train.scores.ndim > 1 and train.scores.shape[1] > 20
     yield "none", test.scores
     for since in dict.fromkeys((None, train.since)):
@@ -367,7 +368,7 @@ def _worst(scores, test):
 def judged(table, seed):
     """Return the advice for one half of a table and how it does on the other."""
     train, test = table.halves(seed)
-    advice, _, _ = advised(train.for_report(), "p", 0)
+    advice = considered(train.for_report(), "p", 0).advice
     test = test.from_period(table.since)
     found = by_advice(train, test, advice)
     each = {
@@ -402,7 +403,7 @@ def calibrated_tables(seeds, n=2000):
             }[shape]
             segments, periods = _parts(rng, n)
             table = _binary(rng, n, odds=odds, segments=segments, periods=periods)
-            yield advised(table.for_report(), "p", 0)[0]["kind"] != "none"
+            yield considered(table.for_report(), "p", 0).advice["kind"] != "none"
 
 
 _OF_KEYS = ("TemperatureScaling", "PlattScaling", "IsotonicCalibration")
@@ -419,9 +420,9 @@ def of_keys(seed, n=6000):
     for kind in _OF_KEYS:
         found = predicted(train, test, getattr(skcalib, kind)())
         losses[kind] = LOSSES["log"](found, test.labels).mean()
-    without, _, _ = advised(train.for_report(), "p", 0)
+    without = considered(train.for_report(), "p", 0).advice
     told = replace(train, clusters=train.keys, keys=None)
-    informed, _, _ = advised(told.for_report(), "p", 0)
+    informed = considered(told.for_report(), "p", 0).advice
     losses["with clusters"] = LOSSES["log"](
         by_advice(train, test, informed), test.labels
     ).mean()
@@ -443,7 +444,7 @@ def steadiness(name, draw, n=6000, n_seeds=12):
     advice, and this kind.
     """
     table = SIMULATED[name](np.random.default_rng([draw, 4]), n).for_report()
-    kinds = [advised(table, "p", seed)[0]["kind"] for seed in range(n_seeds)]
+    kinds = [considered(table, "p", seed).advice["kind"] for seed in range(n_seeds)]
     most = max(set(kinds), key=kinds.count)
     return kinds.count(most), most
 

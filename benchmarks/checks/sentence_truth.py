@@ -26,13 +26,19 @@ from scipy.special import expit, softmax, xlogy
 from scipy.stats import norm
 
 from benchmarks.checks.report_advice import Table, by_advice
-from skcalib import UniformMassBinning
-from skcalib._report import _measures, _numbers, _recalibration
+from skcalib import (
+    PlattScaling,
+    PriorShift,
+    TemperatureScaling,
+    UniformMassBinning,
+)
+from skcalib._report import _measures, _numbers
 from skcalib._report import _sections as say
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._judged import judge_groups
 from skcalib._report._numbers import report_numbers
 from skcalib._report._sentences import summary
+from skcalib.evaluation import _advice_search, _advise
 
 FILE = Path(__file__).parent / "data" / "sentence_truth.csv"
 TOLERANCE = 0.02
@@ -519,7 +525,7 @@ class Judge:
 
     def _too_few_to_recalibrate(self, words, text):
         n_events = self.table.labels.sum()
-        return min(n_events, self.n - n_events) < _recalibration.N_FOLDS
+        return min(n_events, self.n - n_events) < _advice_search.N_FOLDS
 
     def _cluster_first(self, words, text):
         return self._repeated_key(words, text)
@@ -582,7 +588,7 @@ class Judge:
         n_maps += advice["others"] == "shared" and n_maps < len(SEGMENTS)
         n_numbers = n_maps * _NUMBERS_OF[name.removesuffix("())")]
         limits = [_number(limit) for limit in words["number"].split(" to ")]
-        needed = max(5 * n_numbers / gain, _recalibration.N_FOLDS)
+        needed = max(5 * n_numbers / gain, _advice_search.N_FOLDS)
         return limits[0] / 2 <= needed <= 2 * limits[-1] or limits[-1] <= 50 * n_maps
 
     # The sections.
@@ -819,9 +825,10 @@ def quick():
         change(_measures, "_N_DRAWS", 99)
         change(_numbers, "_paper", lambda *_: None)
         change(_numbers, "period_rows", _verdicts_of_periods)
-        change(_recalibration, "_MOST_DIVISIONS", 1)
-        kinds = ["PriorShift", "TemperatureScaling", "PlattScaling"]
-        change(_recalibration, "OF_TWO_CLASSES", kinds)
+        change(_advice_search, "_MOST_DIVISIONS", 1)
+        kinds = (PriorShift, TemperatureScaling, PlattScaling)
+        change(_advice_search, "_OF_TWO_CLASSES", kinds)
+        change(_advise, "why_not_the_default", lambda *_: "")
         yield
 
 

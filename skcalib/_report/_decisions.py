@@ -2,25 +2,26 @@
 there.
 """
 
-from skcalib._report._recalibration import CrossValidation
-from skcalib._report._statistics import CONFIDENCE_LEVEL, records
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, records
 from skcalib.decisions import net_benefit
+from skcalib.evaluation import cross_validate
 from skcalib.recalibrators import SplineCalibration
 
 
-def decision_rows(table, name, thresholds, seed):
+def decision_rows(table, name, thresholds, found, seed):
     """Return a list with a dict of numbers for each decision threshold; samples are
     treated if their score is at or above it.
 
-    `table` is the `ReportTable`, `name` the name of the model. The numbers are shares
-    of the samples and differences in net benefit, each a dict of "estimate", "low" and
-    "high". The cost of miscalibration is how much higher the net benefit is after
-    recalibration; it is None if there are too few samples to cross-validate.
+    `table` is the `ReportTable`, `name` the name of the model, and `found` its
+    `Considered`. The numbers are shares of the samples and differences in net benefit,
+    each a dict of "estimate", "low" and "high". The cost of miscalibration is how much
+    higher the net benefit is after recalibration; it is None if there are too few
+    samples to cross-validate.
     """
     event_rows = table.event_rows(name)
     against_none = _benefits(event_rows, thresholds, "none")
     against_all = _benefits(event_rows, thresholds, "all")
-    costs = _costs(CrossValidation.of(table, name, seed), thresholds)
+    costs = _costs(found, thresholds, seed)
     rows = []
     for number, threshold in enumerate(thresholds):
         is_treated = event_rows.scores >= threshold
@@ -39,19 +40,29 @@ def decision_rows(table, name, thresholds, seed):
     return rows
 
 
-def _costs(cv, thresholds):
+def _costs(found, thresholds, seed):
     """Return the cost of miscalibration at each threshold: how much higher the net
     benefit of out-of-fold scores recalibrated with a spline is than that of the
-    original scores. `cv` is the `CrossValidation` of the model.
+    original scores. `found` is the `Considered` of the model.
 
     It is a list of dicts with "estimate", "low" and "high", or of None if there are too
     few samples for the folds.
     """
-    if cv.folds is None:
+    if not found.candidates:
         return [None] * len(thresholds)
-    recalibrated = cv.event_rows(cv.candidate(SplineCalibration()))
-    original_scores = cv.in_fold_order.scores
-    return _benefits(recalibrated, thresholds, reference=original_scores)
+    rows = found.rows
+    result = cross_validate(
+        rows.labels,
+        rows.scores,
+        {"spline": SplineCalibration()},
+        clusters=rows.clusters,
+        sample_weight=rows.sample_weight,
+        weight_type=rows.weight_type,
+        random_state=seed,
+        labels=LABELS,
+    )
+    recalibrated = rows._replace(scores=result.probabilities["spline"])
+    return _benefits(recalibrated, thresholds, reference=rows.scores)
 
 
 def _benefits(event_rows, thresholds, reference):

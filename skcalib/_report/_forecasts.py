@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, Rows, records
+from skcalib._report._statistics import CONFIDENCE_LEVEL, Rows, records
 from skcalib._rows.blocks import taken, total_weight
 from skcalib.evaluation import compare
 
@@ -24,9 +24,6 @@ def compared(rows, scores):
     name, and their differences from the first, as a `ModelComparison`. `rows` are the
     `Rows` with the labels and weights of all of them.
     """
-    labels = LABELS
-    if rows.scores.ndim == 2:
-        labels = list(range(rows.scores.shape[1]))
     return compare(
         rows.labels,
         scores,
@@ -35,7 +32,7 @@ def compared(rows, scores):
         sample_weight=rows.sample_weight,
         weight_type=rows.weight_type,
         clusters=rows.clusters,
-        labels=labels,
+        **rows.options_of_labels,
     )
 
 

@@ -183,16 +183,15 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         one_against_rest, class_of_row = table.by_class(name, seed)
         model["classes"] = class_rows(one_against_rest, class_of_row, seed, tolerance)
     step(f"recalibrators of {name}")
-    found = considered(
-        table, name, seed, lambda kind: step(f"{kind} of {name}"), tolerance
-    )
+    found = considered(table, name, seed, tolerance)
     model["advice"] = found.advice
+    model["n_compared"] = len(found.rows.labels)
     model["recalibrators"] = found.candidates
     model["changes"] = found.changes
     model["advice"]["code"] = advice_code(table, model)
     if thresholds:
         step(f"decisions of {name}")
-        model["decisions"] = decision_rows(table, name, thresholds, seed)
+        model["decisions"] = decision_rows(table, name, thresholds, found, seed)
     step(f"numbers for a paper of {name}")
     model["paper"] = _paper(table, event_rows, model, seed)
     return model, found

@@ -7,7 +7,6 @@ import skcalib._report._sections as say
 from skcalib import __version__
 from skcalib._report._groups import SMALL_CLASS, SMALL_SEGMENT
 from skcalib._report._phrases import listed
-from skcalib._report._recalibration import N_FOLDS, most_rows
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import rounded
 
@@ -96,8 +95,6 @@ def report_page(numbers, pictures):
         tolerance_points=show.rounded(100 * numbers["tolerance"]),
         small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
         most_groups=_MOST_GROUPS,
-        most_rows=most_rows(numbers["classes"]),
-        n_folds=N_FOLDS,
         version=__version__,
     )
 
@@ -127,7 +124,9 @@ def _data_sentence(numbers):
     classes, and notes.
     """
     weighted = ""
+    share = "them"
     if numbers["weighted"]:
+        share = "their weight"
         weighted = f" of total weight {show.count(numbers['total_weight'])}"
     written = ""
     if numbers["modified"]:
@@ -137,7 +136,7 @@ def _data_sentence(numbers):
         frequency = show.percent(numbers["event_frequency"], numbers["n_rows"])
         about = (
             f"; the event is {numbers['label']} = {numbers['event']}, in {frequency} of"
-            " them."
+            f" {share}."
         )
     else:
         named = listed(classes, _MOST_CLASSES_NAMED)

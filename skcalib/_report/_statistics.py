@@ -3,11 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from skcalib._cells.reductions import top_label
 from skcalib._inference.adjustment import holm
-from skcalib._intervals.influence import Influence
 from skcalib._rows.blocks import taken
 from skcalib.binning import EqualMass, MinimumMass
 from skcalib.evaluation import mean_interval
@@ -15,33 +13,12 @@ from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
 SIGNIFICANCE_LEVEL = 0.05
-# The expected variance of a mean replaces the observed one if it is larger than this
-# number times that.
-_UNSEEN = 4
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
 # The error of all sentences, of the diagrams and of the tables of groups: percentage
 # points that a reader can picture.
 MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
-
-
-class MeanEstimate(NamedTuple):
-    """A weighted mean with the limits of its interval.
-
-    Attributes
-    ----------
-    estimate, low, high : float
-        The mean, and its limits at `CONFIDENCE_LEVEL`; NaN if there are too few
-        clusters.
-    pvalue : float
-        One-sided: the p-value of "the mean is at most 0"; 1 where there are no limits.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
 
 
 class Rows(NamedTuple):
@@ -77,6 +54,13 @@ class Rows(NamedTuple):
             return self
         predicted, confidence = top_label(self.scores)
         return self._replace(scores=confidence, labels=predicted == self.labels)
+
+    @property
+    def options_of_labels(self):
+        """Keyword arguments that name the labels: of an event, or of all classes."""
+        if self.scores.ndim == 1:
+            return {"labels": LABELS}
+        return {"labels": list(range(self.scores.shape[1]))}
 
     @property
     def metric_options(self):
@@ -119,45 +103,6 @@ class Rows(NamedTuple):
             clusters=self.clusters,
         )
         return interval_record(found)
-
-    def mean(self, values, more_variance=0.0, expected_variance=0.0):
-        """Return the weighted mean of values (n,) with its interval and p-value, as
-        `MeanEstimate`.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-            One value for each sample.
-        more_variance : float
-            Added to the variance of the mean.
-        expected_variance : float
-            A variance of the mean that is known from elsewhere. It replaces the one
-            estimated from the values if it is more than 4 times as large: these values
-            then lack rare ones that are to be expected.
-        """
-        centre = mean(values, self.sample_weight)
-        cluster = None
-        if self.clusters is not None:
-            _, cluster = np.unique(self.clusters, return_inverse=True)
-        spread = Influence(
-            values - centre,
-            self.sample_weight,
-            self.weight_type == "importance",
-            cluster,
-        ).spread()
-        if spread.reason:
-            return MeanEstimate(centre, np.nan, np.nan, 1.0)
-        variance = spread.standard_error**2
-        degrees = spread.degrees
-        if expected_variance > _UNSEEN * variance:
-            variance = expected_variance
-        error = np.sqrt(variance + more_variance)
-        # Student's t, which is normal for infinite degrees of freedom.
-        half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
-        pvalue = 1.0
-        if error > 0:
-            pvalue = float(stdtr(degrees, -centre / error))
-        return MeanEstimate(centre, centre - half, centre + half, pvalue)
 
 
 def interval_record(found):
@@ -214,8 +159,3 @@ def adjust(rows, key, adjusted_key):
     pvalues = np.array([row[key] for row in known])
     for row, adjusted in zip(known, holm(pvalues).tolist(), strict=True):
         row[adjusted_key] = adjusted
-
-
-def mean(values, weight):
-    """Return the weighted mean as a float."""
-    return float(np.average(values, weights=weight))

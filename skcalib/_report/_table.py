@@ -30,6 +30,7 @@ from skcalib._report._models import renamed, score_models
 from skcalib._report._reader import ReportError, opened, separator_of
 from skcalib._report._times import named_periods
 from skcalib._verdicts import rounded
+from skcalib.evaluation import describe_weights
 
 _FEWEST_ROWS = 10
 _MOST_SCORES = 20_000_000  # scores of all classes together that are read
@@ -353,8 +354,13 @@ def _table_of_columns(
         weights = checked_column(
             roles.weight, check_sample_weight, columns[roles.weight], n_rows
         )
-        if weight_type is None:
-            weight_type = "importance" if (weights % 1).any() else "frequency"
+        is_event = labels
+        if classes is not None:
+            # Which class is an event says nothing: the weights are judged alone.
+            is_event = np.zeros(n_rows)
+        described = describe_weights(is_event, weights, weight_type=weight_type)
+        weight_type = described.weight_type
+        notes.append(str(described))
     time_fields = {}
     if roles.time is not None:
         periods = named_periods(columns[roles.time], roles.time, time_order)

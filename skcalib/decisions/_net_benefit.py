@@ -142,7 +142,7 @@ def net_benefit(
     simultaneous: bool = False,
     n_resamples: int = 1000,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
     labels: ArrayLike | None = None,
@@ -186,11 +186,13 @@ def net_benefit(
         Number of draws for a simultaneous band.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design, for example by the inverse probability of
         selection).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples in the same cluster (for example, from one
         patient or centre) may be dependent.

@@ -167,6 +167,7 @@ class ReliabilityDisplay(FromEstimator):
         order: Literal["sorted", "given", "error"] = "sorted",
         interval: Literal["auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"]
         | None = "auto",
+        band: Literal["simultaneous"] | None = None,
         confidence_level: float = 0.9,
         n_resamples: int = 1000,
         metric: Callable[..., float] | Literal["auto"] | None = "auto",
@@ -212,6 +213,10 @@ class ReliabilityDisplay(FromEstimator):
             Interval bars for each bin, or a bootstrap band. "auto" means
             Clopper-Pearson intervals, or the bootstrap for label-dependent bins, for
             which no other interval is valid (the bins are recomputed on each resample).
+        band : {"simultaneous"} or None, default=None
+            "simultaneous" draws, in place of the bars, limits that contain the whole
+            calibration curve if it rises with the score; see `reliability_curve`. The
+            title says where they exclude the diagonal.
         confidence_level : float, default=0.9
             Level of each bin's interval, of the consistency band (at each score) and of
             the error's interval.
@@ -314,6 +319,7 @@ class ReliabilityDisplay(FromEstimator):
             random_state,
             curve,
             statistics,
+            band,
         )
         arguments = maker.from_predictions(
             y_true,

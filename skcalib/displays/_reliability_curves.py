@@ -40,7 +40,11 @@ from skcalib.displays._reliability_tasks import (
     rows_of_task,
 )
 from skcalib.evaluation import calibration_summary
-from skcalib.metrics import calibration_error, calibration_error_interval
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    reliability_curve,
+)
 
 # What pictures call the numbers of a `calibration_summary`.
 NUMBERS = {
@@ -130,6 +134,8 @@ class ReliabilityCurve:
         models.
     reasons : tuple of str
         With clusters: why a bin has no interval; empty where it has one.
+    finding : str or None
+        What a simultaneous band says about the diagonal.
     """
 
     model: str | None
@@ -146,6 +152,7 @@ class ReliabilityCurve:
     numbers: dict = field(default_factory=dict)
     folds: tuple = ()
     reasons: tuple[str, ...] = ()
+    finding: str | None = None
 
     @property
     def limits(self):
@@ -181,6 +188,8 @@ class CurveMaker:
     random_state: object = None
     curve: str = "bins"
     statistics: str | tuple = ()
+    # "simultaneous" for a band that contains the whole curve
+    band: str | None = None
     # Fold of each row (n,), by the name of the model, for cross-validated models.
     folds: dict = field(default_factory=dict)
 
@@ -225,6 +234,12 @@ class CurveMaker:
         is not valid for the bins.
         """
         check_option(self.curve, "curve", ("bins", "smooth", "both"))
+        check_option(self.band, "band", (None, "simultaneous"))
+        if self.band is not None and self.curve != "bins":
+            raise ValueError(
+                'band="simultaneous" belongs to the bins, and a smooth curve has a band'
+                ' of its own: omit band, or pass curve="bins".'
+            )
         for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))
         check_option(
@@ -414,6 +429,18 @@ class CurveMaker:
         is drawn, the smooth curve. `cluster` (n,) are codes of clusters, or None.
         """
         bin_limits = self.bin_limits.limits(statistics, task, cluster)
+        if self.band is not None:
+            found = reliability_curve(
+                task.labels,
+                task.scores,
+                sample_weight=task.sample_weight,
+                clusters=cluster,
+                simultaneous=True,
+                confidence_level=self.confidence_level,
+                pos_label=True,
+            )
+            limits = bin_limits._replace(bars=None, band=_steps(found))._asdict()
+            return {**limits, "finding": _finding(found)}
         if self.curve == "bins":
             return bin_limits._asdict()
         smooth, band, consistency = smooth_curve(task, self.confidence_level, cluster)
@@ -554,3 +581,27 @@ def _next_round(value):
     power_of_ten = 10.0 ** np.floor(np.log10(value))
     round_numbers = power_of_ten * np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10])
     return float(round_numbers[round_numbers >= value][0])
+
+
+def _steps(found):
+    """Return a `ReliabilityBand` as a `Band` whose limits are drawn as steps.
+
+    Just below a score, the lower limit is that of the score before; just above it, the
+    upper limit is that of the next one.
+    """
+    scores = np.repeat(found.score, 3)
+    low_before = np.append(found.low[:1], found.low[:-1])
+    low = np.stack((low_before, found.low, found.low), axis=1).ravel()
+    high_after = np.append(found.high[1:], found.high[-1:])
+    high = np.stack((found.high, found.high, high_after), axis=1).ravel()
+    # Points between equal limits are left out.
+    changes = (np.diff(low) != 0) | (np.diff(high) != 0)
+    is_corner = np.append(True, changes) | np.append(changes, True)
+    return Band(scores[is_corner], low[is_corner], high[is_corner])
+
+
+def _finding(found):
+    """Return what a `ReliabilityBand` says, as a short text for a title."""
+    if np.any(found.low > found.high):
+        return "no rising curve fits"
+    return ", ".join(found.findings()) or "compatible with the diagonal"

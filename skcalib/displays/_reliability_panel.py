@@ -338,6 +338,8 @@ def caption(curve, error_name):
     """Return captions for the only curve, the longest first: the name of the model, the
     number of samples, and its error, which is called `error_name`.
     """
+    if curve.finding is not None:
+        return captions(curve.model, curve.statistics.total_weight, curve.finding)
     findings = ["", ""]
     if curve.error is not None:
         error = _with_interval(curve.error)

@@ -22,6 +22,7 @@ from skcalib._errors.proper_scores import (
 )
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
+from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
@@ -44,7 +45,6 @@ from skcalib.evaluation._paired_differences import (
     is_mean_over_pairs,
     mean_over_pairs,
     paired_difference,
-    square_and_add,
     with_pvalue,
 )
 from skcalib.metrics import calibration_error_interval
@@ -262,7 +262,7 @@ def compare(
     confidence_level: float = 0.9,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -292,10 +292,12 @@ def compare(
         function, as in `calibration_test`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from the same patient or match) share
         a value.

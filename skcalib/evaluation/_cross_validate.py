@@ -326,7 +326,7 @@ def cross_validate(
     groups: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     random_state: int | np.random.RandomState | None = None,
     labels: ArrayLike | None = None,
     pos_label: float | str | None = None,
@@ -365,10 +365,12 @@ def cross_validate(
         a value, and lie in the same fold.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds. None means the folds of `recalibration_gain`, the same in
         each call.

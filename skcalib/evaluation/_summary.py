@@ -207,7 +207,7 @@ def calibration_summary(
     confidence_level: float = 0.95,
     n_resamples: int = 199,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -232,10 +232,12 @@ def calibration_summary(
         default is small because a smooth curve is fitted for each draw.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from one patient or centre) share a
         value.

@@ -87,20 +87,28 @@ class ReliabilityBand(ResultTable):
                 "The calibration curve is not monotone: no rising curve lies inside the"
                 f" band ({level} for the whole curve)."
             )
-        findings = [
-            f"too {word} {place}"
-            for word, is_off in (
-                ("high", self.high < self.score),
-                ("low", self.low > self.score),
-            )
-            for place in self._places(is_off)
-        ]
+        findings = self.findings()
         if not findings:
             return (
                 "No miscalibration is detectable: the diagonal lies inside the band"
                 f" ({level} for the whole curve)."
             )
         return f"The scores are {' and '.join(findings)} ({level} for the whole curve)."
+
+    def findings(self):
+        """Return where the band excludes the diagonal.
+
+        Returns
+        -------
+        findings : list of str
+            Such as "too high from 0.6 to 1"; of several ranges on one side the widest.
+        """
+        sides = {"high": self.high < self.score, "low": self.low > self.score}
+        return [
+            f"too {word} {place}"
+            for word, is_off in sides.items()
+            for place in self._places(is_off)
+        ]
 
     def _places(self, is_off):
         """Return the ranges of scores at which `is_off` (m,) is true, as texts: the
@@ -111,10 +119,11 @@ class ReliabilityBand(ResultTable):
             return []
         runs = np.split(positions, np.flatnonzero(np.diff(positions) > 1) + 1)
         widest = max(runs, key=lambda run: self.score[run[-1]] - self.score[run[0]])
-        first, last = self.score[widest[0]], self.score[widest[-1]]
+        first = rounded(self.score[widest[0]], 2)
+        last = rounded(self.score[widest[-1]], 2)
         if first == last:
-            return [f"at {rounded(first, 2)}"]
-        return [f"from {rounded(first, 2)} to {rounded(last, 2)}"]
+            return [f"near {first}"]
+        return [f"from {first} to {last}"]
 
 
 @hint_at_keywords
@@ -125,7 +134,7 @@ def reliability_curve(
     binning: BaseBinning | int | None = None,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     simultaneous: bool = False,
     confidence_level: float = 0.9,
@@ -148,11 +157,13 @@ def reliability_curve(
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than
         one; weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective
         sample size, which determines the width of the intervals.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample, such as a hospital or a patient. `interval` allows for
         the dependence within clusters; see Notes.

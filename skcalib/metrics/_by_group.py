@@ -251,7 +251,7 @@ def calibration_by_group(
     n_resamples: int = 199,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -318,13 +318,15 @@ def calibration_by_group(
         "top_label".
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design or for covariate shift); weights w
         correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``, which the
         table reports as `n`. The variance of the number of events is the sum of w^2 s
         (1 - s) over the samples.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples in the same cluster (for example, from one
         patient or match) may be dependent.

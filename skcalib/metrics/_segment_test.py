@@ -17,13 +17,18 @@ from skcalib._errors.bin_free import range_of
 from skcalib._inference.cluster_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._input.columns import table_columns
-from skcalib._input.label_weights import check_weight_type, is_importance
+from skcalib._input.label_weights import (
+    FEWEST_EVENTS,
+    check_weight_type,
+    is_importance,
+    warn_of_counts,
+)
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
-from skcalib._rows.blocks import taken
+from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib._verdicts import pvalue_words
 from skcalib.metrics._segment_columns import split_column
@@ -104,6 +109,12 @@ class SegmentTestResult:
     def __str__(self):
         worst = self.segments.segment[0]
         n = len(self.segments)
+        if np.isnan(self.pvalue):
+            return (
+                f"None of {n} segments holds {FEWEST_EVENTS:g} effective events and as"
+                " many non-events, which the test needs where the weights of the other"
+                " label are unknown."
+            )
         shown = f"adjusted {pvalue_words(self.pvalue)}"
         if self.pvalue < _LEVEL:
             return (
@@ -138,7 +149,7 @@ def segment_calibration_test(
     n_resamples: int = 999,
     multiclass: Literal["auto", "top_label"] = "auto",
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -176,11 +187,13 @@ def segment_calibration_test(
         "top_label".
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": the number of times that each sample is
         repeated (whole numbers). "importance": each sample was observed once and
         represents more or less than one (to correct for the sampling design or for
         covariate shift).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples in the same cluster (for example, from one
         patient or match) may be dependent.
@@ -228,8 +241,12 @@ def segment_calibration_test(
 
     An intersection with the same rows as one of its parts is omitted. Weighted rows are
     repeated in memory. Importance weights are multiplied by the ratio of their mean to
-    their mean square. The residuals are multiplied by the resulting weights, and the
-    terms s (1 - s) by the squares of these weights; `n` and `min_size` count rows.
+    their mean square, and so are the residuals; `n` and `min_size` count rows. If the
+    weight of the other label is known, labels are drawn as the sample holds them, each
+    with the weight of its label, and the terms s (1 - s) are multiplied by both
+    weights. Otherwise, residuals are multiplied by random signs, s (1 - s) becomes the
+    squared residual, and segments with fewer than 20 effective events or non-events
+    have a p-value of NaN.
 
     References
     ----------
@@ -273,10 +290,13 @@ def segment_calibration_test(
     # importance weights those of weight 0 are left out.
     if sample_weight is None or not is_importance(weight_type):
         rows = _repeated_rows(data.sample_weight, n_rows)
+        warn_of_counts(data.labels, data.sample_weight)
         weight = None
     else:
         rows = data.kept
-        weight = counted_rows(data, weight_type).sample_weight[rows]
+        data = counted_rows(data, weight_type)
+        task = one_task(data, multiclass)
+        weight = data.label_weights[rows]
     scores = task.scores.astype(np.float64)[rows]
     labels = np.asarray(task.labels, dtype=bool)[rows]
     cluster = None
@@ -286,10 +306,13 @@ def segment_calibration_test(
     # Without weights the rows are all samples: the columns need not be indexed.
     indexed_rows = None if sample_weight is None else rows
     columns = _split_columns(X, n_rows, indexed_rows, max_bins)
-    segments = _Segments(columns, scores, weight, max_depth, min_size)
-    observed = segments.statistics(np.flatnonzero(labels))  # (n_segments,)
+    segments = _Segments(columns, scores, weight, max_depth, min_size, labels)
     seed = check_random_state(random_state).randint(2**32, dtype=np.uint64)
-    draws = _LabelDraws(scores, labels, weight, cluster, seed)
+    if weight is None:
+        draws = _LabelDraws(scores, labels, cluster, seed)
+    else:
+        draws = _ResidualDraws(scores, labels, weight, cluster, seed)
+    observed = segments.statistics(draws.observed)  # (n_segments,)
     drawn = np.empty((n_resamples, len(observed)))
     progress = Progress("segment_calibration_test", verbose)
     for k in range(n_resamples):
@@ -297,9 +320,14 @@ def segment_calibration_test(
             f"{k:,} of {n_resamples:,} draws, {len(observed):,} segments",
             k / n_resamples,
         )
-        drawn[k] = segments.statistics(np.flatnonzero(draws.labels()))
-    order = np.argsort(-observed, kind="stable")  # the largest statistic first
-    adjusted = _step_down(observed[order], drawn[:, order])
+        drawn[k] = segments.statistics(draws.draw())
+    # The largest statistic first. Segments in which the observed residuals say too
+    # little come last, without a p-value.
+    order = np.lexsort((-observed, ~segments.has_events))
+    n_tested = np.count_nonzero(segments.has_events)
+    tested = order[:n_tested]
+    adjusted = np.full(len(observed), np.nan)
+    adjusted[:n_tested] = _step_down(observed[tested], drawn[:, tested])
     mean_score, frequency = segments.means(labels)
     table = SegmentTable(
         segment=np.array(segments.words, dtype=object)[order],
@@ -327,30 +355,38 @@ class _LabelDraws:
         Event probabilities.
     labels : ndarray of bool, shape (n,)
         Observed labels.
-    weight : ndarray of shape (n,) or None
-        Weights.
     cluster : ndarray of int, shape (n,), or None
         Code of each row's cluster.
     seed : int
         Seed of the random numbers.
+
+    Attributes
+    ----------
+    observed : ndarray of int
+        Positions of the observed events.
     """
 
-    def __init__(self, scores, labels, weight, cluster, seed):
+    def __init__(self, scores, labels, cluster, seed):
+        self.observed = np.flatnonzero(labels)
         self._scores = scores
         self._cluster = cluster
         # SFC64 is faster than NumPy's default generator.
         self._rng = np.random.Generator(np.random.SFC64(seed))
         if cluster is None:
             return
-        if weight is None:
-            weight = np.ones(len(scores))
         residual = labels - scores
-        residual -= np.average(residual, weights=weight)
+        residual -= residual.mean()
         _, code = np.unique(cluster, return_inverse=True)
-        self._correlation = cluster_correlation(scores, residual, weight, code)
+        self._correlation = cluster_correlation(
+            scores, residual, np.ones(len(scores)), code
+        )
         self._quantile = ndtri(scores)
 
-    def labels(self):
+    def draw(self):
+        """Return the positions of the events of the next draw."""
+        return np.flatnonzero(self._labels())
+
+    def _labels(self):
         """Return the next draw: a boolean label for each sample, (n,)."""
         n_rows = len(self._scores)
         if self._cluster is None:
@@ -361,6 +397,55 @@ class _LabelDraws:
         own = self._rng.standard_normal(n_rows)
         rho = self._correlation
         return rho**0.5 * factor + (1 - rho) ** 0.5 * own < self._quantile
+
+
+class _ResidualDraws:
+    """Random weighted residuals w (y - s) of rows with weights of importance.
+
+    Labels are drawn with their frequencies in the sample, each with the weight of its
+    label. Where the weight of the other label is unknown, or rows depend on each other,
+    the observed residuals of each row or cluster are multiplied by a random sign.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Event probabilities.
+    labels : ndarray of bool, shape (n,)
+        Observed labels.
+    label_weights : LabelWeights
+        The weights.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    seed : int
+        Seed of the random numbers.
+
+    Attributes
+    ----------
+    observed : ndarray of float, shape (n,)
+        The observed weighted residuals.
+    """
+
+    def __init__(self, scores, labels, label_weights, cluster, seed):
+        self.observed = label_weights.weight * (labels - scores)
+        self._rng = np.random.Generator(np.random.SFC64(seed))
+        self._unit = np.arange(len(scores))
+        if cluster is not None:
+            self._unit = np.unique(cluster, return_inverse=True)[1]
+        self._probability = None
+        if label_weights.is_known and cluster is None:
+            self._probability, with_event, without_event = (
+                label_weights.event_probability(scores, labels)
+            )
+            self._of_event = with_event * (1 - scores)
+            self._of_none = -without_event * scores
+
+    def draw(self):
+        """Return the weighted residuals (n,) of the next draw."""
+        if self._probability is None:
+            signs = self._rng.integers(0, 2, self._unit.max() + 1)
+            return (2.0 * signs - 1.0)[self._unit] * self.observed
+        is_event = self._rng.random(len(self._probability)) < self._probability
+        return np.where(is_event, self._of_event, self._of_none)
 
 
 def _split_columns(X, n_rows, rows, max_bins):
@@ -451,12 +536,14 @@ class _Segments:
         The columns, split into parts.
     scores : ndarray of shape (n,)
         Event probabilities.
-    weight : ndarray of shape (n,) or None
-        Importance weights.
+    label_weights : LabelWeights or None
+        Weights of importance; None where rows count alike.
     max_depth : int
         Largest number of columns that are combined.
     min_size : int
         Smallest number of samples of a segment.
+    labels : ndarray of bool, shape (n,)
+        Observed labels.
 
     Attributes
     ----------
@@ -466,12 +553,14 @@ class _Segments:
         Each segment in words.
     n : ndarray of int, shape (n_segments,)
         Numbers of samples.
+    has_events : ndarray of bool, shape (n_segments,)
+        Whether the observed squares of residuals, where these are needed, rest on 20
+        effective events and as many non-events.
     """
 
-    def __init__(self, columns, scores, weight, max_depth, min_size):
+    def __init__(self, columns, scores, label_weights, max_depth, min_size, labels):
         self.columns = columns
         self.scores = scores
-        self.weight = weight
         # Cumulative differences are taken over cells of nearly equal scores: the cell
         # of each sample, (n,), in increasing order of the scores.
         self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
@@ -483,26 +572,46 @@ class _Segments:
             conditions = [columns[j].words[part] for j, part in key]
             self.words.append(" and ".join(conditions) or "all rows")
         self.crossings = self._crossings()
+        self.weight = None
+        variance_of_row = scores * (1 - scores)
+        self.total = self.n  # total weight of each segment, (n_segments,)
+        self.has_events = np.ones(len(self.n), dtype=bool)
+        if label_weights is not None:
+            self.weight = label_weights.weight
+            self.total = self._cell_sums(self.weight).sum(axis=1)
+            variance_of_row = label_weights.variance(scores, labels)
+            if not label_weights.is_known:
+                self.has_events = self._have_events(labels)
         # Expected events by segment and score cell, (n_segments, n_score_cells).
-        weight_of_row = 1 if weight is None else weight
-        self.expected = self._cell_sums(weight_of_row * scores)
+        self.expected = self._cell_sums(
+            weights_or_ones(self.weight, len(scores)) * scores
+        )
         # Standard deviation of the number of events of a segment, (n_segments,), under
         # calibration; 1 is added to the variance for tiny segments.
-        variance_of_row = weight_of_row**2 * scores * (1 - scores)
         self.scale = np.sqrt(self._cell_sums(variance_of_row).sum(axis=1) + 1)
-        # Total weight of each segment, (n_segments,).
-        self.total = self.n
-        if weight is not None:
-            self.total = self._cell_sums(weight).sum(axis=1)
 
-    def statistics(self, events):
+    def _have_events(self, labels):
+        """Return whether each segment has enough effective events and non-events."""
+        enough = np.ones(len(self.n), dtype=bool)
+        for is_one in (labels, ~labels):
+            weight = self.weight * is_one
+            total = self._cell_sums(weight).sum(axis=1)
+            squares = self._cell_sums(weight**2).sum(axis=1)
+            enough &= total**2 >= FEWEST_EVENTS * (1 - 1e-9) * squares
+            enough &= total > 0
+        return enough
+
+    def statistics(self, drawn):
         """Return the statistic of each segment (n_segments,): the range of its
         cumulative differences between events and scores, divided by the standard
-        deviation of the number of events. `events` are the indices of the samples that
-        are events.
+        deviation of the number of events. `drawn` are the indices of the samples that
+        are events, or the weighted residuals of all samples, (n,).
         """
-        differences = np.cumsum(self._event_counts(events) - self.expected, axis=1)
-        return range_of(differences) / self.scale
+        if drawn.dtype.kind == "f":
+            differences = self._cell_sums(drawn)
+        else:
+            differences = self._event_counts(drawn) - self.expected
+        return range_of(np.cumsum(differences, axis=1)) / self.scale
 
     def means(self, labels):
         """Return the mean score and the event frequency of each segment, both

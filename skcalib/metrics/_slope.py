@@ -55,7 +55,7 @@ def calibration_slope_intercept(
     multiclass: Literal["auto", "top_label", "marginal"] = "auto",
     clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> CalibrationSlopeIntercept:
@@ -80,10 +80,12 @@ def calibration_slope_intercept(
         value.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -310,8 +312,10 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
         The coefficient.
     confidence_level : float
         Coverage, in (0, 1).
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     cluster : ndarray of int, shape (n,), default=None
         Cluster codes, starting at 0.
     """

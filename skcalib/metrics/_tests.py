@@ -92,7 +92,7 @@ def calibration_test(
     df: int | None = None,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -143,11 +143,13 @@ def calibration_test(
         is available.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design or for covariate shift); in each cell,
         weights w correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -11,12 +11,12 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
+from skcalib._inference.differences import square_and_add
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib.binning import BaseBinning
-from skcalib.evaluation._paired_differences import square_and_add
 from skcalib.monitoring._excess import excess_of_bins, excess_of_rows, excess_test
 from skcalib.monitoring._two_samples import two_samples, warn_of_equal_rows
 
@@ -97,7 +97,7 @@ def calibration_change(
     n_resamples: int = 999,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | tuple | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | tuple | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
@@ -137,11 +137,13 @@ def calibration_change(
         "top_label".
     sample_weight : pair of array-likes, default=None
         Weights of the samples before and after; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design or for covariate shift); the weights w of a
         data set correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : pair of array-likes, default=None
         The clusters of the samples before and after: samples in the same cluster (for
         example, from one patient or match) may be dependent, even across the two data

@@ -138,7 +138,7 @@ def estimated_performance(
     binning: BaseBinning | int | None = None,
     confidence_level: float = 0.9,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
     labels: ArrayLike | None = None,
@@ -183,9 +183,11 @@ def estimated_performance(
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights of the labelled samples; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         "frequency": weights count samples. "importance": each sample was observed once
         and represents more or less than one.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each labelled sample, such as a patient; samples in the same cluster
         may be dependent.

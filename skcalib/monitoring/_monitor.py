@@ -354,10 +354,10 @@ class CalibrationMonitor(BaseEstimator):
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             self._advance(log_likelihood_ratios(scores[rows], events[rows]))
-        # Nothing can be refused any more: the lists and arrays below are extended.
-        self._times.extend(times)
+        # Nothing can be refused any more: arrays and a list are extended.
         n_events = np.count_nonzero(events)
         self._append_to_history(len(scores), scores.sum(), n_events)
+        self._times.extend(times)
 
     def _see_statistics(self, statistics, y, time):
         """Update with a `BinStatistics` as if all its rows came at one time, each with
@@ -389,11 +389,11 @@ class CalibrationMonitor(BaseEstimator):
         log_ratio = events @ if_event + non_events @ if_none
         first_row = self.n_rows_
         self._advance(log_ratio[None], rows_per_step=n_rows)
-        if time is not None:
-            self._times.append((first_row, time))
         self._append_to_history(
             n_rows, statistics.weighted_score.sum(), round(events.sum())
         )
+        if time is not None:
+            self._times.append((first_row, time))
 
     def _advance(self, log_ratios, rows_per_step=1):
         """Update the evidence, the e-value and the alarm with the next steps.

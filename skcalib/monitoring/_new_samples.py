@@ -3,7 +3,7 @@
 import numpy as np
 
 from skcalib._input.classes import in_order_of
-from skcalib._input.label_weights import is_importance
+from skcalib._input.label_weights import is_importance, warn_of_counts
 from skcalib._input.labels import check_groups, missing_values
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -52,6 +52,8 @@ class LabelledSamples:
             pos_label=pos_label,
             labels=labels,
         )
+        if not is_importance(weight_type):
+            warn_of_counts(data.labels, data.sample_weight)
         self.classes = data.classes
         self.is_binary = data.is_binary
         if data.is_binary:

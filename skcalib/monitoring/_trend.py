@@ -10,7 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
 from skcalib._inference.results import IntervalEstimate
-from skcalib._input.label_weights import check_weight_type, is_importance
+from skcalib._input.label_weights import (
+    check_weight_type,
+    is_importance,
+    warn_of_counts,
+)
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
@@ -76,7 +80,7 @@ def calibration_trend(
     *,
     confidence_level: float = 0.9,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
 ) -> CalibrationTrend:
@@ -98,9 +102,11 @@ def calibration_trend(
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights of the samples; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights: "frequency" counts samples, and "importance" corrects
         for the sampling design.
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample; samples in the same cluster (for example, from one
         patient, match or day) may be dependent.
@@ -166,6 +172,8 @@ def calibration_trend(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
     )
     check_one_event(data, "a trend")
+    if not is_importance(weight_type):
+        warn_of_counts(data.labels, data.sample_weight)
     moment, unit = _moments(time, len(data.scores))
     cluster = None
     if clusters is not None:

@@ -3,10 +3,12 @@
 from registry._entry import Entry, MetricEntry
 from skcalib import PlattScaling
 from skcalib.evaluation import (
+    advise,
     calibration_by_cluster,
     calibration_summary,
     compare,
     cross_validate,
+    describe_weights,
     mean_interval,
     recalibration_gain,
     refinement_loss,
@@ -38,7 +40,13 @@ def _change(rows):
     )
 
 
+def _advice(rows):
+    advice = advise(rows.y, rows.inner_scores**3, groups=rows.cluster % 3)
+    return {"kind": advice.kind, "text": str(advice), "code": advice.code()}
+
+
 ENTRIES = {
+    "skcalib.evaluation.advise": Entry(job="doc/reporting.md", result=_advice),
     "skcalib.evaluation.calibration_by_cluster": Entry(
         job="doc/reporting.md",
         result=lambda rows: calibration_by_cluster(
@@ -59,6 +67,11 @@ ENTRIES = {
         ),
     ),
     "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.describe_weights": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: describe_weights(rows.y, 1 + 19 * (rows.y == 0)),
+        no_paper="it names what the weights say, which is arithmetic",
+    ),
     "skcalib.evaluation.mean_interval": Entry(
         job="doc/reporting.md",
         result=lambda rows: mean_interval(rows.y, largest=1, clusters=rows.cluster),

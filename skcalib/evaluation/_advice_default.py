@@ -1,0 +1,73 @@
+"""How an advice relates to the library's default method for scores."""
+
+import numpy as np
+
+from skcalib._verdicts import interval_words, level_words, pvalue_words
+from skcalib.evaluation._advice_search import (
+    MOST_SCORES_OF_STACK,
+    STACK,
+    UNCHANGED,
+)
+from skcalib.evaluation._cross_validate import UNCALIBRATED
+from skcalib.recalibrators import Recalibrator
+
+
+def why_not_the_default(search, chosen, since=None):
+    """Return one sentence on why the advice differs from what `Recalibrator` does with
+    the same samples; an empty text if it does not differ.
+
+    `search` is the `Search` of all samples, `chosen` the advised `Candidate`, and
+    `since` the first time of the samples that it is fitted to, None for all.
+    """
+    samples = search.samples
+    if samples.n_columns > 1 and samples.scores.size > MOST_SCORES_OF_STACK:
+        return (
+            "Recalibrator(), the default method, was not compared: with so many scores"
+            " it takes long to fit."
+        )
+    default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
+    default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)
+    is_unchanged = type(default.chosen_).__name__ != STACK
+    does = (
+        "would keep the scores" if is_unchanged else "would mix several recalibrators"
+    )
+    if since is not None or chosen.column is not None:
+        reason = "it makes one map of all samples and knows neither groups nor times"
+    elif chosen.name == (UNCALIBRATED if is_unchanged else STACK):
+        return ""
+    elif chosen == UNCHANGED:
+        reason = (
+            "half a standard error of gain is enough for it, and its own estimate is"
+            f" {_nats(default.gain_)}, whereas a step that is advised needs p < .05"
+        )
+    elif is_unchanged:
+        reason = (
+            "it tries only a mixture of recalibrators, which needs more samples, and"
+            f" whose gain is {_nats(default.gain_)}"
+        )
+    else:
+        reason = _as_good(search, chosen)
+    return f"Recalibrator(), the default method, {does}: {reason}."
+
+
+def _nats(gain):
+    """Return a gain with its interval as text."""
+    return interval_words(*gain, unit="nats", level=level_words(0.9))
+
+
+def _as_good(search, chosen):
+    """Return a clause that the advised `Candidate` is as good as a stack, with the
+    evidence: the gain of the stack over it or, if that was not cross-validated, of the
+    best candidate with more parameters.
+    """
+    others = [candidate for candidate in search.candidates if candidate.column is None]
+    larger = others[others.index(chosen) + 1 :]
+    rival = min(larger, key=search.loss)
+    for candidate in larger:
+        if candidate.name == STACK:
+            rival = candidate
+    gain, pvalue = search.evidence(chosen, rival)
+    return (
+        f"{chosen.name}, which is simpler, is as good, since the gain of {rival.name}"
+        f" over it is {_nats(gain)}, {pvalue_words(pvalue)}"
+    )
