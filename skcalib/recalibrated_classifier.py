@@ -1,5 +1,6 @@
 """A classifier and its recalibrator in one estimator."""
 
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
@@ -15,13 +17,18 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import ParameterHints, unchanged_if_refused
-from skcalib._fitting.wrapped import check_recalibrator
+from skcalib._fitting.folds import splits_of
+from skcalib._fitting.gains import Design
+from skcalib._fitting.wrapped import check_recalibrator, design_parameters
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.label_weights import is_importance
+from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.tensors import as_array, as_given
 from skcalib._input.warn import warn
+from skcalib._intervals.influence import cluster_codes
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
@@ -251,6 +258,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        *,
+        weight_type: Literal["frequency", "importance"] = "frequency",
+        clusters: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the classifier and the recalibrator.
@@ -266,6 +276,16 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the samples; None weights them equally.
 
+        weight_type : {"frequency", "importance"}, default="frequency"
+            Meaning of the weights for `gain_`, and for the choice that rests on it.
+            "frequency": a weight of 2 means two identical samples. "importance": each
+            sample was observed once and represents more or less than one.
+
+        clusters : array-like of shape (n_samples,), default=None
+            Cluster of each sample: dependent samples (from the same patient or match)
+            share a value, and lie in the same fold. An int as `cv` then means
+            stratified folds of whole clusters.
+
         **fit_params : dict
             Metadata for the classifier's `fit`, and `groups` for the splitter.
 
@@ -278,7 +298,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         ------
         ValueError
             If `y` has only one class, if a test set of `cv` overlaps its training set,
-            or, with ``ensemble=False``, if a sample is in two test sets.
+            or, with ``ensemble=False``, if a sample is in two test sets. Also raised if
+            `cv` splits a cluster.
         TypeError
             If `estimator` has neither `decision_function` nor `predict_proba`, or
             if `recalibrator` lacks a required method.
@@ -293,6 +314,15 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             X, y, methods, params, sample_weight=sample_weight
         )
         sample_weight = check_sample_weight(sample_weight, len(fitter.y))
+        importance = is_importance(weight_type)
+        cv = self.cv
+        cluster = None
+        if clusters is not None:
+            _, codes = check_groups(
+                clusters, len(fitter.y), name="clusters", scores_name="X"
+            )
+            cluster = cluster_codes(codes)
+            cv = _splits_of_clusters(cv, fitter, cluster)
         ensemble = self._resolved_ensemble(estimator)
         recalibrator = self._resolved("recalibrator")
         # raises if there are weights and the recalibrator takes none
@@ -305,11 +335,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             shared_recalibrator = Recalibrator(
                 n_standard_errors=_POOLED_STANDARD_ERRORS
             )
-        pair_fitter = _PairFitter(
-            fitter, recalibrator, shared_recalibrator, sample_weight
-        )
+        design = Design(sample_weight, importance, cluster)
+        pair_fitter = _PairFitter(fitter, recalibrator, shared_recalibrator, design)
         # Pairs of a fitted classifier and its recalibrator.
-        pairs = pair_fitter.pairs(self.cv, self._run, ensemble)
+        pairs = pair_fitter.pairs(cv, self._run, ensemble)
         forbid_certificates_of_pairs(pairs, estimator)
         is_shared = pairs[0].recalibrator is pairs[-1].recalibrator
         with unchanged_if_refused(self):
@@ -448,13 +477,13 @@ class _PairFitter(NamedTuple):
 
     `recalibrator` is fitted to the scores of a single fold or of a single classifier,
     `shared_recalibrator` to the scores from the classifiers of all folds. Both are
-    unfitted; clones of them are fitted. `sample_weight` is (n_samples,) or None.
+    unfitted; clones of them are fitted. `design` holds the weights and the clusters.
     """
 
     fitter: ClassifierFitter
     recalibrator: object
     shared_recalibrator: object
-    sample_weight: np.ndarray | None
+    design: Design
 
     def pairs(self, cv, run, ensemble):
         """Return the list of fitted pairs (`RecalibratedModel`), whose predictions are
@@ -556,9 +585,11 @@ class _PairFitter(NamedTuple):
         recalibrator = clone(recalibrator)
         scale = _SCALE[method]  # "probability" or "logit"
         _describe_scores(recalibrator, {"input": scale, "classes": classes})
-        weight_params = _weight_params(recalibrator, taken(self.sample_weight, rows))
+        params = _weight_params(recalibrator, taken(self.design.sample_weight, rows))
+        cluster = taken(self.design.cluster, rows)
+        params |= design_parameters(recalibrator, self.design.importance, cluster)
         labels = self.fitter.y[rows]
-        return recalibrator.fit(rounded(scores), labels, **weight_params)
+        return recalibrator.fit(rounded(scores), labels, **params)
 
     def _pair(self, model, recalibrator, method):
         """Return a fitted classifier, which is asked for scores by the method of this
@@ -687,6 +718,17 @@ def _refuse_columns(recalibrator):
                     f" passthrough=[...]), {kind}({name}=...)), where passthrough"
                     " appends these columns to the scores."
                 )
+
+
+def _splits_of_clusters(cv, fitter, cluster):
+    """Return the splits of the parameter `cv`, a list of pairs (train, test) of index
+    arrays, none of which splits a cluster; `cluster` (n_samples,) holds codes.
+    """
+    if cv is None or isinstance(cv, Integral):
+        cv = StratifiedGroupKFold(cv or 5)
+    groups = fitter.routed.splitter.split.get("groups")
+    splitter = check_cv(cv, fitter.y, classifier=True)
+    return splits_of(splitter, fitter.X, fitter.y, cluster, groups)
 
 
 def _weight_params(recalibrator, sample_weight):

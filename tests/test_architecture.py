@@ -77,16 +77,20 @@ def _modules():
 
 
 def _imports(tree):
-    """Yield (module, name or None, whether it runs at import) of every import."""
-    nested = {
-        node
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef) or _is_for_type_checkers(outer)
-        for node in ast.walk(outer)
-    }
+    """Yield (module, name or None, when it runs) of every import: "import",
+    "call" or "never", that is for type checkers.
+    """
+    when = {}
+    for outer in ast.walk(tree):
+        if isinstance(outer, ast.FunctionDef):
+            when |= dict.fromkeys(ast.walk(outer), "call")
+    for outer in ast.walk(tree):
+        if _is_for_type_checkers(outer):
+            when |= dict.fromkeys(ast.walk(outer), "never")
     for node in ast.walk(tree):
+        runs = when.get(node, "import")
         if isinstance(node, ast.Import):
-            yield from ((alias.name, None, node not in nested) for alias in node.names)
+            yield from ((alias.name, None, runs) for alias in node.names)
         elif (
             isinstance(node, ast.Call)
             and getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -95,15 +99,13 @@ def _imports(tree):
             # A name in a string is an import as well; one that is made of parts only
             # where the package loads itself.
             yield from (
-                (arg.value, None, node not in nested)
+                (arg.value, None, runs)
                 for arg in node.args
                 if isinstance(arg, ast.Constant)
             )
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            yield from (
-                (node.module, alias.name, node not in nested) for alias in node.names
-            )
+            yield from ((node.module, alias.name, runs) for alias in node.names)
 
 
 def _is_for_type_checkers(node):
@@ -112,7 +114,7 @@ def _is_for_type_checkers(node):
 
 
 MODULES = _modules()
-every_module = pytest.mark.parametrize("path", sorted(MODULES), ids=str)
+IMPORTS = {path: list(_imports(MODULES[path])) for path in sorted(MODULES)}
 
 
 def _place(parts):
@@ -140,36 +142,37 @@ def test_warnings_have_one_home():
     )
 
 
-@every_module
-def test_imports_go_upwards_only(path):
-    own = _place(path.parts)
-    for module, name, _ in _imports(MODULES[path]):
-        root, *parts = module.split(".")
-        if root != "skcalib":
-            continue
-        if (
-            not parts
-            and name
-            and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir()
-        ):
-            parts = [name]
-        floor = _place(parts)
-        inside = len(path.parts) > 1 and parts and parts[0] == path.parts[0]
-        assert floor < own or inside, f"{path} imports {module}, which stands above it"
-        if inside and path.name != "__init__":
-            assert len(parts) > 1, (
-                f"{path} imports from the front of its own folder: name the file"
-            )
+def test_imports_go_upwards_only():
+    for path in MODULES:
+        own = _place(path.parts)
+        for module, name, _ in IMPORTS[path]:
+            root, *parts = module.split(".")
+            if root != "skcalib":
+                continue
+            if (
+                not parts
+                and name
+                and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir()
+            ):
+                parts = [name]
+            floor = _place(parts)
+            inside = len(path.parts) > 1 and parts and parts[0] == path.parts[0]
+            assert floor < own or inside, f"{path} imports {module}, which is above it"
+            if inside and path.name != "__init__":
+                assert len(parts) > 1, (
+                    f"{path} imports from the front of its own folder: name the file"
+                )
 
 
 def test_folders_have_no_circles():
+    """Nor do imports inside functions, which would only hide a circle."""
     edges = {}
-    for path, tree in MODULES.items():
+    for path in MODULES:
         if len(path.parts) > 1:
             edges[path.parts] = {
                 tuple(module.split(".")[1:])
-                for module, _, at_import in _imports(tree)
-                if at_import
+                for module, _, runs in IMPORTS[path]
+                if runs != "never"
             } & {other.parts for other in MODULES}
     while edges:
         free = {module for module, needed in edges.items() if not needed & set(edges)}
@@ -292,25 +295,24 @@ def test_rooms_have_no_circles():
     assert house.in_circles(arrows) == []
 
 
-@every_module
-def test_private_names_of_scikit_learn_have_one_home(path):
-    if path.parts == ("_input", "sklearn_private"):
-        return
+def test_private_names_of_scikit_learn_have_one_home():
     private = [
-        f"{module}.{name or ''}"
-        for module, name, _ in _imports(MODULES[path])
-        if module.split(".")[0] in ("sklearn", "scipy", "numpy", "joblib")
+        f"{path}: {module}.{name or ''}"
+        for path, imports in IMPORTS.items()
+        for module, name, _ in imports
+        if path.parts != ("_input", "sklearn_private")
+        and module.split(".")[0] in ("sklearn", "scipy", "numpy", "joblib")
         and any(part.startswith("_") for part in [*module.split("."), name or ""])
     ]
     assert not private
 
 
-@every_module
-def test_optional_packages_are_imported_inside_functions(path):
+def test_optional_packages_are_imported_inside_functions():
     eager = [
-        module
-        for module, _, at_import in _imports(MODULES[path])
-        if at_import and module.split(".")[0] in OPTIONAL
+        f"{path}: {module}"
+        for path, imports in IMPORTS.items()
+        for module, _, runs in imports
+        if runs == "import" and module.split(".")[0] in OPTIONAL
     ]
     assert not eager
 
@@ -373,3 +375,122 @@ print(warnings.filters == filters, np.geterr() == errors, np.random.get_state()[
     finally:
         os.chdir(directory)
     assert not list(tmp_path.iterdir())
+
+
+# --- One engine for the uncertainty of means ------------------------------------------
+
+# A standard error of a weighted mean of one term per sample comes from
+# `_intervals/influence.py`. These patterns compute one, or what only one needs: a
+# variance or standard deviation of values (`var`, `std`), a quantile of Student's t
+# (`stdtrit`), a root that is divided or of a quotient (`sqrt(v) / n`, `sqrt(v / n)`),
+# and a mean of squared distances from a mean (`average((x - mean) ** 2)`).
+#
+# The rooms that cannot need it: the engine itself, with the laws of counts beside it;
+# optimisers and models of clusters, which know nothing of samples; distribution-free
+# bounds.
+ROOMS_OF_UNCERTAINTY = ("_intervals", "_solvers", "guarantees")
+# By (file, function): why it is no standard error of a mean over samples.
+OTHER_ROOTS = {
+    ("_errors/binned", "absolute_moment"): "moment of a normal distribution",
+    ("_errors/kernel", "features"): "scale of random features",
+    ("_fitting/gains", "variance_of_fits"): "jackknife over refits, an added term",
+    ("_inference/closed_form", "spiegelhalter"): "null variance of calibrated scores",
+    ("_inference/closed_form", "_cumulative"): "null variance of calibrated scores",
+    ("_inference/closed_form", "cumulative_differences"): "the same, of cells",
+    ("_inference/event_counts", "_lugannani_rice"): "exact law of event counts",
+    ("_inference/label_dependence", "label_copula"): "a correlation",
+    ("_inference/shift_test", "event_ratio_limits"): "takes the engine's variance",
+    ("_inference/shift_test", "_shift_tests"): "exact law of event counts",
+    ("_inference/weighted_draws", "__call__"): "scale of bootstrap signs",
+    # these go with the report's own cross-validation
+    ("_report/_advice", "_score_and_information"): "scale of features",
+    ("_report/_recalibration", "_fit_variance"): "jackknife over refits",
+    ("_report/_statistics", "mean"): "the report's own engine",
+    ("decisions/_routing", "score_statistic"): "exact law of losses and gains",
+    ("decisions/_treatment_cells", "critical_values"): (
+        "many thresholds at once, from the engine's variance of clusters"
+    ),
+    ("displays/_bin_count", "_standard_error"): "over folds, not samples",
+    ("displays/_validity", "_curve"): "over repeated runs, not samples",
+    ("evaluation/_paired_differences", "paired_difference"): "the engine's spread",
+    ("evaluation/_paired_differences", "_spread_of_pairs"): "a mean over pairs",
+    ("evaluation/_paired_differences", "mean_over_pairs"): "a mean over pairs",
+    ("evaluation/_summary", "_auc"): "the engine's spread, on log-odds",
+    ("evaluation/_summary", "_area_and_influence"): "DeLong's scale of influences",
+    ("metrics/_slope", "coefficient"): "a coefficient, from its sandwich variance",
+    ("model_selection", "__call__"): "over folds, not samples",
+    ("recalibrators/_classwise", "_warranted_deviation"): "over classes, not samples",
+    ("simulation/_fits", "_moment_start"): "moments of a distribution",
+    ("simulation/_model", "_bias"): "over simulated data sets, not samples",
+}
+
+
+def _called(node):
+    """Return the name of the function that a call calls, else an empty text."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _is_division(node):
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+
+
+def _is_squared_distance_from_a_mean(node):
+    """Return whether a node is ``(x - mean) ** 2``."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow):
+        return False
+    base = node.left
+    is_difference = isinstance(base, ast.BinOp) and isinstance(base.op, ast.Sub)
+    return is_difference and bool(re.search("mean|average|cent", ast.unparse(base)))
+
+
+def _roots(tree):
+    """Return the names of the functions in which a pattern occurs."""
+    found = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            name = _called(node)
+            is_root = name in ("var", "std", "nanvar", "nanstd", "stdtrit")
+            if name == "sqrt" and node.args:
+                is_root = is_root or _is_division(node.args[0])
+            if _is_division(node):
+                is_root = is_root or "sqrt" in map(_called, (node.left, node.right))
+            if name in ("average", "mean") and node.args:
+                is_root = is_root or _is_squared_distance_from_a_mean(node.args[0])
+            if is_root:
+                found.add(function.name)
+    return found
+
+
+def test_standard_errors_of_means_have_one_engine():
+    seconds = []
+    for path, tree in MODULES.items():
+        room = path.parts[0]
+        if room in ROOMS_OF_UNCERTAINTY:
+            continue
+        for function in sorted(_roots(tree)):
+            if (path.as_posix(), function) not in OTHER_ROOTS:
+                seconds.append(f"{path}: {function}")
+    assert not seconds, (
+        f"{seconds} compute standard errors of their own: call Influence of"
+        " _intervals/influence.py, or say in OTHER_ROOTS why it is none of a mean"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "np.std(x, ddof=1) / np.sqrt(len(x))",
+        "np.sqrt(w @ (x - x.mean()) ** 2 / total)",
+        "np.sqrt(variance) / total",
+        "stdtrit(n - 1, 0.95) * error",
+        "np.average((gain - mean) ** 2, weights=weight)",
+        "x.var()",
+    ],
+)
+def test_a_second_engine_is_found(line):
+    assert _roots(ast.parse(f"def f(x):\n    return {line}")) == {"f"}
+    assert not _roots(ast.parse("def f(x):\n    return np.mean((x - y) ** 2)"))

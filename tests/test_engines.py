@@ -295,11 +295,11 @@ def test_labels_of_other_kinds(engine):
             .weighted_label.tolist()
         )
 
-    assert events("text", pos_label="yes") == [1]
+    assert events("text", pos_label="yes", neg_label="no") == [1]
     assert events("flag") == [2]
     assert events("flag", pos_label=False) == [1]
-    assert events("code", pos_label=3) == [1]
-    assert events("f", pos_label=2.0) == [1]
+    assert events("code", pos_label=3, neg_label=1) == [1]
+    assert events("f", pos_label=2.0, neg_label=0) == [1]
     with pytest.raises(ValueError, match="'text' is String: name the label"):
         events("text")
     with pytest.raises(

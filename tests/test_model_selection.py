@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.linear_model import LogisticRegression
@@ -169,12 +170,13 @@ def gain_twin(y, proba, recalibrator, loss, folds, weight):
     jackknife = (
         (n_folds - 1) / n_folds * ((gains - gains.mean(axis=0)) ** 2).sum(axis=0)
     )
-    deviation = np.sqrt(weight @ ((own - mean) ** 2 + jackknife) / (total - 1))
-    return (
-        mean,
-        mean - 1.6448536 * deviation / np.sqrt(total),
-        mean + 1.6448536 * deviation / np.sqrt(total),
-    )
+    deviation = own - mean
+    error = np.sqrt(weight @ (deviation**2 + jackknife)) / total
+    # Student's quantile for a variance that is estimated from values of this kurtosis
+    kurtosis = total * (weight @ deviation**4) / (weight @ deviation**2) ** 2
+    degrees = 2 * total / max(kurtosis - 1, 2 / 3)
+    half_width = student.ppf(0.95, degrees) * error
+    return mean, mean - half_width, mean + half_width
 
 
 @pytest.mark.parametrize("loss", ["log", "brier"])
@@ -265,7 +267,11 @@ def test_gain_of_rows_that_teach_nothing():
     assert found.estimate == pytest.approx(
         (np.log1p(-fitted) - np.log1p(-proba[:10])).sum() / 20
     )
-    assert recalibration_gain([1, 1], [0.5, 0.7], labels=[0, 1]) == (0, 0, 0)
+    assert np.isnan(found.low)
+    assert "1 of 2 folds" in found.reason
+    of_one_class = recalibration_gain([1, 1], [0.5, 0.7], labels=[0, 1])
+    assert np.isnan(of_one_class).all()
+    assert of_one_class.reason.startswith("all samples have the same label")
 
 
 def test_gain_refuses():

@@ -1140,3 +1140,36 @@ def test_a_row_that_is_tested_twice_is_refused_for_one_recalibrator():
     model = RecalibratedClassifierCV(LogisticRegression(), cv=splits, ensemble=False)
     with pytest.raises(ValueError, match="row 300 is in 2 test folds"):
         model.fit(X, y)
+
+
+def test_no_fold_splits_a_cluster():
+    class Recording(LogisticRegression):
+        """Keeps the rows of each fit."""
+
+        rows = []
+
+        def fit(self, X, y):
+            self.rows.append(set(X[:, 0].tolist()))
+            return super().fit(X, y)
+
+    rng = np.random.default_rng(0)
+    X = np.c_[np.arange(200.0), rng.normal(size=200)]
+    y = rng.random(200) < 1 / (1 + np.exp(-X[:, 1]))
+    clusters = np.array([f"patient {k}" for k in np.arange(200) // 4])
+    model = RecalibratedClassifierCV(Recording(), PlattScaling())
+    Recording.rows.clear()
+    model.fit(X, y, clusters=clusters)
+    assert len(Recording.rows) == 6  # five folds, and all rows
+    for rows in Recording.rows:
+        fitted = np.isin(np.arange(200), list(rows))
+        assert not set(clusters[fitted]) & set(clusters[~fitted])
+    with pytest.raises(ValueError, match="rows of one cluster"):
+        RecalibratedClassifierCV(LogisticRegression(), cv=KFold(3)).fit(
+            X, y, clusters=clusters
+        )
+    # the gain is that of clusters
+    two = np.arange(200) % 2
+    found = RecalibratedClassifierCV(LogisticRegression(), cv=2).fit(X, y, clusters=two)
+    assert "clusters are worth 2" in found.gain_.reason
+    with pytest.raises(ValueError, match="weight_type"):
+        RecalibratedClassifierCV(LogisticRegression()).fit(X, y, weight_type="counts")

@@ -5,7 +5,8 @@ stack measures.
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import t as student
+from sklearn.base import clone
 
 import skcalib
 import skcalib.recalibrators
@@ -96,7 +97,10 @@ def test_the_gain_of_a_stack_by_a_plain_loop(n_classes):
         gains[fold.test] = _loss(scores[fold.test], y[fold.test]) - _loss(
             mixture, y[fold.test]
         )
-    error = gains.std(ddof=1) / 200**0.5 * norm.ppf(0.95)
+    # Student's quantile for a variance that is estimated from values of this kurtosis
+    kurtosis = np.mean((gains - gains.mean()) ** 4) / gains.var() ** 2
+    degrees = 2 * 200 / max(kurtosis - 1, 2 / 3)
+    error = gains.std() / 200**0.5 * student.ppf(0.95, degrees)
     expected = gains.mean(), gains.mean() - error, gains.mean() + error
     np.testing.assert_allclose(stack.gain_, expected, rtol=1e-6)
     assert (
@@ -105,6 +109,65 @@ def test_the_gain_of_a_stack_by_a_plain_loop(n_classes):
         .gain_.estimate
         > 0
     )
+
+
+MEASURED = [Recalibrator(), Recalibrator(PlattScaling()), StackedRecalibrator()]
+
+
+@pytest.mark.parametrize("recalibrator", MEASURED, ids=repr)
+def test_importance_weights_have_no_scale(recalibrator):
+    scores, y = _rows(200, 2)
+    weight = np.random.default_rng(0).lognormal(0, 1.2, 200)
+    gains = []
+    for factor in (1, 1000):
+        fitted = clone(recalibrator).fit(
+            scores, y, sample_weight=factor * weight, weight_type="importance"
+        )
+        gains.append(fitted.gain_)
+    np.testing.assert_allclose(gains[0], gains[1], rtol=1e-4)
+    with pytest.warns(UserWarning, match="not integers") as caught:
+        clone(recalibrator).fit(scores, y, sample_weight=weight)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("recalibrator", MEASURED, ids=repr)
+def test_clusters_widen_the_gain_and_stay_whole(recalibrator):
+    scores, y = _rows(120, 3)
+    # ten samples that are the same: worth one
+    scores, y = np.repeat(scores, 10, axis=0), np.repeat(y, 10)
+    alone = clone(recalibrator).fit(scores, y).gain_
+    cluster = np.repeat([f"patient {k}" for k in range(120)], 10)
+    together = clone(recalibrator).fit(scores, y, clusters=cluster).gain_
+    assert together.high - together.low > 2.5 * (alone.high - alone.low)
+    few = clone(recalibrator).fit(scores, y, clusters=np.arange(1200) % 2)
+    assert np.isnan(few.gain_.low)
+    assert "clusters are worth 2" in few.gain_.reason
+    if isinstance(recalibrator, Recalibrator):
+        assert type(few.chosen_) is Uncalibrated
+
+
+def test_samples_of_weight_zero_belong_to_no_cluster():
+    scores, y = _rows(200, 3)
+    weight = np.tile([1, 0], 100)
+    cluster = np.arange(200) // 5
+    kept = weight > 0
+    recalibrator = Recalibrator(PlattScaling())
+    weighted = recalibrator.fit(scores, y, sample_weight=weight, clusters=cluster).gain_
+    # `sample_weight` of ones, which leaves the folds as they are
+    some = recalibrator.fit(
+        scores[kept], y[kept], sample_weight=weight[kept], clusters=cluster[kept]
+    ).gain_
+    assert weighted == some
+
+
+def test_one_event_is_too_few_to_choose():
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.3, 0.7, 100)
+    for recalibrator in (Recalibrator(), Recalibrator(PlattScaling())):
+        fitted = recalibrator.fit(scores, np.arange(100) == 0)
+        assert np.isnan(fitted.gain_.low)
+        assert "1 of 5 folds" in fitted.gain_.reason
+        assert type(fitted.chosen_) is Uncalibrated
 
 
 def test_a_probability_of_zero_is_lifted_though_no_such_event_was_seen():

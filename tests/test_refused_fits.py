@@ -393,8 +393,9 @@ def test_a_refused_batch_changes_no_monitor(reason, method):
     with pytest.raises(REFUSED):
         getattr(monitor, method)(SCORES, Y, time=["May", "June"])
     assert pickle.dumps(monitor) == before
-    with pytest.raises(NotFittedError):
-        new.history_  # noqa: B018
+    for name in ("history_", "alarm_time_", "change_time_"):
+        with pytest.raises(NotFittedError):
+            getattr(new, name)
     assert vars(new) == vars(CalibrationMonitor())
 
 

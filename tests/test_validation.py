@@ -346,7 +346,7 @@ def test_recalibrator_refuses_empty_input_and_other_lengths(recalibrator):
 
 
 def test_recalibrator_refuses_one_class(recalibrator):
-    with refused(ValueError, "y has 1 class (1)", "classes="):
+    with refused(ValueError, "y contains only the label 1", "classes=[0, 1]"):
         recalibrator.fit(SCORES, np.ones(8, dtype=int))
 
 

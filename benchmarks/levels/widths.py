@@ -304,12 +304,17 @@ def _by_cluster(table, rng):
 
 def _gain(table, rng):
     scores = np.clip(table.scores, 0.01, 0.99)
-    if len(np.unique(table.labels)) < 2:
-        return  # nothing can be fitted
-    found = recalibration_gain(
-        table.labels, scores, recalibrator=PlattScaling(), cv=3, labels=[0, 1]
-    )
-    yield from _wrong("gain", *found)
+    try:
+        found = recalibration_gain(
+            table.labels, scores, recalibrator=PlattScaling(), cv=3, **_of(table)
+        )
+    except ValueError as error:
+        if "only one cluster" in str(error):
+            return  # refused, with a reason
+        raise
+    yield from _wrong("gain", *found, [found.reason])
+    if len(np.unique(table.labels)) < 2 and not np.isnan(found.low):
+        yield "gain: limits, though nothing can be fitted to one class"
 
 
 CHECKS = {  # name -> the check, and the fewest rows that it is defined for

@@ -7,12 +7,8 @@ import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import (
-    group_codes,
-    reduced,
-    resolve_multiclass,
-    split_by_group,
-)
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.groups import group_codes, reduced, split_by_group
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.sweep import SweepPower
 from skcalib._input.scalars import check_option, resolve_norm
@@ -92,7 +88,7 @@ class BinnedError(CalibrationError):
             moments = 2
         bins = task.statistics(self.binning, moments=moments)
         if self.method in ("debiased", "unbiased"):
-            _refuse_thin_bins(bins)
+            _refuse_thin_bins(bins, self.binning)
         cells = bins
         if self.method == "label_binned" or for_draws:
             cells = Cells.of_bins(bins)
@@ -445,15 +441,23 @@ def _thin_share(statistics):
     return statistics.share[statistics.weight < 2].sum()
 
 
-def _refuse_thin_bins(statistics):
+def _refuse_thin_bins(statistics, binning):
     """Raise where too much weight lies in bins with fewer than two rows; see
-    `has_thin_bins`.
+    `has_thin_bins`. `binning` made the bins.
     """
-    if has_thin_bins(statistics):
-        raise ValueError(
-            f"{100 * _thin_share(statistics):.1f} % of the weight lies in bins with"
-            f" fewer than two rows (at most {100 * _MAX_THIN_SHARE:.0f} % can be left"
-            " out): a debiased error needs two rows in each bin. Use fewer bins or"
-            ' method="plugin". Weights count as repeated rows: scale them to mean 1 if'
-            " they are not."
-        )
+    if not has_thin_bins(statistics):
+        return
+    cause = f"{100 * _thin_share(statistics):.1f} % of the weight lies"
+    cure = 'Use fewer bins or method="plugin".'
+    if not np.array_equal(statistics.weight, statistics.count):
+        cure += " Weights count as repeated rows: scale them to mean 1 if they are not."
+    else:
+        n_bins = getattr(binning, "n_bins", None)
+        n_samples = int(statistics.count.sum())
+        if isinstance(n_bins, int) and 1 < n_samples < 2 * n_bins:
+            cause = f"{n_samples:,} samples are too few for {n_bins} bins: {cause}"
+    raise ValueError(
+        f"{cause} in bins with fewer than two rows (at most"
+        f" {100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two"
+        f" rows in each bin. {cure}"
+    )

@@ -9,17 +9,19 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.gains import (
+    NO_GAIN,
+    ONE_LABEL,
     Design,
     Gain,
     expected_variance,
+    has_two_classes,
     mean_gain,
+    unfitted_reason,
     variance_of_fits,
 )
-from skcalib._fitting.wrapped import class_parameters, fitted_clone
+from skcalib._fitting.wrapped import class_parameters, design_parameters, fitted_clone
 from skcalib._intervals.influence import Spread
 from skcalib._rows.blocks import taken, weights_or_ones
-
-_ONE_LABEL = "all samples have the same label, so that nothing can be fitted"
 
 
 class Candidate(NamedTuple):
@@ -32,14 +34,10 @@ class Candidate(NamedTuple):
     losses : dict of ndarray of shape (n_fits, n)
         By the name of the loss: the loss of every sample under each fit, also of the
         samples that it was fitted to.
-    n_unfitted : int
-        Number of folds whose training samples have one class only, so that nothing
-        was fitted to them: their scores are unchanged.
     """
 
     probabilities: np.ndarray
     losses: dict
-    n_unfitted: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +82,11 @@ class CrossFits:
         losses = {loss: [] for loss in LOSSES}
         total = np.zeros_like(self.unchanged, dtype=np.float64)
         weight_of_row = np.zeros(len(self.codes))
-        n_unfitted = 0
         for k, fold in enumerate(self.folds):
             if show_progress is not None:
                 show_progress(f"fit {k + 1} of {len(self.folds)}")
             probabilities = self.unchanged
-            if len(np.unique(self.codes[fold.train])) < 2:
-                n_unfitted += 1
-            else:
+            if has_two_classes(self.codes[fold.train]):
                 probabilities = self._refitted(recalibrator, fold, groups)
             for loss, loss_of in LOSSES.items():
                 losses[loss].append(loss_of(probabilities, self.codes))
@@ -101,7 +96,7 @@ class CrossFits:
             weight_of_row[fold.test] += test_weight
         out_of_fold = (total.T / weight_of_row).T
         losses = {loss: np.array(by_fit) for loss, by_fit in losses.items()}
-        return Candidate(out_of_fold, losses, n_unfitted)
+        return Candidate(out_of_fold, losses)
 
     def uncalibrated(self):
         """Return the `Candidate` that leaves all scores unchanged."""
@@ -109,7 +104,7 @@ class CrossFits:
         for loss, loss_of in LOSSES.items():
             same = loss_of(self.unchanged, self.codes)
             losses[loss] = np.broadcast_to(same, (len(self.folds), len(same)))
-        return Candidate(self.unchanged.astype(np.float64), losses, 0)
+        return Candidate(self.unchanged.astype(np.float64), losses)
 
     def _refitted(self, recalibrator, fold, groups):
         """Return the probabilities of all samples, (n,) of the event or (n, n_classes),
@@ -123,13 +118,8 @@ class CrossFits:
         if groups is not None and has_fit_parameter(recalibrator, "groups"):
             fit_options["groups"] = groups[fold.train]
             options["groups"] = groups
-        if self.design.importance and has_fit_parameter(recalibrator, "weight_type"):
-            fit_options["weight_type"] = "importance"
         cluster = taken(self.design.cluster, fold.train)
-        # one cluster alone says nothing about how clusters differ
-        are_several = cluster is not None and cluster.min() < cluster.max()
-        if are_several and has_fit_parameter(recalibrator, "clusters"):
-            fit_options["clusters"] = cluster
+        fit_options |= design_parameters(recalibrator, self.design.importance, cluster)
         fitted = fitted_clone(
             unfitted,
             self.scores[fold.train],
@@ -175,12 +165,19 @@ class CrossFits:
         weight = weights_or_ones(design.sample_weight, len(rows))
         return np.bincount(rows, weight * values) / np.bincount(rows, weight)
 
+    def mean_loss(self, candidate, loss):
+        """Return the weighted mean of the out-of-fold losses."""
+        values, design = self.held_out(candidate.losses[loss])
+        return float(np.average(values, weights=design.sample_weight))
+
     def gain(self, before, after, loss):
         """Return how much lower the mean out-of-fold loss of the candidate `after` is
         than that of `before`, as a `Gain`.
         """
-        reason = self._why_unknown(before, after)
-        if reason == _ONE_LABEL:
+        if before is after:
+            return NO_GAIN
+        reason = unfitted_reason(self.codes, self.folds)
+        if reason == ONE_LABEL:
             return Gain(np.nan, Spread(np.nan, np.nan, reason))
         gains = before.losses[loss] - after.losses[loss]
         out_of_fold, design = self.held_out(gains)
@@ -195,18 +192,4 @@ class CrossFits:
                 before.probabilities, after.probabilities, loss, self.design
             ),
             reason,
-        )
-
-    def _why_unknown(self, before, after):
-        """Return why a gain is not known because nothing could be fitted in some folds,
-        or an empty text.
-        """
-        n_unfitted = max(before.n_unfitted, after.n_unfitted)
-        if n_unfitted == 0:
-            return ""
-        if len(np.unique(self.codes)) == 1:
-            return _ONE_LABEL
-        return (
-            f"the training samples of {n_unfitted} of {len(self.folds)} folds have the"
-            " same label, so that nothing could be fitted to them"
         )

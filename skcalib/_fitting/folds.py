@@ -115,15 +115,7 @@ def cross_validation_folds(
         )
     n_rows = len(codes)
     folds = []
-    for train, test in _splits(check_cv(cv), scores, codes, cluster):
-        train = row_indices(train, n_rows)
-        test = row_indices(test, n_rows)
-        if cluster is not None and np.isin(cluster[train], cluster[test]).any():
-            raise ValueError(
-                "cv puts rows of one cluster into the training and the test rows of a"
-                " fold. Use an int, or a splitter that keeps groups together, such as"
-                " GroupKFold."
-            )
+    for train, test in splits_of(check_cv(cv), scores, codes, cluster):
         train_weight = taken(sample_weight, train)
         test_weight = taken(sample_weight, test)
         folds.append(Fold(train, train_weight, test, test_weight))
@@ -138,17 +130,38 @@ def cross_validation_folds(
     return folds
 
 
-def _splits(splitter, scores, codes, cluster):
-    """Return the splits of a splitter, which gets the clusters if it takes groups."""
-    if cluster is None:
-        return splitter.split(scores, codes)
-    takes_groups = True
-    if hasattr(splitter, "get_metadata_routing"):
-        requests = splitter.get_metadata_routing()
-        takes_groups = "groups" in requests.consumes("split", ["groups"])
-    if takes_groups:
-        return splitter.split(scores, codes, cluster)
-    return splitter.split(scores, codes)
+def splits_of(splitter, X, y, cluster=None, groups=None):
+    """Return the splits of a splitter, a list of pairs (train, test) of row indices.
+
+    With clusters (n,), these are the groups of a splitter that takes some, unless there
+    are `groups`; raise a ValueError if rows of one cluster are on both sides of a
+    split.
+    """
+    if groups is None:
+        groups = cluster
+    params = {}
+    if groups is not None and _takes_groups(splitter):
+        params["groups"] = groups
+    splits = []
+    for train, test in splitter.split(X, y, **params):
+        train = row_indices(train, len(y))
+        test = row_indices(test, len(y))
+        if cluster is not None and np.isin(cluster[train], cluster[test]).any():
+            raise ValueError(
+                "cv puts rows of one cluster into the training and the test rows of a"
+                " fold. Use an int, or a splitter that keeps groups together, such as"
+                " GroupKFold."
+            )
+        splits.append((train, test))
+    return splits
+
+
+def _takes_groups(splitter):
+    """Return whether a splitter makes use of groups; a user's own is taken to do so."""
+    if not hasattr(splitter, "get_metadata_routing"):
+        return True
+    requests = splitter.get_metadata_routing()
+    return "groups" in requests.consumes("split", ["groups"])
 
 
 def row_indices(rows, n_samples):

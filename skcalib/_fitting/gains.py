@@ -8,11 +8,12 @@ from scipy.special import ndtri
 from skcalib._errors.proper_scores import losses_by_label
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals.influence import Influence, Spread
-from skcalib._rows.blocks import taken, total_weight, weights_or_ones
+from skcalib._rows.blocks import taken, weights_or_ones
 
 # The expected variance replaces the observed one if it is more than so many times as
 # large: the samples then lack rare labels that are to be expected.
 _UNSEEN = 4
+ONE_LABEL = "all samples have the same label, so that nothing can be fitted"
 
 
 class Design(NamedTuple):
@@ -43,7 +44,7 @@ class Gain(NamedTuple):
 
     def interval(self, confidence_level):
         """Return the gain with its limits, as an `IntervalEstimate`."""
-        if self.spread == _NO_DIFFERENCE:
+        if self == NO_GAIN:
             return IntervalEstimate(0.0, 0.0, 0.0)
         width, reason = self.spread.half_width(confidence_level)
         return IntervalEstimate(
@@ -55,7 +56,8 @@ class Gain(NamedTuple):
         return self.spread.pvalue(self.estimate, alternative)
 
 
-_NO_DIFFERENCE = Spread(standard_error=0.0, degrees=1.0, reason="")
+# Of two that have the same loss in every sample.
+NO_GAIN = Gain(0.0, Spread(standard_error=0.0, degrees=1.0))
 
 
 def mean_gain(gains, design, variance_of_fits=0.0, expected_variance=0.0, reason=""):
@@ -86,8 +88,34 @@ def mean_gain(gains, design, variance_of_fits=0.0, expected_variance=0.0, reason
         degrees = np.inf  # it is known, not estimated
     error = float(np.sqrt(variance + variance_of_fits))
     if error == 0 and estimate == 0:
-        return Gain(0.0, _NO_DIFFERENCE)
+        return NO_GAIN
     return Gain(estimate, Spread(error, degrees))
+
+
+def has_two_classes(codes):
+    """Return whether codes (n,) have two different values: of one class alone nothing
+    is learned.
+    """
+    return len(codes) > 0 and codes.min() < codes.max()
+
+
+def unfitted_reason(codes, folds):
+    """Return why a gain has no limits where the training samples of some folds have one
+    class only, so that nothing is fitted to them; else an empty text.
+
+    `codes` (n,) are the classes of all samples.
+    """
+    if not has_two_classes(codes):
+        return ONE_LABEL
+    n_unfitted = 0
+    for fold in folds:
+        n_unfitted += not has_two_classes(codes[fold.train])
+    if n_unfitted == 0:
+        return ""
+    return (
+        f"the training samples of {n_unfitted} of {len(folds)} folds have the same"
+        " label, so that nothing could be fitted to them"
+    )
 
 
 def variance_of_fits(gains, n_folds, design):
@@ -135,49 +163,6 @@ def expected_variance(before, after, loss, design):
     if design.importance:
         factor = weight**2
     return float(factor @ variance / weight.sum() ** 2)
-
-
-def gain_interval(gains, folds, sample_weight, level):
-    """Return the mean out-of-fold gain and its interval, as an `IntervalEstimate`.
-
-    Parameters
-    ----------
-    gains : ndarray of shape (n_folds, n)
-        What each row gains by the fit of each fold.
-    folds : list of Fold
-        The folds.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    level : float
-        Confidence level.
-    """
-    out_of_fold = np.concatenate(
-        [gain[fold.test] for gain, fold in zip(gains, folds, strict=True)]
-    )
-    weight = None
-    if sample_weight is not None:
-        weight = np.concatenate([fold.test_weight for fold in folds])
-    # The mean gain varies with the rows it is tested on and with the rows fitted to:
-    # the second variance is added to the first. For each row it is the jackknife's,
-    # (n_folds - 1) times the variance over the fits, which leave out one fold each.
-    row_variance = (len(folds) - 1) * gains.var(axis=0)
-    variance_of_fits = np.average(row_variance, weights=sample_weight)
-    return row_gain_interval(out_of_fold, weight, level, variance_of_fits)
-
-
-def row_gain_interval(gains, sample_weight, level=0.9, variance_of_fits=0.0):
-    """Return the mean of the out-of-fold gains of rows (n,) and its normal interval, as
-    an `IntervalEstimate`.
-
-    `variance_of_fits` is the mean variance of a row's gain over refits, 0 by default.
-    """
-    total = total_weight(sample_weight, len(gains))
-    mean = np.average(gains, weights=sample_weight)
-    variance = np.average((gains - mean) ** 2, weights=sample_weight) + variance_of_fits
-    half_width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
-    low = float(mean - half_width)
-    high = float(mean + half_width)
-    return IntervalEstimate(float(mean), low, high)
 
 
 def standard_error(gain, level):

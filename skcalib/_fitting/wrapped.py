@@ -4,6 +4,7 @@ parameters that are set on them.
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 
 def fitted_clone(recalibrator, scores, y, sample_weight=None, **fit_params):
@@ -14,6 +15,23 @@ def fitted_clone(recalibrator, scores, y, sample_weight=None, **fit_params):
     if sample_weight is not None:
         fit_params["sample_weight"] = sample_weight
     return clone(recalibrator).fit(scores, y, **fit_params)
+
+
+def design_parameters(recalibrator, importance, cluster):
+    """Return the keyword arguments of `fit` that say how independent its rows are, of
+    those that the recalibrator takes: a dict.
+
+    `importance` says whether the weights are no counts, `cluster` holds the codes (n,)
+    of the clusters or is None.
+    """
+    parameters = {}
+    if importance and has_fit_parameter(recalibrator, "weight_type"):
+        parameters["weight_type"] = "importance"
+    # one cluster alone says nothing about how clusters differ
+    are_several = cluster is not None and cluster.min() < cluster.max()
+    if are_several and has_fit_parameter(recalibrator, "clusters"):
+        parameters["clusters"] = cluster
+    return parameters
 
 
 def tell(recalibrator, **params):

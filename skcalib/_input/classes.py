@@ -29,6 +29,8 @@ from skcalib._rows.blocks import row_blocks
 # Up to so many columns, names are compared with each label to see whether some are.
 _MOST_COMPARED = 100
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(\.0*)?")
+# For a label that is alone, both of its usual pair, as text.
+_USUAL_PAIRS = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}
 _TRUTH = {"true": "1", "false": "0"}
 
 
@@ -44,7 +46,7 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
     """
     n_classes = max(n_columns, 2)
     if classes is None:
-        classes, codes = unique_labels(y, name)
+        classes, codes = unique_labels(y, name, classes_name)
         is_number = (
             classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
         )
@@ -55,11 +57,15 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         classes = check_classes(classes, n_classes, classes_name)
         codes = _lookup(y, classes, name, classes_name)
     if len(classes) > n_classes:
-        columns = "one column" if n_columns == 1 else f"{n_columns} columns"
+        raise _too_many_labels(classes, codes, n_columns, None, name)
+    if len(classes) == 1 and n_classes == 2:
+        (label,) = classes.tolist()
+        both = _USUAL_PAIRS.get(
+            label, f"[{label!r}, other] or [other, {label!r}], sorted"
+        )
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have {columns}. Give one"
-            " column for each class. Reshape your data: X.reshape(1, -1) if it is a"
-            " single row."
+            f"{name} contains only the label {label!r}. If the other label merely does"
+            f" not occur here, pass {classes_name}={both}."
         )
     if len(classes) < n_classes:
         raise ValueError(
@@ -92,13 +98,9 @@ def positive_class(y_true, n_columns, pos_label, labels):
             y_true, n_columns, labels, name="y_true", classes_name="labels"
         )
     else:
-        classes, codes = unique_labels(y_true, "y_true")
+        classes, codes = unique_labels(y_true, "y_true", "labels")
         if len(classes) > 2:
-            columns = "one column" if n_columns == 1 else "two columns"
-            raise ValueError(
-                f"y_true has {len(classes)} classes but y_proba has {columns}. Pass one"
-                " column per class."
-            )
+            raise _too_many_labels(classes, codes, n_columns, pos_label, "y_true")
         if len(classes) == 1:
             (label,) = classes.tolist()
             if n_columns == 2 or pos_label is None or label != pos_label:
@@ -115,9 +117,10 @@ def positive_class(y_true, n_columns, pos_label, labels):
     return codes == positive_code, classes, column
 
 
-def unique_labels(y, name):
+def unique_labels(y, name, labels_name=None):
     """Return the sorted classes of labels, and the code (n,) of each label; raise for
-    values that are no class labels.
+    values that are no class labels, and for texts that differ only in case or in blanks
+    around them. `labels_name` is the user's argument that could name both, or None.
     """
     # Booleans, and integers that are 0 and 1, need no sort.
     positive = zero_one(y) if y.dtype.kind in "biu" else None
@@ -130,11 +133,83 @@ def unique_labels(y, name):
     except (TypeError, ValueError) as error:
         kind = str(error)
     if kind not in ("binary", "multiclass"):
+        hint = ""
+        is_soft = classes.dtype.kind == "f" and classes[0] >= 0 and classes[-1] <= 1
+        if is_soft:
+            hint = (
+                " If they are probabilities (soft labels), turn them into weighted"
+                " samples with skcalib.expand_soft_labels."
+            )
         raise ValueError(
             f"Unknown label type: {kind}. {name} must contain class labels, found"
-            f" {shown(classes)}."
+            f" {shown(classes)}.{hint}"
         )
+    if classes.dtype.kind in "OU":
+        counts = np.bincount(codes, minlength=len(classes))
+        refuse_look_alikes(classes.tolist(), counts, name, labels_name)
     return classes, codes
+
+
+def refuse_look_alikes(labels, counts, name, labels_name=None):
+    """Raise if texts among distinct labels differ only in case or in blanks around
+    them. `counts` are the numbers of their rows, `name` that of the labels, and
+    `labels_name` the user's argument that could name both, or None.
+    """
+    first_of = {}
+    for k, label in enumerate(labels):
+        if not isinstance(label, str):
+            continue
+        same = first_of.setdefault(label.strip().casefold(), k)
+        if same == k:
+            continue
+        cure = ""
+        if labels_name is not None:
+            cure = f", or name all labels with {labels_name}= if they differ"
+        raise ValueError(
+            f"{name} has labels that differ only in case or in the blanks around them:"
+            f" {labels[same]!r} ({counts[same]:,} rows) and {label!r} ({counts[k]:,})."
+            f" Write them alike, for example with .str.strip().str.lower(){cure}."
+        )
+
+
+def with_counts(labels, counts, most=6):
+    """Return distinct labels and the numbers of their rows as text, the most frequent
+    first.
+    """
+    order = np.argsort(-np.asarray(counts), kind="stable")
+    texts = [f"{labels[k]!r} ({counts[k]:,})" for k in order[:most]]
+    if len(labels) > most:
+        texts.append("...")
+    return ", ".join(texts)
+
+
+def _too_many_labels(classes, codes, n_columns, pos_label, name):
+    """Return the error for more classes than the scores have columns. It names the
+    labels, and for one event the mask that leaves out all but two.
+    """
+    labels = classes.tolist()
+    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    scores_name = {"y": "X", "y_true": "y_proba"}.get(name, "the scores")
+    columns = "one column" if n_columns == 1 else f"{n_columns} columns"
+    text = (
+        f"{name} has {len(labels)} classes but {scores_name} has {columns}:"
+        f" {with_counts(labels, counts)}. Pass one column per class"
+    )
+    if n_columns <= 2:
+        # The event and the most frequent other label; -1 often marks rows without one.
+        order = np.argsort(-np.asarray(counts), kind="stable")
+        likely = sorted(order.tolist(), key=lambda k: labels[k] == -1)
+        if pos_label in labels:
+            likely.remove(labels.index(pos_label))
+            likely.insert(0, labels.index(pos_label))
+        two = [labels[k] for k in sorted(likely[:2])]
+        text += (
+            f", or leave out the rows of other labels: known = np.isin({name}, {two}),"
+            f" then {name}[known] and {scores_name}[known]"
+        )
+    if name == "y":
+        text += ". Reshape your data: X.reshape(1, -1) if it is a single row"
+    return ValueError(f"{text}.")
 
 
 def zero_one(y):
@@ -234,9 +309,8 @@ def _one_label_only(label, pos_label):
         label = int(label)  # shown as 1, not 1.0
     found = f"y_true has one class only ({label!r})"
     if pos_label is None or pos_label == label:
-        usual_labels = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}
         unusual = f"[{label!r}, other] or labels=[other, {label!r}]"
-        labels = usual_labels.get(label, unusual)
+        labels = _USUAL_PAIRS.get(label, unusual)
         return ValueError(
             f"{found}. If that is meant, name both classes, sorted: labels={labels}."
         )
@@ -264,14 +338,18 @@ def _position(pos_label, classes):
     return int(match[0])
 
 
-def hint_at_alphabet(scores, codes, classes, hint):
-    """Warn if the event is the last label in alphabetical order and has the lower
-    scores: the user may mean the other label.
+def hint_at_event(scores, codes, classes, hint):
+    """Warn if the event is only the greater of two labels, such as 1 and 2 or texts,
+    and has the lower scores: the user may mean the other label.
 
     `scores` are (n,), `codes` (n,) are 1 or True for the event, the second of the two
-    `classes`, and `hint` says what to write.
+    `classes`, and `hint` says what to write. Of 0 and 1, -1 and 1, and booleans the
+    event is known.
     """
-    if not isinstance(classes[1], str):
+    if len(classes) != 2 or classes.dtype.kind == "b":
+        return
+    other, event = classes.tolist()
+    if event == 1 and other in (0, -1):
         return
     is_event = np.asarray(codes) == 1
     if is_event.all() or not is_event.any():
@@ -279,11 +357,13 @@ def hint_at_alphabet(scores, codes, classes, hint):
     event_mean = scores[is_event].mean()
     other_mean = scores[~is_event].mean()
     if event_mean < other_mean:
-        other, event = (str(label) for label in classes)
+        order = "the greater label"
+        if isinstance(event, str):
+            order = "the last label in alphabetical order"
         warn(
-            f"The event is {event!r}, the last label in alphabetical order, but"
-            f" its scores are lower: {event_mean:.3g} on average, those of {other!r}"
-            f" {other_mean:.3g}. If the scores are those of {other!r}, {hint}"
+            f"The event is {event!r}, {order}, but its scores are lower:"
+            f" {event_mean:.3g} on average, those of {other!r} {other_mean:.3g}. If the"
+            f" scores are those of {other!r}, {hint}"
         )
 
 
@@ -378,7 +458,7 @@ def in_class_order(scores, y, labels, *, name, y_name, labels_name, columns=None
     refuse_repeated_names(scores, name)
     y = check_label_vector(y, scores.shape[0], name=y_name, scores_name=name)
     if labels is None:
-        found, _ = unique_labels(y, y_name)
+        found, _ = unique_labels(y, y_name, labels_name)
         named = classes_of_names(names, found, may_extend=True)
         if named is None:
             _warn_of_some_labels(names, found, name)
@@ -581,13 +661,22 @@ def _names_that_are_labels(names, labels):
     return [names[k] for k in most]
 
 
+def _names_that_hold_labels(names, labels):
+    """Return the names in which a label stands as a word of its own."""
+    words = [re.escape(_loose_spelling(label)) for label in labels.tolist()]
+    pattern = re.compile(rf"(?<![^\W_])({'|'.join(words)})(?![^\W_])")
+    return [name for name in names if pattern.search(_loose_spelling(name))]
+
+
 def _warn_of_some_labels(names, labels, name):
     """Warn if only some names of columns are labels: the columns are then taken by
     position. A numbering from 0 on gives no warning.
     """
-    if is_numbering(names):
+    if is_numbering(names) or len(names) > _MOST_COMPARED:
         return
     some = _names_that_are_labels(names, labels)
+    if not some:
+        some = _names_that_hold_labels(names, labels)
     if some:
         warn(
             f"The columns of {name} are named {shown(names)}, of which only"
@@ -615,6 +704,7 @@ def _named_as_given(names, labels, name, labels_name):
             f" {shown(labels)}: {other!r} is none of them. Rename the columns, or pass"
             f" {name}.to_numpy() if they are in the order of the labels."
         )
+    _warn_of_some_labels(names, labels, name)
     return None
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._input.classes import (
     encode_labels,
-    hint_at_alphabet,
+    hint_at_event,
     in_class_order,
     in_order_of,
     positive_class,
@@ -22,6 +22,8 @@ from skcalib._input.scores import (
     check_scores,
     checked_scores,
     drop_zero_weight,
+    only_zero_and_one,
+    refuse_swapped,
 )
 from skcalib._input.several_labels import (
     check_several_labels,
@@ -31,7 +33,6 @@ from skcalib._input.tensors import as_array, column_names
 from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # with fewer, scores of only 0 and 1 give no warning
-_FIRST_ROWS = 64  # rows that are looked at before all are
 
 
 class ScoredLabels(NamedTuple):
@@ -113,6 +114,12 @@ def check_scored_labels(
     if shape is not None:
         if not multilabel:
             refuse_several_labels(y_true, shape)
+        if shape[0] == 1:
+            warn(
+                f"y_true has shape {shape}, which is one sample with {shape[1]} labels:"
+                " if these are the labels of as many samples, pass y_true.ravel() and"
+                " y_proba.ravel()."
+            )
         scores, indicators, names = check_several_labels(
             y_true,
             y_proba,
@@ -157,7 +164,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     y_true = check_label_vector(
         y_true, len(scores), name="y_true", scores_name="y_proba"
     )
-    refuse_swapped(y_true, scores)
+    refuse_swapped(y_true, scores, name="y_true", scores_name="y_proba")
     # 2. Several classes: the label of a row is the number of its column.
     n_columns = scores.shape[1]
     if n_columns > 2:
@@ -195,8 +202,8 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     if n_columns == 1:
         hint_at_labels(y_proba, scores[:, 0])
         if pos_label is None and labels is None:
-            hint = f"say so: pos_label={str(classes[0])!r}."
-            hint_at_alphabet(scores[:, 0], is_positive, classes, hint)
+            hint = f"say so: pos_label={classes[:1].tolist()[0]!r}."
+            hint_at_event(scores[:, 0], is_positive, classes, hint)
     return ScoredLabels(scores[:, column], is_positive, sample_weight, classes)
 
 
@@ -233,6 +240,7 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
         labels = check_label_vector(
             labels, len(scores), name=labels_name, scores_name=name
         )
+        refuse_swapped(labels, scores, name=labels_name, scores_name=name)
         labels = zero_one(labels)
         if labels is None:
             raise ValueError(
@@ -342,19 +350,6 @@ def expand_soft_labels(
     return scores[row], label, label_weight
 
 
-def refuse_swapped(y_true, scores):
-    """Raise if the labels look like probabilities and the scores like labels."""
-    if y_true.dtype.kind == "f" and _only_zero_and_one(scores):
-        between = (y_true > 0) & (y_true < 1)
-        if between.any() and y_true.min() >= 0 and y_true.max() <= 1:
-            row = int(np.argmax(between))
-            raise ValueError(
-                f"y_true contains probabilities (row {row} is {y_true[row]:.6g}) and"
-                " y_proba contains only 0 and 1: the arguments are swapped. Pass"
-                " y_true first, then y_proba."
-            )
-
-
 def hint_at_labels(y_proba, scores):
     """Warn if scores (n,) are only 0 and 1 and the user gave integers or booleans: they
     may be predicted labels.
@@ -364,7 +359,7 @@ def hint_at_labels(y_proba, scores):
     """
     are_like_labels = (
         len(scores) >= _FEW_ROWS
-        and _only_zero_and_one(scores)
+        and only_zero_and_one(scores)
         and scores.min() < scores.max()
     )
     if are_like_labels and as_array(y_proba)[0].dtype.kind in "biu":
@@ -394,12 +389,3 @@ def hint_at_two_indices(**arguments):
                 " position: bring them into the same order first, or pass .to_numpy()"
                 " if they already are."
             )
-
-
-def _only_zero_and_one(scores):
-    """Return whether all scores are 0 or 1."""
-    # The first rows mostly show that they are not.
-    for values in (scores[:_FIRST_ROWS], scores):
-        if not np.all((values == 0) | (values == 1)):
-            return False
-    return True

@@ -2,6 +2,8 @@
 [0, 1] that sum to 1.
 """
 
+import re
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
@@ -30,14 +32,47 @@ ROUNDING = {
 # inverse, are refused: their squares and sums would leave the range of float64.
 MAX_MAGNITUDE = 1e100
 
+_FIRST_ROWS = 64  # rows that are looked at before all are
 # With at least this many rows, logits that all lie in [0, 1] give a warning: among
 # fewer that may be chance.
 _TELLING_ROWS = 20
+
+_LARGE_LOGIT = 20
+_PERCENT = re.compile(r"\s*[+-]?[\d.,\s]*\d\s*%\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 _LOGIT_HINT = (
     'For a decision function or logits set input="logit". Where X holds features put '
     "CrossFittedClassifier(classifier) before this step, which makes them scores."
 )
+
+
+def only_zero_and_one(scores):
+    """Return whether all scores are 0 or 1."""
+    # The first rows mostly show that they are not.
+    for values in (scores[:_FIRST_ROWS], scores):
+        if not np.all((values == 0) | (values == 1)):
+            return False
+    return True
+
+
+def refuse_swapped(y, scores, *, name, scores_name):
+    """Raise if the labels look like probabilities and the scores like labels. The names
+    are those of the user's arguments, in the order in which `y` is second for "y".
+    """
+    if y.dtype.kind != "f" or not only_zero_and_one(scores):
+        return
+    between = (y > 0) & (y < 1)
+    if between.any() and y.min() >= 0 and y.max() <= 1:
+        row = int(np.argmax(between))
+        order = [name, scores_name]
+        if name == "y":
+            order = ["the scores", "y"]
+        raise ValueError(
+            f"{name} contains probabilities (row {row} is {y[row]:.6g}) and"
+            f" {scores_name} contains only 0 and 1: the arguments are swapped. Pass"
+            f" {order[0]} first, then {order[1]}."
+        )
 
 
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
@@ -188,14 +223,15 @@ def _from_objects(array, name):
     string.
     """
     problem = f"{name} must be numbers, found {array.dtype}"
+    string = None
+    if array.dtype.kind == "U" and array.size > 0:
+        string = str(array.ravel()[0])
+    elif array.dtype.kind == "O":
+        string = first_string(array)
+    if string is not None:
+        raise ValueError(f"{problem} with the string {string!r}. {_text_hint(string)}")
     if array.dtype.kind != "O":
         raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
-    string = first_string(array)
-    if string is not None:
-        raise ValueError(
-            f"{problem} with the string {string!r}. Encode or drop columns that are not"
-            " scores."
-        )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -204,6 +240,25 @@ def _from_objects(array, name):
             f"{problem} with values that are not: argument must be a string or a number"
             f" ({error})."
         ) from None
+
+
+def _text_hint(text):
+    """Return what to do about a score that is text."""
+    if _PERCENT.fullmatch(text):
+        return (
+            "It has a percent sign: remove it and divide by 100, as in"
+            ' scores.str.rstrip("%").astype(float) / 100.'
+        )
+    if _DECIMAL_COMMA.fullmatch(text):
+        return (
+            'It has a decimal comma: read the file with decimal=",", or convert with'
+            ' scores.str.replace(",", ".").astype(float).'
+        )
+    try:
+        float(text)
+    except ValueError:
+        return "Encode or drop columns that are not scores."
+    return "Convert numbers that are text with .astype(float)."
 
 
 def _row_summary(scores, add, predict):
@@ -307,6 +362,10 @@ def _check_range(scores, name, input, refused):
         hint = "Convert logits with scipy.special.expit or softmax first."
         if name == "X":
             hint = _LOGIT_HINT
+        if low >= 0 and high <= 100:
+            # Logits are rarely all positive, and rarely large.
+            hint = f"Divide percentages by 100. {hint if high < _LARGE_LOGIT else ''}"
+            hint = hint.strip()
         raise ValueError(
             f"{name} must contain probabilities in [0, 1], but row {row} is"
             f" {scores[row, column]:.6g}. {hint}"

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from skcalib._input.classes import refuse_look_alikes, with_counts
 from skcalib._report._models import shown
 from skcalib._report._reader import ReportError
 
@@ -49,33 +50,92 @@ def checked_column(column_name, check, *args, **kwargs):
         raise ReportError(f"column {column_name!r}: {error} {COUNTING}") from error
 
 
-def events(column, name, positive):
-    """Return whether each row is the event, (n_rows,), and the label of the event as
-    text.
+def events(column, name, positive, negative=None):
+    """Return whether each row is the event, (n_rows,), the label of the event as text,
+    and which rows have a label of neither event nor non-event, (n_rows,).
 
     `column` holds labels and `name` is its name; `positive` is the label that the user
-    calls the event, as text. None means the label 1.
+    calls the event, as text, and `negative` the other one. None means the labels 1 and
+    0, or that there are only two labels.
     """
     values, positions = distinct(column, name, what="label")
-    present = sorted(values, key=str)
+    counts = np.bincount(positions, minlength=len(values)).tolist()
+    order = sorted(range(len(values)), key=lambda k: str(values[k]))
+    present = [values[k] for k in order]
+    found = with_counts(values, counts)
     if positive is None:
+        if negative is not None:
+            raise ReportError(
+                f"--negative {negative} names the label of the non-events: name that of"
+                " the event, too, with --positive."
+            )
         if not _is_one_the_event(present):
             several = ""
             if len(present) > 2:
-                several = " Or give one score column a class: --score 'p_*'."
+                several = (
+                    " Rows of further labels are left out with --negative. Or give one"
+                    " score column a class: --score 'p_*'."
+                )
             raise ReportError(
-                f"column {name!r} holds {shown(present)}: say with --positive which"
-                f" label is the event.{several}"
+                f"column {name!r} holds {found}: say with --positive which label is the"
+                f" event.{several}"
             )
         # The event as the file has it: 1, 1.0 or True.
         event = next((value for value in present if value == 1), 1)
-        return column == 1, str(event)
-    matching = np.array([is_same(value, positive) for value in values])
+        return column == 1, str(event), np.zeros(len(column), dtype=bool)
+    is_positive = _matching(values, positive, name, found)
+    if negative is None:
+        try:
+            refuse_look_alikes(values, counts, f"column {name!r}")
+        except ValueError as error:
+            raise ReportError(
+                f"{error} If they differ, name both with --positive and --negative."
+            ) from error
+        if len(values) > 2:
+            raise ReportError(
+                f"column {name!r} holds {found}: say with --negative which label is no"
+                " event; rows with further labels are then left out."
+            )
+        is_left_out = np.zeros(len(values), dtype=bool)
+    else:
+        is_negative = _matching(values, negative, name, found)
+        if np.any(is_positive & is_negative):
+            raise ReportError(
+                f"--positive {positive} and --negative {negative} are the same label."
+            )
+        is_left_out = ~(is_positive | is_negative)
+    return is_positive[positions], positive, is_left_out[positions]
+
+
+def _matching(values, text, name, found):
+    """Return which of the distinct labels of a column are the one that the user typed,
+    booleans; raise if none is. `found` shows all labels.
+    """
+    # The label itself, if it is there, or other spellings of a number or a boolean.
+    matching = np.array([str(value) == text for value in values])
+    if not matching.any():
+        matching = np.array([is_same(value, text) for value in values])
     if not matching.any():
         raise ReportError(
-            f"column {name!r} has no label {positive!r}; it contains {shown(present)}."
+            f"column {name!r} has no label {text!r}; it contains {found}."
         )
-    return matching[positions], positive
+    return matching
+
+
+def left_out_notes(column, name, is_left_out):
+    """Return a list with the note for the page on rows whose label is neither that of
+    the event nor that of the non-events; an empty one if there are none.
+    """
+    if not is_left_out.any():
+        return []
+    values, positions = distinct(column[is_left_out])
+    counts = np.bincount(positions, minlength=len(values)).tolist()
+    n_rows = int(np.count_nonzero(is_left_out))
+    rows = f"{n_rows:,} rows are" if n_rows > 1 else "1 row is"
+    return [
+        f"{rows} left out because of other labels in {name!r}:"
+        f" {with_counts(values, counts)}."
+    ]
 
 
 def _is_one_the_event(labels):

@@ -159,6 +159,14 @@ def add_report_command(commands):
         help="label of the event (not needed for 0 and 1)",
     )
     add(
+        "--negative",
+        metavar="LABEL",
+        help=(
+            "label of the non-events, if there are more than two labels: rows with"
+            " further labels are left out"
+        ),
+    )
+    add(
         "-o",
         "--output",
         metavar="FILE",
@@ -283,6 +291,7 @@ def _tables(arguments, step):
         "scores": arguments.scores,
         "classes": arguments.classes,
         "positive": arguments.positive,
+        "negative": arguments.negative,
         "cluster": arguments.cluster,
         "seed": arguments.seed,
         "names": arguments.names,

@@ -5,6 +5,9 @@ of a model.
 import re
 from os.path import commonprefix
 
+import numpy as np
+
+from skcalib._input.classes import classes_of_names
 from skcalib._report._reader import ReportError
 
 
@@ -150,6 +153,7 @@ def _by_class(columns, classes, named_by):
             f" {len(columns)} columns ({shown(columns)}): name one class per column, in"
             " their order."
         )
+    _check_order(list(columns), classes)
     return dict(zip(classes, columns, strict=True))
 
 
@@ -157,3 +161,18 @@ def shown(names, most=6):
     """Return the first `most` names as text, with an ellipsis for the rest."""
     names = list(map(str, names))
     return ", ".join(names[:most]) + ", ..." * (len(names) > most)
+
+
+def _check_order(columns, classes):
+    """Raise if the names of the columns are the classes, but in another order."""
+    named = classes_of_names(columns, np.array(classes))
+    if named is None:
+        return
+    in_order, positions = named
+    class_of_column = np.empty(len(classes), dtype=object)
+    class_of_column[positions] = in_order
+    if class_of_column.tolist() != list(classes):
+        raise ReportError(
+            f"--classes names {shown(classes)}, but the columns are {shown(columns)}:"
+            f" give --classes {','.join(class_of_column)}, in the order of the columns."
+        )

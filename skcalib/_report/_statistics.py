@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._cells.reductions import top_label
+from skcalib._cells.columns import top_label
 from skcalib._inference.adjustment import holm
 from skcalib._rows.blocks import taken
 from skcalib.binning import EqualMass, MinimumMass

@@ -20,6 +20,7 @@ from skcalib._report._checks import (
     distinct,
     events,
     identifiers,
+    left_out_notes,
     repeats,
     repeats_note,
     rescaled,
@@ -37,6 +38,8 @@ _MOST_SCORES = 20_000_000  # scores of all classes together that are read
 # Rows in clusters are sampled to this number: draws of dependent labels take 50 times
 # as long as those of independent ones.
 _MOST_CLUSTERED = 30_000
+_TELLING_ROWS = 20  # with fewer rows it may be chance that all scores are large
+_CONFIDENT = 0.5  # no probability of the more probable of two classes is smaller
 # A smaller error of a row's sum is that of single precision, and gets no note.
 _WORTH_A_NOTE = 1e-5
 
@@ -84,6 +87,7 @@ def read_table(
     weight_type=None,
     cluster=None,
     positive=None,
+    negative=None,
     time=None,
     time_order=None,
     classes=None,
@@ -115,6 +119,9 @@ def read_table(
     positive : str, default=None
         The label that is the event; may be left out for 0 and 1, -1 and 1, and
         booleans.
+    negative : str, default=None
+        The label that is no event; rows with further labels are left out. With None
+        there must be only two.
     time : str, default=None
         Column of times: periods, or dates as YYYY-MM-DD.
     time_order : list of str, default=None
@@ -157,9 +164,10 @@ def read_table(
     with opened(path) as (header, read):
         models, classes = score_models(scores, classes, header, roles.names, path)
         models = renamed(models, names)
-        if classes is not None and positive is not None:
+        if classes is not None and (positive, negative) != (None, None):
+            option = "--negative" if positive is None else "--positive"
             raise ReportError(
-                "--positive is for two classes, but here each class has a score: omit"
+                f"{option} is for two classes, but here each class has a score: omit"
                 " it."
             )
         score_columns = list(chain.from_iterable(models.values()))
@@ -192,7 +200,14 @@ def read_table(
     notes += [repeats_note(columns[name], name) for name in repeated]
     try:
         table = _table_of_columns(
-            columns, models, classes, roles, positive, weight_type, notes, time_order
+            columns,
+            models,
+            classes,
+            roles,
+            (positive, negative),
+            weight_type,
+            notes,
+            time_order,
         )
     except ReportError as error:
         if not is_sampled:
@@ -330,12 +345,13 @@ def _last_written(path):
 
 
 def _table_of_columns(
-    columns, models, classes, roles, positive, weight_type, notes, time_order
+    columns, models, classes, roles, named_labels, weight_type, notes, time_order
 ):
     """Return the `ReportTable` of columns, a dict of arrays by name.
 
     `models` holds the names of the score columns by model, `roles` those of the others;
-    `positive`, `weight_type` and `time_order` are options of the command. Notes for the
+    `named_labels`, those of the event and of the non-events, `weight_type` and
+    `time_order` are options of the command. Notes for the
     page are appended to the list `notes`.
     """
     n_rows = len(columns[roles.label])
@@ -344,10 +360,13 @@ def _table_of_columns(
             f"The file has {n_rows} rows; a report needs at least {_FEWEST_ROWS}."
         )
     event = None
+    is_left_out = np.zeros(n_rows, dtype=bool)
+    column = columns[roles.label]
     if classes is None:
-        labels, event = events(columns[roles.label], roles.label, positive)
+        labels, event, is_left_out = events(column, roles.label, *named_labels)
+        notes += left_out_notes(column, roles.label, is_left_out)
     else:
-        labels = class_codes(columns[roles.label], roles.label, classes)
+        labels = class_codes(column, roles.label, classes)
     scores = _scores_by_model(columns, models, classes, notes)
     weights = None
     if roles.weight is not None:
@@ -381,7 +400,7 @@ def _table_of_columns(
     if partitions:
         *_, segment_name = partitions
         segments = partitions[segment_name]
-    return ReportTable(
+    table = ReportTable(
         source="",
         label=roles.label,
         event=event,
@@ -401,6 +420,22 @@ def _table_of_columns(
         columns=models,
         notes=tuple(notes),
     )
+    return _with_two_labels(table, is_left_out)
+
+
+def _with_two_labels(table, is_left_out):
+    """Return the table without the rows that are left out, (n,) booleans, because of
+    their label; raise if too few are left.
+    """
+    n_kept = table.n_rows - np.count_nonzero(is_left_out)
+    if n_kept == table.n_rows:
+        return table
+    if n_kept < _FEWEST_ROWS:
+        raise ReportError(
+            f"{n_kept} rows have one of the two labels; a report needs at least"
+            f" {_FEWEST_ROWS}."
+        )
+    return table.at(np.flatnonzero(~is_left_out))
 
 
 def _scores_by_model(columns, models, classes, notes):
@@ -435,6 +470,11 @@ def _scores_by_model(columns, models, classes, notes):
             checked.append(column[:, 0])
         if classes is None:
             scores[model] = checked[0]
+            if len(checked[0]) >= _TELLING_ROWS and checked[0].min() >= _CONFIDENT:
+                notes.append(
+                    f"No score of {names[0]!r} is below 0.5: if it is the probability"
+                    " of the predicted class, give that of the event instead."
+                )
             continue
         scores[model], worst = rescaled(np.column_stack(checked), names)
         off = max(off, worst)

@@ -12,6 +12,12 @@ from operator import add, and_, or_
 
 import numpy as np
 
+from skcalib._input.classes import (
+    classes_of_names,
+    refuse_look_alikes,
+    with_counts,
+)
+from skcalib._input.labels import plain_labels
 from skcalib._input.scalars import check_option
 from skcalib.engines._native import fetched, hidden_nan, numbered, nw, wrapped
 
@@ -49,8 +55,9 @@ class PredictionColumns:
         What to do with rows that are not valid.
     added_column : str, default=None
         A column of `frame` that is not one of the user's.
-    named_event : tuple of (str, object), default=None
-        Column of the labels and the label of the event, if the user named it.
+    named_event : tuple of (str, object, object), default=None
+        Column of the labels, the label of the event, and the other label or None, if
+        the user named the event.
     """
 
     def __init__(
@@ -73,6 +80,7 @@ class PredictionColumns:
         self.on_invalid = on_invalid
         self.added_column = added_column
         self.named_event = named_event
+        self._labels_are_checked = False
         # The conditions that a valid row meets, by the reason that a row is invalid.
         self.valid = {
             "score": (score >= 0) & (score <= 1),
@@ -143,6 +151,7 @@ class PredictionColumns:
         such as the number of rows `count`. Only if they count fewer rows than the table
         has are the invalid ones looked for.
         """
+        self._check_labels()
         self._check_sums(sums)
         if self.on_invalid == "drop":
             return
@@ -152,6 +161,8 @@ class PredictionColumns:
             return
         counts = self._rows_by_reason()
         reasons = [name for name in _REASONS if counts[name] > 0]
+        if self._has_other_label and "label" in reasons:
+            reasons.remove("label")  # left out, as the user asked
         if reasons:
             shown = ", ".join(f"{counts[name]} ({name})" for name in reasons)
             raise ValueError(
@@ -160,6 +171,48 @@ class PredictionColumns:
             )
         if counts["used"] != n_used:
             raise table_changed()
+
+    @property
+    def _has_other_label(self):
+        """Whether the user named both labels: rows with further ones are left out."""
+        return self.named_event is not None and self.named_event[2] is not None
+
+    def _check_labels(self):
+        """Refuse more than two labels if the user named only that of the event, and
+        labels that differ only in case or blanks; and a `neg_label` that does not
+        occur.
+        """
+        if self.named_event is None or self._labels_are_checked:
+            return
+        name, pos_label, neg_label = self.named_event
+        column = nw.col(name)
+        present = _present(column, self.frame.collect_schema()[name])
+        frame = self.frame.lazy().filter(present)
+        if self.weight is not None:
+            frame = frame.filter(self.weight > 0)
+        frame = frame.select(name)
+        labels, table = numbered(frame, name)
+        if neg_label is not None:
+            # A moment may be named by its text.
+            if neg_label not in labels and str(neg_label) not in map(str, labels):
+                counts = _counts_of_values(frame, table, name)
+                raise ValueError(
+                    f"neg_label={neg_label!r} does not occur in the column {name!r},"
+                    f" whose labels are {with_counts(labels, counts)}."
+                )
+        elif pos_label in labels or str(pos_label) in map(str, labels):
+            # An event that does not occur is refused in `_check_sums`.
+            folded = {str(label).strip().casefold() for label in labels}
+            if len(labels) > 2 or len(folded) < len(labels):
+                counts = _counts_of_values(frame, table, name)
+                what = f"the column {name!r}"
+                refuse_look_alikes(labels, counts, what)
+                raise ValueError(
+                    f"{what} has {len(labels)} labels: {with_counts(labels, counts)}."
+                    " Name the label of the non-events with neg_label=: rows that have"
+                    f" neither it nor {pos_label!r} are then left out."
+                )
+        self._labels_are_checked = True
 
     def _check_sums(self, sums):
         """Refuse weights whose sums overflow, and a `pos_label` that does not occur.
@@ -177,7 +230,7 @@ class PredictionColumns:
             return
         if np.any(sums["weighted_label"] > 0):  # weights of events
             return
-        name, pos_label = self.named_event
+        name, pos_label, _ = self.named_event
         labels, _ = numbered(self.frame.lazy().select(name), name)
         shown = _first_few([repr(label) for label in labels], 10)
         raise ValueError(
@@ -187,6 +240,7 @@ class PredictionColumns:
 
     def invalid_rows(self):
         """Return the number of invalid rows by reason."""
+        self._check_labels()
         counts = self._rows_by_reason()
         return {name: counts[name] for name in _REASONS}
 
@@ -374,6 +428,18 @@ class Segments:
         return numbers
 
 
+def _counts_of_values(frame, table, name):
+    """Return the number of rows with each value of a column, a list; `frame` holds the
+    column and `table` its values and their numbers, as `numbered` returns them.
+    """
+    number = f"{name}_number"
+    rows = frame.join(table, on=name, how="left").group_by(number)
+    result = fetched(rows.agg(nw.len().alias("n")))
+    counts = np.zeros(len(result["n"]), dtype=np.int64)
+    counts[result[number]] = result["n"]
+    return counts.tolist()
+
+
 def _with_position(frame, key, n_values, table):
     """Return a lazy frame with the position of each row's value among the `n_values`
     values of a key column as the column KEY_position: the last one for NULL, -1 for
@@ -438,16 +504,26 @@ def check_no_hidden_nan(*sums):
         raise hidden_nan()
 
 
-def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
+def binary_columns(data, *, label, score, weight, by, pos_label, neg_label, on_invalid):
     """Return the `PredictionColumns` of one event with one score column.
 
     `data` is the user's table; `label`, `score`, `weight` (or None) and `by` (a name or
     several) are names of its columns. The event is the label `pos_label`; None means
-    that labels are 0 and 1. `on_invalid` is "raise" or "drop".
+    that labels are 0 and 1. Rows with neither this label nor `neg_label` are left out;
+    with None there must be no others than two. `on_invalid` is "raise" or "drop".
     """
+    if neg_label is not None and pos_label is None:
+        raise ValueError(
+            f"neg_label={neg_label!r} is the label of the non-events: name that of the"
+            " event, too, with pos_label=."
+        )
+    if neg_label is not None and neg_label == pos_label:
+        raise ValueError(f"neg_label and pos_label are both {pos_label!r}.")
     frame, schema, by = _checked(data, label, {"score": [score]}, weight, by)
-    named_event = None if pos_label is None else (label, pos_label)
-    is_event = _event(schema[label], label, pos_label)
+    named_event = None
+    if pos_label is not None:
+        named_event = (label, pos_label, neg_label)
+    is_event = _event(schema[label], label, pos_label, neg_label)
     return PredictionColumns(
         frame,
         nw.col(score).cast(nw.Float64),
@@ -504,10 +580,11 @@ def _first_few(texts, most):
     return shown
 
 
-def _event(dtype, name, pos_label):
+def _event(dtype, name, pos_label, neg_label):
     """Return the label column as an expression that is 1 for the event `pos_label`, 0
-    for other labels, and NULL for missing ones. If `pos_label` is None, labels should
-    be 0 and 1 already; other numbers are kept, and make their rows invalid.
+    for other labels, and NULL for missing ones; if there is a `neg_label`, further
+    labels are invalid. If `pos_label` is None, labels should be 0 and 1 already; other
+    numbers are kept, and make their rows invalid.
     """
     label = nw.col(name)
     if pos_label is None:
@@ -526,6 +603,10 @@ def _event(dtype, name, pos_label):
             " invalid rows."
         )
     is_event = (label == nw.lit(pos_label)).cast(nw.Float64)
+    if neg_label is not None:
+        check_value("neg_label", neg_label, name, dtype)
+        is_known = (label == nw.lit(pos_label)) | (label == nw.lit(neg_label))
+        is_event = nw.when(is_known).then(is_event).otherwise(nw.lit(_INVALID))
     return nw.when(_present(label, dtype)).then(is_event)
 
 
@@ -621,10 +702,33 @@ def _checked_classes(data, label, scores, classes, weight, by):
             f"classes must be the distinct labels of the {len(scores)} columns of"
             f" scores, found {list(classes)!r}."
         )
+    _check_order(scores, classes)
     frame, schema, by = _checked(data, label, {"scores": scores}, weight, by)
     for value in classes:
         check_value("classes", value, label, schema[label])
     return frame, _present(nw.col(label), schema[label]), by
+
+
+def _check_order(scores, classes):
+    """Raise if the names of the columns of scores are the labels of `classes`, but in
+    another order.
+    """
+    labels = plain_labels(np.array(list(classes), dtype=object))
+    are_texts = all(isinstance(label, str) for label in classes)
+    if labels.dtype.kind == "O" and not are_texts:
+        return  # without an order, such as dates
+    named = classes_of_names(list(scores), labels)
+    if named is None:
+        return
+    in_order, positions = named
+    label_of_column = dict(zip(positions.tolist(), in_order.tolist(), strict=True))
+    named_labels = [label_of_column[k] for k in range(len(scores))]
+    if named_labels != labels.tolist():
+        raise ValueError(
+            f"scores and classes have different orders: {list(scores)} and"
+            f" {list(classes)}. Each class must stand where its column does:"
+            f" classes={named_labels}."
+        )
 
 
 def _first(conditions):

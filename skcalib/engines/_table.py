@@ -73,6 +73,10 @@ class PredictionTable:
         a separate segment, with the key None; several columns give tuples.
     pos_label : object, default=None
         The label of the event. With None, the labels must be 0 and 1, or booleans.
+    neg_label : object, default=None
+        The label of the non-events, if there are more than two labels: rows with other
+        labels are left out, and `invalid_rows` counts them. With None, more than two
+        labels are an error.
     on_invalid : {"raise", "drop"}, default="raise"
         What to do with rows without a valid score, label or weight; see `invalid_rows`.
 
@@ -112,6 +116,7 @@ class PredictionTable:
         weight: str | None = None,
         by: str | Sequence[str] | None = None,
         pos_label: Any = None,
+        neg_label: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ):
         # Whether segments are the values of one column, which are then keys of results
@@ -131,6 +136,7 @@ class PredictionTable:
             weight=weight,
             by=by,
             pos_label=pos_label,
+            neg_label=neg_label,
             on_invalid=on_invalid,
         )
 
@@ -296,6 +302,12 @@ class PredictionTable:
             Number of rows for each reason: `missing` (NULL or NaN in score, label or
             weight), `score` (outside [0, 1]), `label` (neither event nor non-event) and
             `weight` (negative or infinite).
+
+        Raises
+        ------
+        ValueError
+            If there are more than two labels, or labels that differ only in case or
+            blanks, and no `neg_label`.
         """
         return self._columns.invalid_rows()
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import hstack
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, counted_rows
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import (
     LOSSES,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skcalib import recalibrators as catalogue
-from skcalib._cells.reductions import counted_rows
+from skcalib._cells.binned import counted_rows
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.cross_validation import CrossFits
 from skcalib._fitting.folds import cross_validation_folds
@@ -107,9 +107,8 @@ class CrossValidatedRecalibrators(ResultTable):
         loss : float
             The mean loss.
         """
-        by_fit = self._candidate(name).losses[loss]
-        values, design = self._fits.held_out(by_fit)
-        return float(np.average(values, weights=design.sample_weight))
+        check_option(loss, "loss", tuple(LOSSES))
+        return self._fits.mean_loss(self._candidate(name), loss)
 
     def gain(
         self,
@@ -469,19 +468,9 @@ def cross_validate(
     if clusters is not None:
         cluster = cluster_codes(clusters)
     design = Design(data.sample_weight, is_importance(weight_type), cluster)
-    codes = data.labels.astype(np.intp)
-    columns = data.scores.reshape(len(codes), -1)
+    fits = cross_fits(data, cv, design, n_repeats, random_state)
     if recalibrators is None:
-        recalibrators = _catalogue(columns)
-    fits = CrossFits(
-        columns,
-        codes,
-        data.scores,
-        _divisions(cv, n_repeats, columns, codes, design, random_state),
-        design,
-        # A single column of scores is about two classes.
-        np.arange(max(columns.shape[1], 2)),
-    )
+        recalibrators = _catalogue(fits.scores)
     progress = Progress("cross_validate", verbose)
     candidates = {UNCALIBRATED: fits.uncalibrated()}
     for name, recalibrator in recalibrators.items():
@@ -492,6 +481,31 @@ def cross_validate(
 
         candidates[name] = fits.candidate(recalibrator, groups, show_progress)
     return _result(fits, candidates, rows)
+
+
+def cross_fits(data, cv, design, n_repeats=1, random_state=None):
+    """Return the `CrossFits` of validated samples.
+
+    Parameters
+    ----------
+    data : ScoredLabels
+        The samples.
+    design : Design
+        Their weights and clusters.
+    cv, n_repeats, random_state
+        The user's arguments; see `cross_validate`.
+    """
+    codes = data.labels.astype(np.intp)
+    columns = data.scores.reshape(len(codes), -1)
+    return CrossFits(
+        columns,
+        codes,
+        data.scores,
+        _divisions(cv, n_repeats, columns, codes, design, random_state),
+        design,
+        # A single column of scores is about two classes.
+        np.arange(max(columns.shape[1], 2)),
+    )
 
 
 def _check_names(recalibrators, names_in_use):

@@ -1,5 +1,7 @@
 """The out-of-fold gain of recalibrating, in a proper score."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -7,34 +9,101 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._fitting.folds import cross_validation_folds
-from skcalib._fitting.gains import gain_interval
 from skcalib._fitting.wrapped import (
     check_recalibrator,
     class_parameters,
     fitted_clone,
 )
-from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.adjustment import holm
+from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_confidence_level, check_option
-from skcalib._input.scored_labels import check_scored_labels
-from skcalib._progress import Progress
+from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
+from skcalib.evaluation._cross_validate import UNCALIBRATED, cross_validate
 from skcalib.recalibrators import StackedRecalibrator
+
+_NAMES_OF_LOSSES = {"log": "log-loss", "brier": "Brier score"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecalibrationGains(ResultTable):
+    """Table with one row per recalibrator, the uncalibrated scores first: its
+    out-of-fold loss, and its gain over the uncalibrated scores.
+
+    Parameters
+    ----------
+    recalibrator : ndarray of str, shape (n_rows,)
+        Names.
+    mean_loss : ndarray of shape (n_rows,)
+        Mean out-of-fold loss.
+    gain, low, high : ndarray of shape (n_rows,)
+        Mean loss of the uncalibrated scores minus that of the recalibrator, with its
+        interval: a paired difference. 0 for the uncalibrated scores.
+    pvalue, adjusted_pvalue : ndarray of shape (n_rows,)
+        Two-sided p-value of the hypothesis that there is no gain, without and with
+        adjustment for the number of recalibrators (Holm's method); 1 for the
+        uncalibrated scores, NaN if the samples do not determine it.
+    reason : ndarray of str, shape (n_rows,)
+        The reason why limits are NaN; an empty string if they are not.
+    loss : {"log", "brier"}
+        The loss.
+    confidence_level : float
+        Coverage of each interval, in (0, 1).
+    """
+
+    recalibrator: np.ndarray
+    mean_loss: np.ndarray
+    gain: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    pvalue: np.ndarray
+    adjusted_pvalue: np.ndarray
+    reason: np.ndarray
+    loss: str
+    confidence_level: float
+
+    def __str__(self):
+        """Say for each recalibrator whether it gains, the largest gain first."""
+        order = 1 + np.argsort(-self.gain[1:], kind="stable")
+        return "\n".join(self._sentence(k) for k in order)
+
+    def _sentence(self, k):
+        """Return a sentence about the recalibrator of row k."""
+        name = self.recalibrator[k]
+        loss = _NAMES_OF_LOSSES[self.loss]
+        gain, low, high = self.gain[k], self.low[k], self.high[k]
+        if np.isnan(low):
+            return (
+                f"Whether {name} lowers the {loss} (by {rounded(gain)}) cannot be said:"
+                f" {self.reason[k]}."
+            )
+        pvalue = self.adjusted_pvalue[k]
+        finding = f"{name} is not seen to change the {loss} on held-out data: gain"
+        if pvalue <= 0.05 and not low <= 0 <= high:
+            verb = "lowers" if gain > 0 else "raises"
+            finding = f"{name} {verb} the {loss} on held-out data by"
+            low, high = sorted((abs(low), abs(high)))
+            gain = abs(gain)
+        level = f"{level_words(self.confidence_level)} interval"
+        size = interval_words(gain, low, high, level=level)
+        return f"{finding} {size}, adjusted {pvalue_words(pvalue)}."
 
 
 def recalibration_gain(
     y_true: ArrayLike,
     y_proba: ArrayLike | None = None,
     *,
-    recalibrator: BaseEstimator | None = None,
+    recalibrator: BaseEstimator | Mapping[str, BaseEstimator] | None = None,
     loss: Literal["log", "brier"] = "log",
     cv: CrossValidation | None = 5,
     confidence_level: float = 0.9,
     sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
     verbose: bool = False,
-) -> IntervalEstimate:
+) -> IntervalEstimate | RecalibrationGains:
     """Out-of-fold gain in a proper score from recalibration, with an interval.
 
     The recalibrator is fitted to all folds but one and evaluated on the remaining fold.
@@ -47,9 +116,9 @@ def recalibration_gain(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1] for data to which the model was not fitted.
-    recalibrator : estimator, default=None
-        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
-        ``StackedRecalibrator()``.
+    recalibrator : estimator or dict, default=None
+        An object with ``fit(scores, y)`` and ``predict_proba(scores)``, or several, by
+        their names. None means ``StackedRecalibrator()``.
     loss : {"log", "brier"}, default="log"
         "log" is the log-loss in nats, computed from probabilities clipped to
         [2^-52, 1 - 2^-52]; "brier" is (s - y)^2 for two classes, and its sum over the
@@ -62,7 +131,14 @@ def recalibration_gain(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
-        Frequency weights: a sample with weight 2 counts twice.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or less than one
+        (to correct for the sampling design).
+    clusters : array-like of shape (n,), default=None
+        Cluster of each sample: dependent samples (from the same patient or match) share
+        a value, and lie in the same fold.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -77,30 +153,41 @@ def recalibration_gain(
         Named tuple (estimate, low, high): the mean loss of the original probabilities
         minus that of the recalibrated probabilities. A positive gain means that
         recalibration helps. The gain may be negative if recalibration cannot help and
-        the fit adds noise.
+        the fit adds noise. Limits are NaN if the samples do not determine them, and all
+        is NaN if they have only one label; `reason` says why. For a dict, a
+        `RecalibrationGains`: a table of the uncalibrated scores and each recalibrator,
+        with gains, p-values, and p-values adjusted by Holm's method.
 
     Raises
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
         is missing or outside [0, 1], or weights are negative or all zero. Also raised
-        if the splitter does not put each sample into exactly one test fold.
+        if the splitter does not put each sample into exactly one test fold, or splits a
+        cluster.
     TypeError
         If `recalibrator` does not have `fit` and `predict_proba`.
 
+    Warns
+    -----
+    UserWarning
+        If weights are not integers and ``weight_type="frequency"``.
+
     See Also
     --------
+    cross_validate : The out-of-fold probabilities and losses behind the gain.
     skcalib.metrics.brier_decomposition : Decomposition of the Brier score.
     skcalib.StackedRecalibrator : Mixes several recalibrators.
 
     Notes
     -----
-    The interval is the normal interval for the mean of the samples' gains, widened to
-    account for the noise in the fits. For the log-loss, a single event with a
-    probability of 0 makes the interval wide. If the training samples of a fold have
-    only one class, the gain in this fold is 0. If only 1% of the samples are events,
-    the gains of the samples are skewed; with 1,000 simulated rows, the coverage of a
-    90% interval was .94.
+    The interval is that of the mean of the samples' gains, as in `compare`, widened to
+    account for the noise in the fits and for rare labels that the samples may lack; see
+    `cross_validate`. For the log-loss, a single event with a probability of 0 makes the
+    interval wide. If the training samples of a fold have only one class, its scores are
+    left unchanged, and the limits are NaN. If only 1% of the samples are events, the
+    gains of the samples are skewed; with 1,000 simulated rows, the coverage of a 90%
+    interval was .94.
 
     References
     ----------
@@ -121,30 +208,51 @@ def recalibration_gain(
     """
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
+    is_one = not isinstance(recalibrator, Mapping)
+    recalibrators = recalibrator
     if recalibrator is None:
         recalibrator = StackedRecalibrator(verbose=verbose)
-    recalibrator = check_recalibrator(recalibrator)
-    data = check_scored_labels(
-        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    if is_one:
+        recalibrators = {"recalibrator": check_recalibrator(recalibrator)}
+    result = cross_validate(
+        y_true,
+        y_proba,
+        recalibrators,
+        cv=cv,
+        clusters=clusters,
+        sample_weight=sample_weight,
+        weight_type=weight_type,
+        labels=labels,
+        pos_label=pos_label,
+        verbose=verbose,
     )
-    codes = data.labels.astype(np.intp)
-    columns = data.scores.reshape(len(codes), -1)
-    # Not stratified: with equal event frequencies in all folds the gain would be too
-    # large.
-    folds = cross_validation_folds(
-        cv, columns, codes, data.sample_weight, stratified=False
+    if is_one:
+        return result.gain(UNCALIBRATED, "recalibrator", loss, confidence_level=level)
+    return _table(result, [UNCALIBRATED, *recalibrators], loss, level)
+
+
+def _table(result, names, loss, level):
+    """Return the `RecalibrationGains` of a cross-validation."""
+    gains = []
+    pvalues = []
+    for name in names:
+        gains.append(result.gain(UNCALIBRATED, name, loss, confidence_level=level))
+        pvalues.append(result.pvalue(UNCALIBRATED, name, loss))
+    gain, low, high = np.array(gains).T
+    pvalues = np.array(pvalues)
+    return RecalibrationGains(
+        recalibrator=np.array(names),
+        mean_loss=np.array([result.mean_loss(name, loss) for name in names]),
+        gain=gain,
+        low=low,
+        high=high,
+        pvalue=pvalues,
+        # the uncalibrated scores are no test
+        adjusted_pvalue=np.append(1.0, holm(pvalues[1:])),
+        reason=np.array([gain.reason if np.isnan(gain.low) else "" for gain in gains]),
+        loss=loss,
+        confidence_level=level,
     )
-    loss_of = LOSSES[loss]
-    before = loss_of(data.scores, data.labels)
-    progress = Progress("recalibration_gain", verbose)
-    # The gain of every sample by the fit of each fold: how much a sample's gain differs
-    # between the fits shows their noise.
-    gains = np.empty((len(folds), len(codes)))
-    for k, fold in enumerate(folds):
-        progress(f"fit {k + 1} of {len(folds)}", k / len(folds))
-        recalibrated = recalibrated_by_fold(recalibrator, fold, columns, codes)
-        gains[k] = before - loss_of(recalibrated, data.labels)
-    return gain_interval(gains, folds, data.sample_weight, level)
 
 
 def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):

@@ -4,18 +4,15 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._fitting.wrapped import (
-    check_recalibrator,
-    class_parameters,
-    fitted_clone,
-)
+from skcalib._fitting.gains import Design
+from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.evaluation._gain import recalibration_gain
+from skcalib.evaluation._cross_validate import cross_fits
 from skcalib.recalibrators import StackedRecalibrator
 
 
@@ -116,43 +113,11 @@ def refinement_loss(
     data = check_scored_labels(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
-    if cv is None:
-        losses = _in_sample_losses(data, recalibrator, LOSSES[loss])
-        return float(np.average(losses, weights=data.sample_weight))
-    losses = LOSSES[loss](data.scores, data.labels)
-    before = np.average(losses, weights=data.sample_weight)
-    gain = recalibration_gain(
-        y_true,
-        y_proba,
-        recalibrator=recalibrator,
-        loss=loss,
-        cv=cv,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
-    return float(before - gain.estimate)
-
-
-def _in_sample_losses(data, recalibrator, loss_of):
-    """Return the loss of each sample (n,) after recalibration fitted to all samples.
-
-    `loss_of` takes scores and labels; samples of one class are not recalibrated.
-    """
+    if cv is None:  # one fit, to all samples
+        all_samples = np.arange(len(data.scores))
+        cv = [(all_samples, all_samples)]
     if recalibrator is None:
         recalibrator = StackedRecalibrator()
-    check_recalibrator(recalibrator)
-    codes = data.labels.astype(np.intp)
-    if len(np.unique(codes)) < 2:
-        return loss_of(data.scores, data.labels)
-    columns = data.scores.reshape(len(codes), -1)
-    unfitted = clone(recalibrator)
-    # The classes are named, since one may be missing here. A single column of scores is
-    # about two.
-    classes = np.arange(max(columns.shape[1], 2))
-    unfitted.set_params(**class_parameters(unfitted, classes))
-    fitted = fitted_clone(unfitted, columns, codes, data.sample_weight)
-    recalibrated = fitted.predict_proba(columns)
-    if columns.shape[1] == 1:
-        recalibrated = recalibrated[:, 1]
-    return loss_of(recalibrated, data.labels)
+    fits = cross_fits(data, cv, Design(data.sample_weight))
+    candidate = fits.candidate(check_recalibrator(recalibrator))
+    return fits.mean_loss(candidate, loss)

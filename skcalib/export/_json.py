@@ -590,8 +590,7 @@ class _Decoder:
             self._set(problem, attributes, checks, place)
             tried(problem._check_attributes, place)
             problems.append(problem)
-        estimator.estimators_ = problems
-        estimator._collect_attributes()
+        estimator._set_problems(problems)
 
     def _set(self, estimator, written, checks, where):
         """Set attributes of an object from a dict with the JSON of each, after a check

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
 
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import check_weight_type
 from skcalib._input.scalars import check_confidence_level, check_number
+from skcalib._intervals.influence import Influence, Spread
 from skcalib._verdicts import (
     count_words,
     interval_words,
@@ -353,8 +353,10 @@ def _from_scores(name, metric, curve, outside, level):
     degrees = spread.degrees
     if curve_variance > 0:
         degrees *= (variance / curve_variance) ** 2
-    quantile = stdtrit(degrees, (1 + level) / 2)
-    return _limits(name, estimate, np.sqrt(variance), quantile)
+    half_width = 0.0  # where the metric does not depend on the labels
+    if variance > 0:
+        half_width, _ = Spread(np.sqrt(variance), degrees).half_width(level)
+    return _limits(name, estimate, half_width)
 
 
 def _from_scores_and_labels(name, metric, curve, known, level):
@@ -378,8 +380,15 @@ def _from_scores_and_labels(name, metric, curve, known, level):
     by_label = slope * known.label * known.is_known / known.probability
     control = slope * curve.frequency * (known.is_known / known.probability - 1)
     terms = constant + by_label - _best_factor(by_label, control) * control
-    error = np.std(terms, ddof=1) / np.sqrt(len(terms))
-    return _limits(name, float(np.mean(terms)), error, ndtri((1 + level) / 2))
+    estimate = float(np.mean(terms))
+    if not slope.any():  # the metric does not depend on the labels
+        return _limits(name, estimate, 0.0)
+    # Each row was seen once, whatever its probability of being labelled.
+    influence = Influence(terms - estimate, importance=True)
+    half_width, reason = influence.half_width(level)
+    if reason:
+        return estimate, np.nan, np.nan, reason
+    return _limits(name, estimate, half_width)
 
 
 def _from_labels(metric, known):
@@ -401,12 +410,12 @@ def _from_labels(metric, known):
     return weighted.value(known.label), np.nan, np.nan, known.reason_for_few
 
 
-def _limits(name, estimate, error, quantile):
-    """Return (estimate, low, high, "") for a standard error and the quantile of its
-    distribution; the limits of a share are cut at 0 and 1.
+def _limits(name, estimate, half_width):
+    """Return (estimate, low, high, "") for half the width of an interval; the limits of
+    a share are cut at 0 and 1.
     """
-    low = estimate - quantile * error
-    high = estimate + quantile * error
+    low = estimate - half_width
+    high = estimate + half_width
     if name in SHARES:
         low = max(low, 0.0)
         high = min(high, 1.0)

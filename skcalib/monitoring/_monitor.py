@@ -269,6 +269,7 @@ class CalibrationMonitor(BaseEstimator):
     @property
     def alarm_time_(self):
         """Time of the alarm; None if there is no alarm or no times were given."""
+        self._check_seen()
         return time_of_row(getattr(self, "_times", ()), self.alarm_row_)
 
     @property
@@ -276,6 +277,7 @@ class CalibrationMonitor(BaseEstimator):
         """Time of the estimated first row after the change; None if there is no alarm
         or no times were given.
         """
+        self._check_seen()
         return time_of_row(getattr(self, "_times", ()), self.change_row_)
 
     @property
@@ -283,11 +285,7 @@ class CalibrationMonitor(BaseEstimator):
         """Table with one row per batch: rows processed so far, mean score, event
         frequency, e-value and alarm.
         """
-        if not hasattr(self, "n_rows_"):
-            raise NotFittedError(
-                "This CalibrationMonitor has not processed any rows yet: call"
-                " partial_fit."
-            )
+        self._check_seen()
         # `_batches` has a column per quantity, with an entry for each batch.
         columns = map(np.array, self._batches)
         n_rows, n, sum_of_scores, n_events, e_value, alarm = columns
@@ -299,6 +297,14 @@ class CalibrationMonitor(BaseEstimator):
             e_value=e_value,
             alarm=alarm.astype(bool),
         )
+
+    def _check_seen(self):
+        """Raise a NotFittedError if no rows have been processed."""
+        if not hasattr(self, "n_rows_"):
+            raise NotFittedError(
+                "This CalibrationMonitor has not processed any rows yet: call"
+                " partial_fit."
+            )
 
     def _reset(self):
         """Check the parameters and go back to the state before the first row."""

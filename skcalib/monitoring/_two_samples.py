@@ -2,14 +2,10 @@
 
 import numpy as np
 
-from skcalib._cells.reductions import (
-    BinnedTask,
-    counted_rows,
-    one_task,
-    refuse_beside_bins,
-)
+from skcalib._cells.binned import BinnedTask, counted_rows, refuse_beside_bins
+from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics
-from skcalib._input.classes import hint_at_alphabet
+from skcalib._input.classes import hint_at_event
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scored_labels import check_scored_labels
@@ -79,11 +75,11 @@ def two_samples(
     # Which of two text labels is the event is a guess from the alphabet: the user is
     # told if the scores contradict it.
     if shared_labels is not None and pos_label is None and _is_column(y_proba_before):
-        hint_at_alphabet(
+        hint_at_event(
             np.concatenate([before.task.scores, after.task.scores]),
             np.concatenate([before.task.labels, after.task.labels]),
-            shared_labels,
-            f"say so: pos_label={str(shared_labels[0])!r}.",
+            np.asarray(shared_labels),
+            f"say so: pos_label={np.asarray(shared_labels)[:1].tolist()[0]!r}.",
         )
     return before, after
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.provenance import provenance
-from skcalib._input.classes import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
@@ -135,8 +134,10 @@ class BaseRecalibrator(ProbabilityTransformer):
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
-    def _validated_rows(self, X, y, sample_weight):
+    def _validated_rows(self, X, y, sample_weight, *arrays):
         """Validate what a fit is given; set `classes_`.
+
+        Further `arrays` (n,), or None, are those of the rows, too.
 
         Returns
         -------
@@ -144,6 +145,8 @@ class BaseRecalibrator(ProbabilityTransformer):
             Scores, in which classes are marked as impossible: see `_possible_scores`.
         codes : ndarray of int, shape (n,)
             Column index of each label.
+        *arrays : ndarray of shape (n,), or None
+            The further arrays.
         weight : ndarray of shape (n,) or None
             Weights above 0: rows without weight, or that are certain by their logits,
             are left out.
@@ -160,18 +163,14 @@ class BaseRecalibrator(ProbabilityTransformer):
                 self._read_wide_logits()
                 scores, is_impossible = self._possible_scores(X, reset=True)
         refuse_impossible_labels(is_impossible, codes)
-        if scores.shape[1] == 1 and self.classes is None:
-            # A warning if the column seems to hold the scores of the other class.
-            hint = "give both columns, sorted."
-            hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:
             weight = _zero_for_certain_rows(weight, is_impossible)
-        scores, codes, weight = drop_zero_weight(weight, scores, codes)
+        *rows, weight = drop_zero_weight(weight, scores, codes, *arrays)
         if sample_weight is None:
             # The rows that are left have the weight 1: no weights at all are faster.
             weight = None
-        return scores, codes, weight
+        return *rows, weight
 
     def _fit_member(self, scores, codes, sample_weight, classes, shortcuts):
         """Fit to the rows of a stack, which has validated them; return self.
@@ -251,11 +250,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
         ``_predict_scores`` of a method that has none. `ids` are (n,) or None.
         """
-        is_impossible = self._impossible_classes(scores)
-        if hasattr(self, "_predict_scores"):
-            probabilities = self._predict_scores(self._clipped(scores))
-            return self._restricted(probabilities, is_impossible)
-        return predicted(self, scores, is_impossible, ids)
+        if not hasattr(self, "_predict_scores"):
+            return predicted(self, scores, ids)
+        probabilities = self._predict_scores(self._clipped(scores))
+        return self._restricted(probabilities, self._impossible_classes(scores))
 
     def _impossible_classes(self, scores):
         """Return which of more than two classes have a logit of -inf, and so are

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from skcalib import maps as nodes
-from skcalib._cells.reductions import top_label
+from skcalib._cells.columns import top_label
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import (
@@ -126,10 +126,10 @@ class BinaryRecalibrator(BaseRecalibrator):
             else:
                 self._fit_binary(*rows, shortcuts)
             return
-        self.estimators_ = self._fit_binary_problems(
+        estimators = self._fit_binary_problems(
             self._class_probabilities(scores), codes, sample_weight
         )
-        self._collect_attributes()
+        self._set_problems(estimators)
 
     def _fit_binary_problems(self, probabilities, codes, sample_weight):
         """Return a list of recalibrators fitted to binary problems made of the
@@ -225,13 +225,15 @@ class BinaryRecalibrator(BaseRecalibrator):
         duplicate.input = "probability"
         return duplicate
 
-    def _collect_attributes(self):
-        """Set the fitted attributes of the binary problems on self, each as a list with
-        one entry per problem: `slope_` becomes the list of their slopes.
+    def _set_problems(self, estimators):
+        """Set `estimators_`, the list of recalibrators fitted to the binary problems,
+        and each of their fitted attributes as a list with one entry per problem:
+        `slope_` becomes the list of their slopes.
         """
-        for name in vars(self.estimators_[0]):
+        self.estimators_ = estimators
+        for name in vars(estimators[0]):
             if name.endswith("_"):
-                entries = [getattr(estimator, name) for estimator in self.estimators_]
+                entries = [getattr(estimator, name) for estimator in estimators]
                 setattr(self, name, entries)
 
     def _map_of(self, scores):

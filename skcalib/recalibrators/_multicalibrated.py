@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib._fitting.folds import cross_validation_folds
+from skcalib._fitting.gains import Design, mean_gain
 from skcalib._fitting.provenance import provenance
 from skcalib._fitting.wrapped import class_parameters, fitted_clone
 from skcalib._input.annotations import CrossValidation
@@ -28,7 +29,6 @@ from skcalib._input.sklearn_private import (
     Interval,
 )
 from skcalib._progress import Progress
-from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.maps import map_of
 from skcalib.maps.checks import check_same_classes, count, fitted, numbers
@@ -255,6 +255,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                 # As many rounds as have the largest lower limit of the gain, none if no
                 # limit is above 0.
                 lower_limits = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
+                # no standard error where the weights are worth too few rows
+                lower_limits = np.nan_to_num(lower_limits, nan=-np.inf)
                 self.n_rounds_ = int(np.argmax(np.append(0.0, lower_limits)))
                 self._fit_rounds(rows)
             forbid_certificates(
@@ -462,7 +464,6 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         weight = None
         if rows.weight is not None:
             weight = np.concatenate([fold.test.weight for fold in folds])
-        n_rows = total_weight(weight, len(rows.codes))
         means = []
         errors = []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
@@ -479,10 +480,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                     " folds"
                 )
             gain = np.concatenate(gains)
-            mean = np.average(gain, weights=weight)
-            variance = np.average((gain - mean) ** 2, weights=weight)
+            mean, spread = mean_gain(gain, Design(weight))
             means.append(mean)
-            errors.append(np.sqrt(variance / n_rows))
+            errors.append(spread.standard_error)
         return np.array(means), np.array(errors)
 
 

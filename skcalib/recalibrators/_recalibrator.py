@@ -6,12 +6,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import has_fit_parameter
 
-from skcalib._errors.proper_scores import LOSSES
+from skcalib._fitting.cross_validation import CrossFits
 from skcalib._fitting.folds import cross_validation_folds
-from skcalib._fitting.gains import gain_interval, standard_error
+from skcalib._fitting.gains import standard_error
 from skcalib._fitting.member_fits import member_node
-from skcalib._fitting.wrapped import check_recalibrator, fitted_clone, tell
+from skcalib._fitting.wrapped import (
+    check_recalibrator,
+    design_parameters,
+    fitted_clone,
+    tell,
+)
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import HasMethods, Interval
@@ -20,13 +26,14 @@ from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_probability
 from skcalib.maps.checks import check_same_classes, estimate, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
+from skcalib.recalibrators._measured import MeasuredRecalibrator
 from skcalib.recalibrators._stacked import StackedRecalibrator
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 _LEVEL = 0.9
 
 
-class Recalibrator(BaseRecalibrator):
+class Recalibrator(MeasuredRecalibrator):
     """Recalibrator of scores that is used only if it reduces the held-out log-loss.
 
     Otherwise the scores are returned unchanged. Without arguments it is a stack of
@@ -141,7 +148,14 @@ class Recalibrator(BaseRecalibrator):
     def _keeps_decisions(self):
         return getattr(self.chosen_, "_keeps_decisions", False)
 
-    def _fit_scores(self, scores, codes, sample_weight):
+    @property
+    def _warns_of_weights(self):
+        """Whether the fit warns of weights that are no counts: a recalibrator that
+        measures its gain does so itself.
+        """
+        return not has_fit_parameter(self._resolved("recalibrator"), "weight_type")
+
+    def _fit_measured(self, scores, codes, design):
         """Fit the recalibrator, measure how much log-loss it saves on held-out rows,
         and use it if that gain is certain enough; otherwise leave scores unchanged.
         """
@@ -151,20 +165,28 @@ class Recalibrator(BaseRecalibrator):
             tell(method, input=self.input, classes=self.classes_)  # set parameters
         y = self.classes_[codes]
         unchanged.fit(scores, y)
-        self.recalibrator_ = fitted_clone(recalibrator, scores, y, sample_weight)
+        weight = design.sample_weight
+        self.recalibrator_ = fitted_clone(
+            recalibrator,
+            scores,
+            y,
+            weight,
+            **design_parameters(recalibrator, design.importance, design.cluster),
+        )
         # A `StackedRecalibrator` has measured its gain in its fit.
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
         if self.gain_ is None:
             self.gain_ = self._out_of_fold_gain(
-                recalibrator, unchanged, scores, codes, sample_weight
+                recalibrator, unchanged, scores, codes, design
             )
         self.chosen_ = unchanged
-        if self._gain_is_certain(unchanged, scores, codes, sample_weight):
+        if self._gain_is_certain(unchanged, scores, codes, weight):
             self.chosen_ = self.recalibrator_
 
     def _gain_is_certain(self, unchanged, scores, codes, sample_weight):
         """Return whether the gain of the recalibrator over the unchanged scores exceeds
-        0 by `n_standard_errors` standard errors.
+        0 by `n_standard_errors` standard errors. If the rows do not determine the
+        standard error, it does not.
 
         n rows cannot support a probability below 1 / n^2, such as votes of 0 that no
         row has contradicted yet. If the scores contain one, and are wrong in some row,
@@ -190,29 +212,26 @@ class Recalibrator(BaseRecalibrator):
         error = np.hypot(error_of_rows, gain_of_imagined_row)
         return gain > self.n_standard_errors * error
 
-    def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
+    def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, design):
         """Return the log-loss that recalibrating saves on held-out rows, in nats per
         row, as an `IntervalEstimate`.
 
         `recalibrator` is unfitted, `unchanged` the fitted `Uncalibrated`.
         """
         folds = cross_validation_folds(
-            self.cv, scores, codes, sample_weight, self.input, stratified=False
+            self.cv,
+            scores,
+            codes,
+            design.sample_weight,
+            self.input,
+            stratified=False,
+            importance=design.importance,
+            cluster=design.cluster,
         )
-        loss_before = LOSSES["log"](unchanged.predict_proba(scores), codes)
-        # The log-loss that the fit to each fold's training rows saves in every row,
-        # (n_folds, n). It stays 0 for training rows of one class, which teach nothing.
-        gains = np.zeros((len(folds), len(codes)))
-        for k, fold in enumerate(folds):
-            if len(np.unique(codes[fold.train])) == 1:
-                continue
-            y = self.classes_[codes[fold.train]]
-            fitted = fitted_clone(
-                recalibrator, scores[fold.train], y, fold.train_weight
-            )
-            loss_after = LOSSES["log"](fitted.predict_proba(scores), codes)
-            gains[k] = loss_before - loss_after
-        return gain_interval(gains, folds, sample_weight, _LEVEL)
+        before = unchanged.predict_proba(scores)
+        fits = CrossFits(scores, codes, before, [folds], design, self.classes_)
+        gain = fits.gain(fits.uncalibrated(), fits.candidate(recalibrator), "log")
+        return gain.interval(_LEVEL)
 
     def _map(self, scores):
         """Return the map from scores to probabilities as a `skcalib.maps.Node`; the

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skcalib._fitting.floor import learned_floor
 from skcalib._fitting.folds import cross_validation_folds
-from skcalib._fitting.gains import row_gain_interval
+from skcalib._fitting.gains import mean_gain, unfitted_reason
 from skcalib._fitting.member_fits import StackFits, is_plain, member_node
 from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
@@ -38,6 +38,7 @@ from skcalib.maps.checks import (
 from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates
 from skcalib.recalibrators._matrix import DirichletCalibration
+from skcalib.recalibrators._measured import MeasuredRecalibrator
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import (
     EnsembleTemperatureScaling,
@@ -46,6 +47,7 @@ from skcalib.recalibrators._temperature import (
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 from skcalib.recalibrators._venn_abers import VennAbers
 
+_LEVEL = 0.9
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.
 _DIRICHLET_ALPHAS = (0.3, 0.03)
 # For K > 2 classes: the share of the weights by tempered likelihood. The rest are the
@@ -69,7 +71,7 @@ _HOPELESS_WEIGHT = 1e-3
 _HOPELESS_SHARE = 0.03
 
 
-class StackedRecalibrator(BaseRecalibrator):
+class StackedRecalibrator(MeasuredRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
     No single recalibrator is best for every data set. Each member predicts samples that
@@ -243,10 +245,11 @@ class StackedRecalibrator(BaseRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_scores(self, scores, codes, sample_weight):
+    def _fit_measured(self, scores, codes, design):
         """Fit the members, choose the weights by which their forecasts of held-out rows
         are mixed best, and measure the gain of the mixture.
         """
+        sample_weight = design.sample_weight
         members = self._members()
         folds = cross_validation_folds(
             self.cv,
@@ -256,6 +259,8 @@ class StackedRecalibrator(BaseRecalibrator):
             self.input,
             stratified="auto",
             max_train_rows=self._most_train_rows,
+            importance=design.importance,
+            cluster=design.cluster,
         )
         # 1. The members, fitted to all rows, and their forecasts of held-out rows: a
         # list of arrays (n, K), None for members that are left out as hopeless.
@@ -270,16 +275,15 @@ class StackedRecalibrator(BaseRecalibrator):
             floor=self._shared_floor(scores, codes, sample_weight),
             progress=Progress(type(self).__name__, self.verbose),
         )
-        predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits)
+        predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits, design)
         self._keep_members(stack_fits)
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
         predicted = [predicted[k] for k in contenders]
         # the held-out rows in the order of the forecasts, one fold after the other
         held_out = np.concatenate([fold.test for fold in folds])
         held_out_codes = codes[held_out].astype(np.intp)
-        weight = None
-        if sample_weight is not None:
-            weight = np.concatenate([fold.test_weight for fold in folds])
+        held_out_design = design.of_folds(folds)
+        weight = held_out_design.sample_weight
         losses = _loss_columns(predicted, held_out_codes)
         # 2. The log-loss of each member. That of a hopeless one is known in the first
         # fold alone: its distance there from the best member is taken for all folds.
@@ -306,7 +310,8 @@ class StackedRecalibrator(BaseRecalibrator):
             predicted, losses, held_out_codes, weight, folds, prior
         )
         gains = _losses(unchanged, held_out_codes) - mixed_losses
-        self.gain_ = row_gain_interval(gains, weight)
+        gain = mean_gain(gains, held_out_design, reason=unfitted_reason(codes, folds))
+        self.gain_ = gain.interval(_LEVEL)
 
     def _keep_members(self, stack_fits):
         """Set the members fitted to all rows, from a `StackFits`, and the seconds that
@@ -337,13 +342,13 @@ class StackedRecalibrator(BaseRecalibrator):
             return None
         return learned_floor(scores, codes, sample_weight, self.input)
 
-    def _held_out_forecasts(self, stack_fits):
+    def _held_out_forecasts(self, stack_fits, design):
         """Fit the members to all rows and to the training rows of each fold; return
         their forecasts of the held-out rows.
 
         Default members that the first fold shows to be hopeless are left out of the
         other folds. `stack_fits` is a `StackFits`, which keeps the members fitted to
-        all rows.
+        all rows; `design` holds the weights and clusters of the rows.
 
         Returns
         -------
@@ -370,10 +375,11 @@ class StackedRecalibrator(BaseRecalibrator):
         first_codes = codes[folds[0].test].astype(np.intp)
         losses = _loss_columns(first_forecasts, first_codes)
 
-        # 2. The members that stay, their indices.
+        # 2. The members that stay, their indices. A fold of a few clusters is too small
+        # to show who is hopeless.
         contenders = all_members
-        if self.recalibrators is None:
-            is_hopeless = self._is_hopeless(losses, folds[0].test_weight)
+        if self.recalibrators is None and design.cluster is None:
+            is_hopeless = self._is_hopeless(losses, design.of_folds(folds[:1]))
             contenders = np.flatnonzero(~is_hopeless)
         if starts_with_first_fold:
             stack_fits.fit_to_all(contenders, starts_near=True)
@@ -398,16 +404,18 @@ class StackedRecalibrator(BaseRecalibrator):
         loss_in_first_fold = np.average(losses, axis=0, weights=folds[0].test_weight)
         return predicted, loss_in_first_fold
 
-    def _is_hopeless(self, losses, sample_weight):
+    def _is_hopeless(self, losses, design):
         """Return which members would have next to no weight in the mixture, booleans
-        (n_members,), from their log-losses (n, n_members) for the rows of one fold.
+        (n_members,), from their log-losses (n, n_members) for the rows of one fold, of
+        which `design` holds weights and clusters.
 
         `Uncalibrated`, the first member if it has a prior weight, is never hopeless.
         """
+        sample_weight = design.sample_weight
         total = _column_sums(losses, sample_weight)
         # 1. The member loses to the best one, by several standard errors.
         excess = losses - losses[:, [total.argmin()]]
-        is_hopeless = _is_certainly_positive(excess, sample_weight)
+        is_hopeless = _is_certainly_positive(excess, design)
         # 2. Its weight by tempered likelihood is small; compared are the logarithms of
         # the ratio of the best member's weight to its own.
         log_weight_of_best = self.likelihood_power * (total - total.min())
@@ -597,14 +605,16 @@ def _column_sums(losses, sample_weight):
     return sample_weight @ losses
 
 
-def _is_certainly_positive(columns, sample_weight):
+def _is_certainly_positive(columns, design):
     """Return whether the weighted mean of each column (n, n_columns) is above 0 by more
     than three standard errors, booleans (n_columns,).
     """
-    mean = np.average(columns, axis=0, weights=sample_weight)
-    weight = weights_or_ones(sample_weight, len(columns))
-    variance = weight**2 @ (columns - mean) ** 2 / weight.sum() ** 2
-    return mean > _HOPELESS_STANDARD_ERRORS * np.sqrt(variance)
+    is_positive = []
+    for column in columns.T:
+        mean, spread = mean_gain(column, design)
+        # never where there is no standard error (NaN)
+        is_positive.append(mean > _HOPELESS_STANDARD_ERRORS * spread.standard_error)
+    return np.array(is_positive)
 
 
 def _losses(probabilities, codes):

@@ -12,13 +12,14 @@ from sklearn.utils.validation import validate_data
 from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.classes import (
     encode_labels,
+    hint_at_event,
     in_class_order,
     in_fitted_order,
     with_counted_labels,
 )
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_targets
-from skcalib._input.scores import check_scores
+from skcalib._input.labels import check_targets, several_labels_shape
+from skcalib._input.scores import check_scores, refuse_swapped
 from skcalib._input.tensors import as_array, column_names
 
 
@@ -58,6 +59,13 @@ class ProbabilityTransformer(
         """Return the labels of a fit (n,); those that occur only with weight zero are
         replaced by another one, so that they define no class.
         """
+        shape = several_labels_shape(y)
+        if shape is not None:
+            raise ValueError(
+                f"y should be a 1d array of labels, got an array of shape {shape}"
+                " instead. For several labels per row fit one recalibrator for each"
+                " column of X and of y."
+            )
         return with_counted_labels(
             y, sample_weight, X, self.classes, name="y", labels_name="classes"
         )
@@ -84,6 +92,7 @@ class ProbabilityTransformer(
         `classes`, the labels of their columns, or None.
         """
         y = check_targets(y, len(scores))
+        refuse_swapped(y, scores, name="y", scores_name="X")
         self.classes_, codes = encode_labels(
             y,
             scores.shape[1],
@@ -93,6 +102,10 @@ class ProbabilityTransformer(
             column_numbers=True,
         )
         self._remember_parameters()
+        if scores.shape[1] == 1 and classes is None:
+            # A warning if the column seems to hold the scores of the other class.
+            hint = "give both columns, sorted."
+            hint_at_event(scores[:, 0], codes, self.classes_, hint)
         return codes
 
     def _check_attributes(self):

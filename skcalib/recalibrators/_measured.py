@@ -1,0 +1,99 @@
+"""Base of the recalibrators that measure in their fit what they gain."""
+
+from typing import Literal, Self
+
+from numpy.typing import ArrayLike
+
+from skcalib._defaults import unchanged_if_refused
+from skcalib._fitting.gains import Design
+from skcalib._fitting.provenance import provenance
+from skcalib._input.label_weights import is_importance, warn_of_counts
+from skcalib._input.labels import check_groups
+from skcalib._intervals.influence import cluster_codes
+from skcalib.recalibrators._base import BaseRecalibrator
+
+
+class MeasuredRecalibrator(BaseRecalibrator):
+    """Base of the recalibrators whose fit has a `gain_`.
+
+    A subclass defines ``_fit_measured(scores, codes, design)``, where `design` says
+    what weights mean and which samples depend on each other.
+    """
+
+    # Whether the fit warns of weights that are no counts.
+    _warns_of_weights = True
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        weight_type: Literal["frequency", "importance"] = "frequency",
+        clusters: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the calibration map, and measure its gain on held-out samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores: probabilities or, with ``input="logit"``, log-odds or logits.
+            Columns are in the sorted order of the classes.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"}, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one; multiplying all weights by one factor then changes nothing.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: dependent samples (from the same patient or match)
+            share a value, and lie in the same fold.
+
+        Returns
+        -------
+        self : object
+            The fitted recalibrator.
+
+        Raises
+        ------
+        ValueError
+            If scores, labels, weights or clusters are inconsistent. The message gives
+            the reason and the first offending row.
+
+        Warns
+        -----
+        UserWarning
+            If weights are not integers and ``weight_type="frequency"``.
+        """
+        self._validate_params()
+        importance = is_importance(weight_type)
+        names = None
+        if clusters is not None:
+            names, codes = check_groups(
+                clusters, len(y), name="clusters", scores_name="X"
+            )
+            names = names[codes]
+        with unchanged_if_refused(self):
+            y = self._with_counted_labels(y, sample_weight, X)
+            scores, codes, names, weight = self._validated_rows(
+                X, y, sample_weight, names
+            )
+            self._check_classes_present(codes)
+            if weight is not None and importance:
+                # They add up to the number of samples that they are worth.
+                weight = weight.sum() / (weight @ weight) * weight
+            elif self._warns_of_weights:
+                labels = codes == 1 if len(self.classes_) == 2 else codes
+                warn_of_counts(labels, weight)
+            cluster = None
+            if names is not None:
+                cluster = cluster_codes(names)
+            self._fit_measured(scores, codes, Design(weight, importance, cluster))
+            self.provenance_ = provenance(self, scores, codes, weight)
+        return self
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        """Fit to validated samples: independent ones, whose weights are counts."""
+        self._fit_measured(scores, codes, Design(sample_weight))
