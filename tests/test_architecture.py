@@ -114,7 +114,7 @@ def _is_for_type_checkers(node):
 
 
 MODULES = _modules()
-every_module = pytest.mark.parametrize("path", sorted(MODULES), ids=str)
+IMPORTS = {path: list(_imports(MODULES[path])) for path in sorted(MODULES)}
 
 
 def _place(parts):
@@ -142,36 +142,36 @@ def test_warnings_have_one_home():
     )
 
 
-@every_module
-def test_imports_go_upwards_only(path):
-    own = _place(path.parts)
-    for module, name, _ in _imports(MODULES[path]):
-        root, *parts = module.split(".")
-        if root != "skcalib":
-            continue
-        if (
-            not parts
-            and name
-            and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir()
-        ):
-            parts = [name]
-        floor = _place(parts)
-        inside = len(path.parts) > 1 and parts and parts[0] == path.parts[0]
-        assert floor < own or inside, f"{path} imports {module}, which stands above it"
-        if inside and path.name != "__init__":
-            assert len(parts) > 1, (
-                f"{path} imports from the front of its own folder: name the file"
-            )
+def test_imports_go_upwards_only():
+    for path in MODULES:
+        own = _place(path.parts)
+        for module, name, _ in IMPORTS[path]:
+            root, *parts = module.split(".")
+            if root != "skcalib":
+                continue
+            if (
+                not parts
+                and name
+                and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir()
+            ):
+                parts = [name]
+            floor = _place(parts)
+            inside = len(path.parts) > 1 and parts and parts[0] == path.parts[0]
+            assert floor < own or inside, f"{path} imports {module}, which is above it"
+            if inside and path.name != "__init__":
+                assert len(parts) > 1, (
+                    f"{path} imports from the front of its own folder: name the file"
+                )
 
 
 def test_folders_have_no_circles():
     """Nor do imports inside functions, which would only hide a circle."""
     edges = {}
-    for path, tree in MODULES.items():
+    for path in MODULES:
         if len(path.parts) > 1:
             edges[path.parts] = {
                 tuple(module.split(".")[1:])
-                for module, _, runs in _imports(tree)
+                for module, _, runs in IMPORTS[path]
                 if runs != "never"
             } & {other.parts for other in MODULES}
     while edges:
@@ -295,24 +295,23 @@ def test_rooms_have_no_circles():
     assert house.in_circles(arrows) == []
 
 
-@every_module
-def test_private_names_of_scikit_learn_have_one_home(path):
-    if path.parts == ("_input", "sklearn_private"):
-        return
+def test_private_names_of_scikit_learn_have_one_home():
     private = [
-        f"{module}.{name or ''}"
-        for module, name, _ in _imports(MODULES[path])
-        if module.split(".")[0] in ("sklearn", "scipy", "numpy", "joblib")
+        f"{path}: {module}.{name or ''}"
+        for path, imports in IMPORTS.items()
+        for module, name, _ in imports
+        if path.parts != ("_input", "sklearn_private")
+        and module.split(".")[0] in ("sklearn", "scipy", "numpy", "joblib")
         and any(part.startswith("_") for part in [*module.split("."), name or ""])
     ]
     assert not private
 
 
-@every_module
-def test_optional_packages_are_imported_inside_functions(path):
+def test_optional_packages_are_imported_inside_functions():
     eager = [
-        module
-        for module, _, runs in _imports(MODULES[path])
+        f"{path}: {module}"
+        for path, imports in IMPORTS.items()
+        for module, _, runs in imports
         if runs == "import" and module.split(".")[0] in OPTIONAL
     ]
     assert not eager
