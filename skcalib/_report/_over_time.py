@@ -14,6 +14,8 @@ _FEWEST_PERIODS = 4
 _LEVEL = 0.95
 _LAGS = (1, 2, 3, 4, 5)
 _FEWEST_ROWS = 100
+# Intervals that are less than so many times too short are not worth a sentence.
+_HARMLESS_FACTOR = 1.1
 _SCORE_BINS = 15
 
 
@@ -87,9 +89,13 @@ def _residual_squares(values, feature, weight):
 
 
 def autocorrelation(table, event_rows):
-    """Return the autocorrelation of the errors (label minus score) of samples that
-    follow each other in time, and its one-sided p-value, as a dict; None without times,
-    with clusters, or for few samples.
+    """Return how far the errors (label minus score) of samples that follow each other
+    in time are alike, as a dict; None without times, with clusters, or for few samples.
+
+    "factor" says how many times too short intervals are, with the correlations of
+    samples that are 1 to 5 apart; those of samples further apart would make it larger.
+    "pvalue" is that of a factor of 1.1 at most, and "estimate" the correlation of
+    neighbours alone.
 
     Mean errors by score, period and segment are subtracted first: miscalibrated scores,
     periods or segments are not dependence.
@@ -118,12 +124,20 @@ def autocorrelation(table, event_rows):
     spread = np.sqrt(np.sum(products**2))
     if spread == 0:
         return None
-    # Of independent errors the products have mean 0 and are uncorrelated, so that their
-    # sum divided by `spread` is about standard normal.
-    pvalue = float(ndtr(-products.sum() / spread))
-    # The estimate is that of neighbours alone.
-    estimate = np.sum(error[1:] * error[:-1]) / np.sum(error**2)
-    return {"estimate": float(estimate), "pvalue": pvalue}
+    # The variance of a mean is 1 + 2 (r_1 + ... + r_5) times that of independent errors
+    # with the correlations r. Products of independent errors are uncorrelated, so that
+    # the sum of the r has the standard error `spread` over the sum of squares.
+    square = np.sum(error**2)
+    correlation = products.sum() / square
+    largest_harmless = (_HARMLESS_FACTOR**2 - 1) / 2
+    z = (correlation - largest_harmless) / (spread / square)
+    estimate = np.sum(error[1:] * error[:-1]) / square
+    factor = np.sqrt(max(1 + 2 * correlation, 0))
+    return {
+        "estimate": float(estimate),
+        "factor": float(factor),
+        "pvalue": float(ndtr(-z)),
+    }
 
 
 def _places(table):
