@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import skcalib
-from benchmarks.checks import house
+from benchmarks.checks import house, small_helpers
 
 PACKAGE = Path(skcalib.__file__).parent
 
@@ -366,6 +366,29 @@ def test_optional_packages_are_imported_inside_functions():
         if runs == "import" and module.split(".")[0] in OPTIONAL
     ]
     assert not eager
+
+
+def test_small_helpers_are_counted():
+    files = {
+        Path("a.py"): (
+            "def _once(x):\n    'Docstring.'\n    return x + 1\n"
+            "def _twice(x):\n    return x\n"
+            "def _long(x):\n    a = x\n    b = a\n    c = b\n    return c\n"
+            "def f(x):\n    return _once(_twice(_twice(_long(x))))\n"
+        ),
+        Path("b.py"): (
+            "class A:\n    def _hook(self): pass\nclass B:\n    def _hook(self): pass\n"
+        ),
+    }
+    assert small_helpers.small_helpers(files) == [(Path("a.py"), "_once")]
+
+
+def test_small_helpers_become_fewer():
+    """Write a function that is named once where it is used, unless its name explains
+    more than its statements; and lower the limit.
+    """
+    found = small_helpers.small_helpers(small_helpers.package())
+    assert len(found) <= small_helpers.LIMIT, found
 
 
 def _run(code):
