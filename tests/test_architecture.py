@@ -400,10 +400,6 @@ OTHER_ROOTS = {
     ("_inference/shift_test", "event_ratio_limits"): "takes the engine's variance",
     ("_inference/shift_test", "_shift_tests"): "exact law of event counts",
     ("_inference/weighted_draws", "__call__"): "scale of bootstrap signs",
-    # these go with the report's own cross-validation
-    ("_report/_advice", "_score_and_information"): "scale of features",
-    ("_report/_recalibration", "_fit_variance"): "jackknife over refits",
-    ("_report/_statistics", "mean"): "the report's own engine",
     ("decisions/_routing", "score_statistic"): "exact law of losses and gains",
     ("decisions/_treatment_cells", "critical_values"): (
         "many thresholds at once, from the engine's variance of clusters"
@@ -464,14 +460,12 @@ def _roots(tree):
 
 
 def test_standard_errors_of_means_have_one_engine():
-    seconds = []
+    found = set()
     for path, tree in MODULES.items():
-        room = path.parts[0]
-        if room in ROOMS_OF_UNCERTAINTY:
-            continue
-        for function in sorted(_roots(tree)):
-            if (path.as_posix(), function) not in OTHER_ROOTS:
-                seconds.append(f"{path}: {function}")
+        if path.parts[0] not in ROOMS_OF_UNCERTAINTY:
+            found |= {(path.as_posix(), function) for function in _roots(tree)}
+    assert not set(OTHER_ROOTS) - found, "exceptions that are not needed any more"
+    seconds = sorted(found - set(OTHER_ROOTS))
     assert not seconds, (
         f"{seconds} compute standard errors of their own: call Influence of"
         " _intervals/influence.py, or say in OTHER_ROOTS why it is none of a mean"
