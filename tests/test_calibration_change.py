@@ -9,9 +9,9 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
-from skcalib.evaluation._paired_differences import square_and_add
 from skcalib.metrics import (
     BinStatistics,
     calibration_by_group,

@@ -14,7 +14,7 @@ from scipy.stats import binom, chi2, norm
 from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._inference.cluster_draws import ClusterDraws
 from skcalib._inference.label_dependence import RowsInCells

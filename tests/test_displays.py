@@ -402,7 +402,7 @@ def test_second_plot_recomputes_nothing(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("skcalib._cells.reductions.BinaryTask.statistics", refuse)
+    monkeypatch.setattr("skcalib._cells.tasks.BinaryTask.statistics", refuse)
     monkeypatch.setattr("skcalib._cells.statistics.BinStatistics.interval", refuse)
     monkeypatch.setattr(
         "skcalib.displays._reliability_curves.calibration_error_interval", refuse

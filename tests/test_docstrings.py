@@ -90,6 +90,7 @@ SENTENCES = {
         "Coverage of each interval, in (0, 1)",
         "Probability with which the guarantee holds, in (0, 1)",
         "Probability that the bound holds, in (0, 1)",
+        "Probability that the band contains the whole curve",
         "Probability that a calibrated model stays inside the band",
         "Probability that there is never an alarm",
         "Probability that no group has an alarm",

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals import binomial_interval

@@ -12,7 +12,8 @@ from scipy.stats import chi2, norm
 
 import skcalib
 from skcalib import PlattScaling, decisions, evaluation, metrics, monitoring
-from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import one_task
 from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._inference.label_dependence import RowsInCells
@@ -419,6 +420,7 @@ _CALLS = {
     "recalibration_gain": lambda y, s, **w: evaluation.recalibration_gain(
         y, s, recalibrator=PlattScaling(), cv=3, **w
     ),
+    "advise": lambda y, s, **w: evaluation.advise(y, s, random_state=0, **w),
     "describe_weights": lambda y, s, **w: evaluation.describe_weights(y, **w),
     "net_benefit": lambda y, s, **w: decisions.net_benefit(
         y, s, thresholds=[0.05, 0.2], **w

@@ -7,12 +7,9 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from skcalib._rows import blocks
+from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 from skcalib._solvers.leave_one_out import leave_one_out_loss
-from skcalib._solvers.softmax_regression import (
-    DiagonalMap,
-    MatrixMap,
-    fit_softmax_regression,
-)
+from skcalib._solvers.softmax_regression import fit_softmax_regression
 
 MAPS = pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
 

@@ -11,13 +11,13 @@ import pytest
 from benchmarks import mapped_logits
 from skcalib import MatrixScaling, TemperatureScaling, VectorScaling
 from skcalib._fitting import ridge_path
-from skcalib._solvers import softmax_regression
+from skcalib._solvers import penalised_log_loss
 from skcalib.metrics import calibration_error
 
 
 def few_are_kept(monkeypatch, most=1 << 16):
     """Let the solver and the path of ridges take few logits for too many to keep."""
-    monkeypatch.setattr(softmax_regression, "MOST_KEPT", most)
+    monkeypatch.setattr(penalised_log_loss, "MOST_KEPT", most)
     monkeypatch.setattr(ridge_path, "MOST_KEPT", most)
     monkeypatch.setattr(ridge_path, "_SAMPLE", most)
 

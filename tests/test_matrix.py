@@ -25,8 +25,12 @@ from skcalib import (
     VectorScaling,
 )
 from skcalib._rows import blocks
-from skcalib._solvers import softmax_regression
-from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
+from skcalib._solvers import (
+    conjugate_gradients,
+    penalised_log_loss,
+    softmax_regression,
+)
+from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 
 METHODS = [VectorScaling, MatrixScaling, DirichletCalibration]
 
@@ -329,7 +333,7 @@ def _loss(affine_map, penalty, n=50, n_classes=3, seed=0, weighted=True):
     features = np.vstack((logits.T, np.ones(n)))
     weights = np.random.default_rng(7).random(n) + 0.1 if weighted else np.ones(n)
     start = affine_map.identity(n_classes)
-    loss = softmax_regression._PenalisedLogLoss(
+    loss = penalised_log_loss.PenalisedLogLoss(
         affine_map,
         lambda rows: features[:, rows].copy(),
         y,
@@ -357,7 +361,7 @@ def test_loss_and_derivatives_by_loops_and_differences(
     # many blocks, and blocks of these
     monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 40)
     # none of it
-    monkeypatch.setattr(softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
+    monkeypatch.setattr(penalised_log_loss, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
     loss, features, y, weights = _loss(affine_map, penalty)
     start, rng = affine_map.identity(3), np.random.default_rng(3)
     point = start + rng.normal(scale=0.3, size=len(start))
@@ -410,7 +414,7 @@ def test_loss_and_derivatives_by_loops_and_differences(
             + loss.penalty[block]
         )
         kept[np.ix_(block, block)] = np.diag(spread) + np.outer(mean, mean)
-    preconditioner = softmax_regression._Preconditioner(
+    preconditioner = conjugate_gradients.Preconditioner(
         affine_map, second, first, loss.penalty
     )
     np.testing.assert_allclose(
@@ -452,9 +456,9 @@ def test_all_ways_to_a_step_end_in_the_same_optimum(method, alpha, monkeypatch):
         method(alpha, input="logit").fit(given, y)
         for given in (logits, logits.astype(float))
     ]
-    monkeypatch.setattr(softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
+    monkeypatch.setattr(penalised_log_loss, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
     fits.append(method(alpha, input="logit").fit(logits, y))  # factorises the Hessian
-    monkeypatch.setattr(softmax_regression, "_LARGEST_DENSE_HESSIAN", 0)
+    monkeypatch.setattr(penalised_log_loss, "_LARGEST_DENSE_HESSIAN", 0)
     # conjugate gradients, float64
     best = method(alpha, input="logit").fit(logits, y).predict_proba(logits)
     for fit in fits:
@@ -484,9 +488,9 @@ def test_a_step_leaves_no_more_than_it_says(affine_map, penalty, tolerance):
 def test_few_passes_over_the_rows(monkeypatch):
     logits, y = _sample(n=5000, n_classes=10)
     passes = []
-    evaluate = softmax_regression._PenalisedLogLoss.evaluate
+    evaluate = penalised_log_loss.PenalisedLogLoss.evaluate
     monkeypatch.setattr(
-        softmax_regression._PenalisedLogLoss,
+        penalised_log_loss.PenalisedLogLoss,
         "evaluate",
         lambda loss, parameters: (
             passes.append(loss.dtype) or evaluate(loss, parameters)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib._rows.sorting import counting_pays, score_cells, scores_near
 from skcalib.binning import EqualMass
 from skcalib.binning._equal_mass import equal_mass_cuts

@@ -5,8 +5,9 @@ import pytest
 from _catalog import refused
 from _twins import tasks, top_label
 
-from skcalib._cells import reductions
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass, spread_top_label
+from skcalib._cells import columns
+from skcalib._cells.columns import resolve_multiclass, spread_top_label
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 
 _RNG = np.random.default_rng(0)
@@ -84,7 +85,7 @@ def test_auto_is_the_positive_class_for_one_or_two_columns_else_the_top_label():
 
 
 def test_predicted_class_is_the_first_of_the_largest():
-    predicted, confidence = reductions.top_label(PROBA)
+    predicted, confidence = columns.top_label(PROBA)
     assert list(zip(predicted.tolist(), confidence.tolist(), strict=True)) == [
         (k, pytest.approx(s)) for k, s in top_label(PROBA.tolist())
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from _catalog import refused
 
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib.displays import ReliabilityDisplay
 from skcalib.displays._reliability_bands import smooth_curve
 from skcalib.evaluation import calibration_summary

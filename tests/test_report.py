@@ -30,9 +30,9 @@ from skcalib._report._format import limits
 from skcalib._report._judged import VERDICT_LEVEL
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError, opened
+from skcalib._report._samples import MEAN_ABSOLUTE
 from skcalib._report._sections import comparisons, segment_sentence
 from skcalib._report._sentences import summary
-from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib._report._times import named_periods
 from skcalib._verdicts import verdict
@@ -989,10 +989,12 @@ def test_a_missing_package_is_one_line(file, tmp_path, capsys, monkeypatch, pack
 
 
 def test_missing_option_is_exit_status_2(file, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["report", str(file), "--score", "p"])
-    assert caught.value.code == 2
+    assert main(["report", str(file), "--score", "p"]) == 2
     assert "--label" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["report", str(file), "--label", "y"])
+    assert caught.value.code == 2
+    assert "--score" in capsys.readouterr().err
 
 
 @pytest.fixture(autouse=True)

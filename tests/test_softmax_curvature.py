@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
+from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 from skcalib._solvers.leave_one_out import log_loss_hessian
 from skcalib._solvers.newton import damped_solution
-from skcalib._solvers.softmax_regression import (
-    DiagonalMap,
-    MatrixMap,
-    fit_softmax_regression,
-)
+from skcalib._solvers.softmax_regression import fit_softmax_regression
 
 
 def problem(affine_map, n_classes=3, n=40, seed=0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skcalib import metrics
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.metrics._registry import METRICS, metric_of, scorers
 

@@ -9,7 +9,7 @@ import pytest
 from _catalog import refused
 from scipy.stats import norm
 
-from skcalib._cells.reductions import counted_rows
+from skcalib._cells.binned import counted_rows
 from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._inference.hypotheses import Resampling, error_hypotheses

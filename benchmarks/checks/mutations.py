@@ -404,8 +404,8 @@ MUTATIONS = [
     ),
     (
         "maps/_class_functions.py",
-        "return values - values.mean(axis=1, keepdims=True)",
-        "return values - values.mean(axis=1, keepdims=True) / 2",
+        "return values - row_sums(rows.xp, values) / self.width",
+        "return values - row_sums(rows.xp, values) / 2",
         "maps formats",
     ),
     (
@@ -494,13 +494,13 @@ MUTATIONS = [
         "errors",
     ),
     (
-        "_cells/reductions.py",
+        "_cells/binned.py",
         "factor = weight.sum() / (weight @ weight)",
         "factor = 1 / weight.mean()\n",
         "weight_type",
     ),
     (
-        "_cells/reductions.py",
+        "_cells/tasks.py",
         "(self.labels - self.scores).astype(np.float64)",
         "(self.labels - 0.0 * self.scores).astype(np.float64)",
         "pooled reductions",

@@ -12,7 +12,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from benchmarks.levels.promises import Promise, covers
 from benchmarks.levels.shapes import SHAPES, Sample, _copula
 from benchmarks.levels.summary import of_shape
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.evaluation import calibration_summary, compare

@@ -339,14 +339,12 @@ def _lead(rows):
     lines = []
     for (reason, _), some in by_reason.items():
         names = dict.fromkeys(_worded(row.promise, _NAMES) for row in some)
-        lines.append(f"* {'; '.join(names)} ({_spread(some)}): {reason}.")
+        lines.append(f"| {'; '.join(names)} | {_spread(some)} | {reason} |")
     n_held = len(rows) - len(missed)
     return (
         f"**{n_held} of {len(rows)} rows hold.** A row misses if its measured level is"
         " worse than the nominal one by more than two standard\nerrors. These are all"
-        " exceptions, with the range of what was measured:\n\n"
-        + "\n".join(lines)
-        + "\n"
+        " exceptions:\n\n" + _table(("method", "measured", "reason"), lines)
     )
 
 

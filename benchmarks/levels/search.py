@@ -22,7 +22,7 @@ from scipy.stats import binom
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.same_rows import SAME_ROWS, SAME_ROWS_AXES
 from benchmarks.levels.shapes import SHAPES, Sample
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.evaluation import compare
 from skcalib.evaluation._summary import OF_ROWS, SummaryRows

@@ -1,24 +1,14 @@
-"""Sums by bin of batches of K classes: of the predicted class, or of each class."""
+"""Sums by bin of each of K classes."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-from scipy.special import expit
-
-from skcalib._cells.reductions import binary_tasks
-from skcalib._cells.statistics import BinStatistics, bin_statistics
-from skcalib._input.classes import in_class_order
 from skcalib._input.labels import shown
-from skcalib._input.scalars import check_option
-from skcalib._input.scored_labels import check_score_column, check_scored_labels
-from skcalib._input.scores import check_scores
-from skcalib._input.tensors import as_array
-from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import row_softmax
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from skcalib._cells.statistics import BinStatistics
 
 
 class ClassBinStatistics(Mapping):
@@ -57,7 +47,7 @@ class ClassBinStatistics(Mapping):
     def __init__(self, statistics: Mapping):
         self._by_class = dict(statistics)
 
-    def __getitem__(self, label) -> BinStatistics:
+    def __getitem__(self, label) -> "BinStatistics":
         return self._by_class[label]
 
     def __iter__(self) -> Iterator:
@@ -128,99 +118,3 @@ class ClassBinStatistics(Mapping):
             frame.insert(0, "class", label)
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
-
-
-def summed_batch(
-    y_true, y_proba, edges, sample_weight, *, multiclass, labels, input, ignore_label
-):
-    """Return the sums by bin of a batch: `BinStatistics`, or for "marginal"
-    `ClassBinStatistics`, those of each class.
-
-    The parameters are those of `BinStatistics.from_predictions`; `edges` are checked.
-    """
-    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
-    check_option(input, "input", ("probability", "logit"))
-    if ignore_label is not None:
-        y_true, y_proba, sample_weight = _without(
-            ignore_label, y_true, y_proba, sample_weight
-        )
-    if np.size(y_true) == 0 and len(y_proba) == 0:
-        return _no_rows(y_proba, edges, multiclass, labels)
-    if input == "logit":
-        y_proba, labels = in_class_order(
-            y_proba,
-            y_true,
-            labels,
-            name="y_proba",
-            y_name="y_true",
-            labels_name="labels",
-        )
-        y_proba = _probabilities(y_proba)
-    # One column of scores needs fewer checks.
-    if np.ndim(y_proba) == 1 and labels is None and multiclass == "auto":
-        scores, events, weight = check_score_column(
-            y_proba, y_true, sample_weight, name="y_proba", labels_name="y_true"
-        )
-        return bin_statistics(scores, events, edges, weight)
-    data = check_scored_labels(
-        y_true,
-        y_proba,
-        multiclass=multiclass,
-        sample_weight=sample_weight,
-        labels=labels,
-        multilabel=multiclass == "marginal",
-    )
-    # One binary problem, or for "marginal" one for each class.
-    statistics = []
-    for task in binary_tasks(data, multiclass):
-        weight = task.sample_weight
-        statistics.append(bin_statistics(task.scores, task.labels, edges, weight))
-    if multiclass != "marginal":
-        return statistics[0]
-    return ClassBinStatistics(dict(zip(data.classes.tolist(), statistics, strict=True)))
-
-
-def _without(ignore_label, y_true, y_proba, sample_weight):
-    """Return labels, scores and weights without the samples of one label."""
-    labels, _ = as_array(y_true)
-    is_kept = labels != ignore_label
-    if np.all(is_kept):
-        return y_true, y_proba, sample_weight
-    # A tensor stays one: how much rounding of its scores is tolerated depends on its
-    # type.
-    scores = y_proba
-    if not hasattr(y_proba, "shape"):
-        scores, _ = as_array(y_proba)
-    if sample_weight is not None:
-        weight, _ = as_array(sample_weight)
-        sample_weight = weight[is_kept]
-    return labels[is_kept], scores[is_kept], sample_weight
-
-
-def _no_rows(y_proba, edges, multiclass, labels):
-    """Return the sums of an empty batch; the classes of a marginal one are the labels,
-    or numbers for the columns of `y_proba`.
-    """
-    empty = bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
-    if multiclass != "marginal":
-        return empty
-    if labels is not None:
-        classes = np.asarray(labels)
-    elif np.ndim(y_proba) == 2:
-        classes = np.arange(np.shape(y_proba)[1])
-    else:
-        classes = np.arange(2)
-    return ClassBinStatistics({label: empty for label in classes.tolist()})
-
-
-def _probabilities(logits):
-    """Return the probabilities of one column of log-odds (n,), or of K logits (n, K)
-    in their own precision.
-    """
-    logits = check_scores(logits, name="y_proba", input="logit")
-    if logits.shape[1] == 1:
-        return expit(logits[:, 0])
-    probabilities = np.empty_like(logits)
-    for rows in row_blocks(*logits.shape):
-        probabilities[rows] = row_softmax(logits[rows])
-    return probabilities

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._cells.batches import summed_batch
 from skcalib._cells.cells import CellSums
 from skcalib._input.label_weights import check_weight_type, is_importance
 from skcalib._input.scalars import as_numbers, check_confidence_level
@@ -189,14 +190,16 @@ class BinStatistics(CellSums):
         >>> int(total.count.sum()), round(expected_calibration_error(total), 3)
         (500, 0.249)
         """
-        from skcalib._cells.class_statistics import summed_batch
-
         edges = _check_edges(_as_finite(edges, "edges"))
+
+        def sums(scores, events, weight):
+            return bin_statistics(scores, events, edges, weight)
+
         # The result for "marginal" is another class, `ClassBinStatistics`.
         return summed_batch(
+            sums,
             y_true,
             y_proba,
-            edges,
             sample_weight,
             multiclass=multiclass,
             labels=labels,

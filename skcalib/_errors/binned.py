@@ -7,12 +7,8 @@ import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import (
-    group_codes,
-    reduced,
-    resolve_multiclass,
-    split_by_group,
-)
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.groups import group_codes, reduced, split_by_group
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.sweep import SweepPower
 from skcalib._input.scalars import check_option, resolve_norm

@@ -10,15 +10,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.cells import CellSums
-from skcalib._cells.reductions import (
-    BinaryTask,
-    BinnedTask,
-    binary_tasks,
-    check_rows_or_bins,
-    resolve_multiclass,
-)
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.tasks import BinaryTask
 from skcalib._input.scalars import as_numbers, resolve_norm
 from skcalib._input.scored_labels import ScoredLabels
 from skcalib.binning import BaseBinning

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from skcalib._cells.reductions import check_rows_or_bins, is_counted
+from skcalib._cells.binned import check_rows_or_bins
+from skcalib._cells.tasks import is_counted
 from skcalib._input.scalars import check_number, check_option
 from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning._base import WEIGHT_TOLERANCE

@@ -11,7 +11,8 @@ from skcalib._fitting.folds import cross_validation_folds
 from skcalib._rows.blocks import row_blocks, taken, total_weight
 from skcalib._solvers.leave_one_out import leave_one_out_loss, log_loss_hessian
 from skcalib._solvers.newton import damped_solution
-from skcalib._solvers.softmax_regression import MOST_KEPT, fit_softmax_regression
+from skcalib._solvers.penalised_log_loss import MOST_KEPT
+from skcalib._solvers.softmax_regression import fit_softmax_regression
 
 # Classes up to which every row is left out by one Newton step. That takes K^4
 # operations a row: beyond, the first of five folds is left out.

@@ -75,24 +75,21 @@ def rows_bias_test(
     # What the weights are divided by so that they count independent rows.
     divisor = 1.0
     if importance:
-        divisor = _weight_divisor(label_weights, calibrated_variance)
+        divisor = weight_divisor(label_weights, calibrated_variance)
     if cluster is not None:
-        code = np.unique(cluster, return_inverse=True)[1]
-        influence = Influence(centred, weight, importance, code)
-        # The design effect depends on the level, because it contains the ratio of
-        # Student's quantile to the normal one.
-        effect, reason = influence.design_effect(confidence_level)
-        if np.all(labels == labels[0]):
-            reason = ONE_CLASS_IN_CLUSTERS
+        effect, reason = _cluster_effect(
+            centred, labels, weight, importance, cluster, confidence_level
+        )
         if reason:
             return no_limits, reason
         # Clusters are never worth more than independent rows of these weights.
         divisor = max(divisor, effect)
         residual_variance = weight @ centred**2 / total
     elif importance:
-        residual_variance = _weighted_residual_variance(
-            scores, labels, centred, label_weights
-        )
+        ratio, _ = observed_variance_ratio(scores, labels, centred, label_weights)
+        residual_variance = weight @ centred**2 / total
+        if calibrated_variance.any():
+            residual_variance = ratio * (weight @ calibrated_variance) / total
     else:
         residual_variance = _residual_variance(
             weight, centred**2, calibrated_variance, weight
@@ -102,6 +99,21 @@ def rows_bias_test(
         scores, events, confidence_level, weight / divisor, residual_variance
     )
     return test, ""
+
+
+def _cluster_effect(centred, labels, weight, importance, cluster, confidence_level):
+    """Return how many rows of the weights (n,) are worth an independent one, and why
+    that cannot be seen.
+
+    It depends on the level, because it contains the ratio of Student's quantile to the
+    normal one. `centred` (n,) are residuals about their mean.
+    """
+    code = np.unique(cluster, return_inverse=True)[1]
+    influence = Influence(centred, weight, importance, code)
+    effect, reason = influence.design_effect(confidence_level)
+    if np.all(labels == labels[0]):
+        reason = ONE_CLASS_IN_CLUSTERS
+    return effect, reason
 
 
 def _observed_bias_test(residual, weight, cluster, confidence_level):
@@ -122,27 +134,29 @@ def _observed_bias_test(residual, weight, cluster, confidence_level):
     return BiasTest(pvalue, float(low), float(high), pvalue), ""
 
 
-def _weighted_residual_variance(scores, labels, centred, label_weights):
-    """Return the mean variance of the residuals y - s that `bias_test` takes, for rows
-    with known `LabelWeights`.
+def observed_variance_ratio(scores, labels, residual, label_weights):
+    """Return how many times the observed variance of a sum of w r exceeds that of
+    labels whose log-odds differ from those of the scores by the estimated shift, and
+    the probabilities (n,) of these labels.
 
-    It is the weighted mean of s (1 - s) times a ratio of two variances of the bias: the
-    observed one, from the centred residuals (n,), over that of labels whose log-odds
-    differ from those of the scores by the estimated shift.
+    Parameters
+    ----------
+    scores, labels : ndarray of shape (n,)
+        Scores and labels.
+    residual : ndarray of shape (n,)
+        Centred residuals r.
+    label_weights : LabelWeights
+        The weights w, with those of the other label.
     """
     weight = label_weights.weight
-    product = weight * label_weights.other
-    mean_variance = weight @ (scores * (1 - scores)) / weight.sum()
     probability = scores
     if labels.any() and not labels.all():
-        z, row_weight = log_odds(scores), weight
-        shift = estimated_shift_of(z, row_weight, weight @ labels)
-        probability = expit(z + shift)
-    expected = product @ (probability * (1 - probability))
+        z = log_odds(scores)
+        probability = expit(z + estimated_shift_of(z, weight, weight @ labels))
+    expected = np.sum(label_weights.null_variance(probability))
     if expected == 0:
-        # All scores are 0 or 1: there is no ratio.
-        return float(weight @ centred**2 / weight.sum())
-    return float(weight**2 @ centred**2 / expected * mean_variance)
+        return np.nan, probability  # all scores are 0 or 1
+    return float(np.sum((weight * residual) ** 2) / expected), probability
 
 
 def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=False):
@@ -197,7 +211,7 @@ def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=F
     )
 
 
-def _weight_divisor(label_weights, variance):
+def weight_divisor(label_weights, variance):
     """Return the number by which importance weights (n,) are divided so that they count
     rows.
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from skcalib._cells.binned import BinnedTask
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinnedTask
 from skcalib._errors.bin_free import range_of
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import normal_pvalue

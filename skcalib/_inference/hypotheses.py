@@ -8,14 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from skcalib._cells.binned import BinnedTask
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import (
-    BinnedTask,
-    binary_tasks,
-    group_codes,
-    one_label_a_row,
-    reduced,
-)
+from skcalib._cells.groups import group_codes, reduced
+from skcalib._cells.reductions import binary_tasks
+from skcalib._cells.tasks import one_label_a_row
 from skcalib._errors.error import ClassPowers
 from skcalib._inference.cluster_draws import ClusterDraws
 from skcalib._inference.count_draws import CountDraws

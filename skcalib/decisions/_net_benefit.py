@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import counted_rows
+from skcalib._cells.binned import counted_rows
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups

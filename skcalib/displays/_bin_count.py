@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import GridSearchCV, check_cv
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.bin_free import LoessError
 from skcalib._inference.cluster_draws import ClusterDraws
 from skcalib._inference.label_dependence import RowsInCells

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import BinaryTask
 from skcalib._cells.statistics import BinStatistics, bin_statistics, set_clusters
+from skcalib._cells.tasks import BinaryTask
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scores import drop_zero_weight
 from skcalib._input.warn import warn

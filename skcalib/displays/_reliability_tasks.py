@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
+from skcalib._cells.tasks import BinaryTask
 from skcalib._input.groups import check_named_groups
 from skcalib._input.labels import check_groups
 from skcalib._input.scored_labels import check_scored_labels

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skcalib._cells.reductions import top_label
+from skcalib._cells.columns import top_label
 from skcalib._inference.results import IntervalEstimate
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib.binning import EqualMass

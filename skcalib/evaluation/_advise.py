@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import counted_rows, group_codes, top_label
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.columns import top_label
+from skcalib._cells.groups import group_codes
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.columns import table_columns
 from skcalib._input.labels import check_groups

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skcalib import recalibrators as catalogue
-from skcalib._cells.reductions import counted_rows
+from skcalib._cells.binned import counted_rows
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.cross_validation import CrossFits
 from skcalib._fitting.folds import cross_validation_folds

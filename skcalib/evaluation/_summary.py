@@ -15,12 +15,16 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import one_task
 from skcalib._errors.bin_free import LoessError
-from skcalib._inference.bias import ONE_CLASS_IN_CLUSTERS
+from skcalib._inference.bias import (
+    ONE_CLASS_IN_CLUSTERS,
+    observed_variance_ratio,
+    weight_divisor,
+)
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._inference.shift_test import event_ratio_limits
-from skcalib._input.label_weights import is_importance
+from skcalib._input.label_weights import LabelWeights, is_importance
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.warn import warn
@@ -595,6 +599,8 @@ class SummaryRows(NamedTuple):
         Codes of clusters.
     level : float
         Confidence level of the intervals.
+    label_weights : LabelWeights or None
+        What weights of importance say about the labels.
     """
 
     scores: np.ndarray
@@ -603,6 +609,7 @@ class SummaryRows(NamedTuple):
     is_importance: bool
     cluster: np.ndarray | None
     level: float
+    label_weights: LabelWeights | None = None
 
     @classmethod
     def of_task(cls, task, weight_type, cluster, level):
@@ -615,6 +622,7 @@ class SummaryRows(NamedTuple):
             is_importance(weight_type),
             cluster,
             level,
+            task.label_weights,
         )
 
     @property
@@ -633,7 +641,11 @@ class SummaryRows(NamedTuple):
         cluster = self.cluster
         if cluster is not None:
             _, cluster = np.unique(cluster[chosen], return_inverse=True)
+        label_weights = self.label_weights
+        if label_weights is not None:
+            label_weights = label_weights[chosen]
         return self._replace(
+            label_weights=label_weights,
             scores=self.scores[chosen],
             labels=self.labels[chosen],
             weight=self.weight[chosen],
@@ -684,8 +696,20 @@ def _observed_expected(rows):
     # The design effect: how many rows are worth one independent row. It depends on the
     # level, since Student's quantile replaces the normal one.
     effect, reason = rows.influence(residual).design_effect(rows.level)
+    mean_square = rows.mean(residual**2)
+    known = rows.label_weights
     if rows.cluster is not None and rows.is_one_class:
         reason = ONE_CLASS_IN_CLUSTERS
+    elif known is not None and not known.is_known:
+        reason = reason or known.reason(rows.labels)
+    elif known is not None and rows.cluster is None:
+        # The weights of both labels say how the number of events varies.
+        effect = weight_divisor(known, rows.scores * (1 - rows.scores))
+        stretch, probability = observed_variance_ratio(
+            rows.scores, rows.labels, residual, known
+        )
+        if not np.isnan(stretch):
+            mean_square = stretch * rows.mean(probability * (1 - probability))
     if reason:
         return IntervalEstimate(ratio, np.nan, np.nan, reason=reason)
     # The limits are those for as many independent rows as these are worth.
@@ -695,7 +719,7 @@ def _observed_expected(rows):
         float(weight @ rows.labels),
         rows.level,
         weight,
-        residual_variance=rows.mean(residual**2),
+        residual_variance=mean_square,
     )
     return IntervalEstimate(ratio, low, high)
 

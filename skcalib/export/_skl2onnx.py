@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib import recalibrators
 from skcalib.cross_fitting import CrossFittedClassifier
-from skcalib.export._onnx import graph_of
+from skcalib.export._onnx_graph import graph_of
 from skcalib.maps import has_map
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 

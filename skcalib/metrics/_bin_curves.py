@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcalib._cells.reductions import (
-    binary_tasks,
+from skcalib._cells.binned import (
     check_rows_or_bins,
     counted_rows,
     refuse_beside_bins,
-    resolve_multiclass,
 )
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics, set_clusters
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import is_importance
@@ -172,7 +172,8 @@ def reliability_curve(
         bins. They hold for any sample size, if samples are independent and the event
         frequency rises with the score. Bins, weights and clusters are not supported.
     confidence_level : float, default=0.9
-        Coverage of the whole band, in (0, 1); used with `simultaneous` only.
+        Probability that the band contains the whole curve, in (0, 1); used with
+        `simultaneous` only.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

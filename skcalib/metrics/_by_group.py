@@ -14,16 +14,10 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr, ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import (
-    BinnedTask,
-    counted_rows,
-    group_codes,
-    is_predicted_class,
-    one_task,
-    refuse_beside_bins,
-    resolve_multiclass,
-    split_by_group,
-)
+from skcalib._cells.binned import BinnedTask, counted_rows, refuse_beside_bins
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
+from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib._errors.binned import (
     check_norm,
@@ -723,7 +717,8 @@ def _errors_with_limits(samples, params, resampling, confidence_level, progress)
     for k, limits in zip(
         has_error, limits_of_each(hypotheses_of_groups(), tail), strict=True
     ):
-        errors[1:, k] = limits
+        if not samples[k].reason_without_limits:
+            errors[1:, k] = limits
     return errors
 
 

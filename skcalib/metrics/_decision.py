@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from skcalib._cells.reductions import check_rows_or_bins, one_task
+from skcalib._cells.binned import check_rows_or_bins
+from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.decision import DecisionError
 from skcalib._inference.results import ResultRecord

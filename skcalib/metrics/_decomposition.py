@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlog1py, xlogy
 
-from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins
+from skcalib._cells.binned import BinnedTask, check_rows_or_bins
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import ResultRecord
 from skcalib._rows.links import clip_probability

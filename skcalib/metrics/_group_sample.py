@@ -4,13 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import (
-    BinaryTask,
-    BinnedTask,
-    check_rows_or_bins,
-)
 from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.binned import (
     BinnedError,
 )
@@ -18,7 +15,7 @@ from skcalib._inference.bias import bins_bias_test, half_pvalue, rows_bias_test
 from skcalib._inference.event_counts import event_count_tails
 from skcalib._inference.hypotheses import error_hypotheses
 from skcalib._inference.shift_test import BiasTest
-from skcalib._input.label_weights import LabelWeights
+from skcalib._input.label_weights import LabelWeights, few_effective_events
 from skcalib.binning import BaseBinning
 
 
@@ -67,6 +64,31 @@ class Sample(NamedTuple):
     def event_frequency(self):
         """Share of the rows that are events."""
         return self.statistics.weighted_label.sum() / self.statistics.total_weight
+
+    @property
+    def few_events(self):
+        """Why importance weights leave too few effective events, or non-events, for the
+        observed squares of residuals; "" where they do not.
+        """
+        weights = self.label_weights
+        if self.task is None or weights is None or weights.form == "constant":
+            return ""
+        return few_effective_events(self.task.labels, weights.weight)
+
+    @property
+    def _draws_residuals(self):
+        """Whether observed residuals take the place of drawn labels."""
+        weights = self.label_weights
+        if weights is None or weights.form == "constant":
+            return False
+        return not weights.is_known or self.cluster is not None
+
+    @property
+    def reason_without_limits(self):
+        """Why the limits of the error are NaN; "" where they are not."""
+        if self._draws_residuals:
+            return self.few_events
+        return ""
 
     def scores_and_weights(self):
         """Return scores and weights (None for equal ones) of the rows. If only the bin

@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import (
-    BinnedTask,
-    binary_tasks,
-    check_rows_or_bins,
-    counted_rows,
-    resolve_multiclass,
-)
+from skcalib._cells.binned import BinnedTask, check_rows_or_bins, counted_rows
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses

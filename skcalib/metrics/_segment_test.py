@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import one_task
 from skcalib._errors.bin_free import range_of
 from skcalib._inference.cluster_draws import cluster_correlation
 from skcalib._inference.results import ResultTable

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri, stdtrit
 
-from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.tasks import BinaryTask
 from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups

@@ -12,7 +12,8 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.columns import resolve_multiclass
+from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.closed_form import (
     few_events_in_bins,

@@ -260,6 +260,10 @@ def calibration_change(
     else:
         excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
     statistic, pvalue, shift = excess_test(excess, level)
+    few = samples[0].few_events or samples[1].few_events
+    if few:
+        pvalue = np.nan
+        shift = IntervalEstimate(shift.estimate, np.nan, np.nan, reason=few)
     resampling = Resampling(n_resamples, legacy_rng)
     intervals = {}
     for name, sample in zip(("before", "after"), samples, strict=True):
@@ -276,9 +280,11 @@ def calibration_change(
             raise ValueError(
                 f"The error of the data set {name!r} cannot be computed. {failure}"
             ) from failure
-        intervals[f"error_{name}"] = IntervalEstimate(
-            error, *inverted_limits(hypotheses, (1 - level) / 2)
-        )
+        reason = sample.reason_without_limits
+        low, high = np.nan, np.nan
+        if not reason:
+            low, high = inverted_limits(hypotheses, (1 - level) / 2)
+        intervals[f"error_{name}"] = IntervalEstimate(error, low, high, reason=reason)
     for name in ("bias", "error"):
         intervals[f"{name}_difference"], _ = square_and_add(
             intervals[f"{name}_after"], intervals[f"{name}_before"]

@@ -2,12 +2,8 @@
 
 import numpy as np
 
-from skcalib._cells.reductions import (
-    BinnedTask,
-    counted_rows,
-    one_task,
-    refuse_beside_bins,
-)
+from skcalib._cells.binned import BinnedTask, counted_rows, refuse_beside_bins
+from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._input.classes import hint_at_event
 from skcalib._input.label_weights import is_importance

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from skcalib import maps as nodes
-from skcalib._cells.reductions import top_label
+from skcalib._cells.columns import top_label
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import (

@@ -11,8 +11,8 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from skcalib import maps as nodes
-from skcalib._cells.reductions import BinaryTask
 from skcalib._cells.statistics import bin_statistics
+from skcalib._cells.tasks import BinaryTask
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn

@@ -15,7 +15,7 @@ from skcalib._fitting.ridge_path import (
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import row_log_sum_exp
-from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
+from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 from skcalib._solvers.temperature import fit_inverse_temperature
 from skcalib.maps import Affine, Centred, Scaled, class_probabilities, log_probabilities
 from skcalib.maps.checks import matrix, number, numbers, positive

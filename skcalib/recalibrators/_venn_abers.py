@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from skcalib._cells.reductions import top_label
+from skcalib._cells.columns import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.sorting import DistinctScores

@@ -1,0 +1,73 @@
+"""Groups of rows: their names and codes, and one error for those of the groups."""
+
+import numpy as np
+
+from skcalib._input.groups import check_named_groups
+
+
+def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
+    """Return the names of the groups (n_groups,), and the position of each row's group
+    among them (n,).
+
+    `groups` is "predicted_class", or an array with the group of each row; `data` are
+    `ScoredLabels`. If an array of numbers has more than `max_bins` distinct values, it
+    is cut into groups at quantiles; None leaves every value a group of its own.
+    `takes_max_bins` says whether an error may advise the user to pass `max_bins`.
+    """
+    if is_predicted_class(groups):
+        return predicted_class(data)
+    return check_named_groups(
+        groups,
+        len(data.scores),
+        max_bins=max_bins,
+        takes_max_bins=takes_max_bins,
+    )
+
+
+def reduced(errors, weights, reduce):
+    """Return one error (...) for those of the groups (..., n_groups): the largest for
+    `reduce` "max", the mean for "mean", and the mean with the weights of the groups
+    (n_groups,) for "weighted".
+    """
+    if reduce == "max":
+        return errors.max(axis=-1)
+    if reduce != "weighted":
+        weights = None
+    return np.average(errors, axis=-1, weights=weights)
+
+
+def is_predicted_class(groups):
+    """Return whether groups are the predicted classes; raise for any other text."""
+    if isinstance(groups, str) and groups != "predicted_class":
+        raise ValueError(
+            "groups must be 'predicted_class' or an array with one entry per row, found"
+            f" {groups!r}."
+        )
+    return isinstance(groups, str)
+
+
+def predicted_class(data):
+    """Return the classes (K,) and the index of each row's predicted class among them
+    (n,), for `ScoredLabels`.
+    """
+    if data.is_multilabel:
+        raise ValueError(
+            'groups="predicted_class" is for mutually exclusive classes, but the'
+            " columns of y_true are several labels per row: pass an array of groups."
+        )
+    if data.is_binary:
+        return data.classes, (data.scores > 0.5).astype(np.intp)
+    if data.predicted is None:
+        return data.classes, data.scores.argmax(axis=1)
+    return data.classes, data.predicted
+
+
+def split_by_group(data, codes):
+    """Yield, for each group that has rows of positive weight, its code and the
+    increasing indices of these rows; `codes` (n,) are the groups of the rows of
+    `ScoredLabels`.
+    """
+    kept = data.kept
+    order = kept[np.argsort(codes[kept], kind="stable")]
+    present, starts = np.unique(codes[order], return_index=True)
+    yield from zip(present, np.split(order, starts[1:]), strict=True)

@@ -1,0 +1,370 @@
+"""Binary problems of rows: scores and labels, of independent rows, of rows with weights
+of importance, and of the pairs of a row and a class.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from skcalib._cells.cells import Cells
+from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._input.label_weights import looks_like_counts
+from skcalib._input.several_labels import NORMALISED
+from skcalib._rows.sorting import in_order, sorted_rows
+from skcalib.binning import EqualMass, check_binning
+
+
+class BinaryTask(NamedTuple):
+    """One binary problem: how often an event happens, given its score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Predicted probabilities of the event.
+    labels : ndarray of bool, shape (n,)
+        Whether it happened.
+    sample_weight : ndarray of shape (n,) or None
+        Weights.
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+    label_weights = None  # what the weights of a `WeightedTask` say about the labels
+    n_columns = 1  # pairs of a score and a label that belong to one row
+
+    def statistics(self, binning, *, moments=2):
+        """Return the bin statistics under a binning strategy.
+
+        Parameters
+        ----------
+        binning : BaseBinning, int or None
+            The strategy; an int is a number of equal-mass bins; None means
+            ``EqualMass(15)``.
+        moments : int, default=2
+            See `bin_statistics`.
+
+        Returns
+        -------
+        statistics : BinStatistics
+            The sums of the bins.
+        """
+        strategy = check_binning(binning, EqualMass(15))
+        rows = self.sorted_for(strategy)
+        return bin_statistics(
+            rows.scores,
+            rows.labels,
+            strategy._edges_of(*rows),
+            rows.sample_weight,
+            moments=moments,
+        )
+
+    def sorted_for(self, strategy):
+        """Return the problem with its rows sorted by score if the bins of `strategy` (a
+        `BaseBinning`) are then made faster; else the problem itself.
+        """
+        # Of more rows than these, the strategy finds its edges faster without a sort.
+        sort_pays = len(self.scores) <= strategy._sorts_up_to
+        # The fast sort orders scores and labels, but no weights beside them.
+        has_weights = self.sample_weight is not None
+        if has_weights or not sort_pays or in_order(self.scores):
+            return self
+        scores, labels = sorted_rows(self.scores, self.labels)
+        return BinaryTask(scores, labels, sample_weight=None)
+
+    @property
+    def weight_type(self):
+        """What the weights mean if nobody says it: "frequency" (a weight of 2 counts as
+        two rows) for whole numbers and without weights, else "importance". That is
+        also the meaning of one whole number for each label.
+
+        A subset of the rows may have another answer than all of them.
+        """
+        if looks_like_counts(self.labels, self.sample_weight):
+            return "frequency"
+        return "importance"
+
+    @property
+    def n_rows(self):
+        """How many rows the weights are worth: their sum where they count rows, else
+        ``sum(w)**2 / sum(w**2)``.
+        """
+        weight = self.sample_weight
+        if weight is None:
+            return len(self.scores)
+        if is_counted(weight):
+            return weight.sum()
+        return weight.sum() ** 2 / (weight @ weight)
+
+    def bin_cells(self, binning):
+        """Return the filled bins of a strategy as cells.
+
+        Parameters
+        ----------
+        binning : BaseBinning, int or None
+            The strategy; an int is a number of equal-mass bins; None means
+            ``EqualMass(15)``.
+
+        Returns
+        -------
+        cells : Cells
+            The bins that hold rows.
+        """
+        return self.adjusted(Cells.of_bins(self.statistics(binning)))
+
+    def cells(self, most=None):
+        """Return the cells of the distinct scores.
+
+        Parameters
+        ----------
+        most : int, default=None
+            Number of cells beyond which neighbouring scores are pooled. None for one
+            cell per score.
+
+        Returns
+        -------
+        cells : Cells
+            The cells. With `most`, labels are to be drawn for them: their variances
+            are those of `adjusted`.
+        """
+        cells = Cells.from_rows(*self)
+        if most is None:
+            return cells
+        return self.adjusted(cells.condensed(most))
+
+    def adjusted(self, cells):
+        """Return cells of this problem with the variances of their events: those of
+        independent rows, as they are. `PooledTask` overrides it.
+        """
+        return cells
+
+    @property
+    def weight(self):
+        """The weights, or None. With `mean_score` and `event_frequency` this lets a
+        power take the rows themselves as cells: each has one score, and its event
+        frequency is the label.
+        """
+        return self.sample_weight
+
+    @property
+    def mean_score(self):
+        """The scores; see `weight`."""
+        return self.scores
+
+    @property
+    def event_frequency(self):
+        """The labels; see `weight`."""
+        return self.labels
+
+
+class WeightedTask(BinaryTask):
+    """Rows with weights of importance, whose `label_weights` decide how much the event
+    frequency of a cell varies.
+    """
+
+    @classmethod
+    def of(cls, scores, labels, label_weights):
+        """Return the problem of scores (n,), labels (n,) and `LabelWeights`."""
+        task = cls(scores, labels, label_weights.weight)
+        task.label_weights = label_weights
+        return task
+
+    def adjusted(self, cells):
+        """Return cells with the numbers of trials that the rows are worth, or, where
+        the weights of the other label are unknown, with the noise of their frequencies.
+
+        With V the variance of the sum of w (y - s) over the rows of a cell and W their
+        weight, the event frequency has the variance V / W^2. V is that of calibrated
+        scores, or the sum of the observed squares. These are not centred: less them, a
+        squared deviation is unbiased as it stands.
+        """
+        if isinstance(cells, BinStatistics):
+            cells = Cells.of_bins(cells)
+        n_cells = len(cells.weight)
+        cell = cells.of_rows(self.scores)
+        scores = self.scores.astype(np.float64)
+        if self.label_weights.is_known:
+            # The weighted mean of s (1 - s) over its variance V / W^2. Scores of 0 and
+            # 1 alone have no variance: their rows then count alike.
+            label_variance = scores * (1 - scores)
+            certain = np.bincount(cell, label_variance, n_cells)[cell] == 0
+            label_variance = np.where(certain, 1.0, label_variance)
+            product = self.label_weights.weight * self.label_weights.other
+            variance = np.bincount(cell, product * label_variance, n_cells)
+            label_mean = np.bincount(cell, self.sample_weight * label_variance, n_cells)
+            return with_fields(cells, trials=cells.weight * label_mean / variance)
+        residual = self.sample_weight * (self.labels - scores)
+        squares = np.bincount(cell, residual**2, n_cells)
+        return with_fields(cells, noise=squares / cells.weight**2)
+
+
+def with_fields(cells, **fields):
+    """Return cells with other fields, and the same mean scores."""
+    mean_score = cells.mean_score
+    cells = replace(cells, **fields)
+    # Fill the cached property: a quotient of sums would round.
+    object.__setattr__(cells, "mean_score", mean_score)
+    return cells
+
+
+class PooledTask(BinaryTask):
+    """The pairs of a row and a class as the rows of one binary problem: the score of
+    the pair is that of the class, its label whether the class is the true one. The K =
+    `n_columns` pairs of a row stand together.
+    """
+
+    # The `LabelWeights` of the rows (n,), where they are of importance.
+    label_weights = None
+
+    @classmethod
+    def of(cls, scores, codes, weight, label_weights=None):
+        """Return the problem whose rows are the n K pairs of a row and a class.
+
+        `scores` are (n, K), `codes` (n,) the true class of each row as a column number,
+        and `weight` (n,) or None the weights of the rows, with their `LabelWeights` if
+        they are of importance.
+        """
+        n_columns = scores.shape[1]
+        labels = codes[:, None] == np.arange(n_columns)  # (n, K)
+        pair_weight = None
+        if weight is not None:
+            pair_weight = np.repeat(weight, n_columns)
+        task = cls(scores.ravel(), labels.ravel(), pair_weight)
+        task.n_columns = n_columns
+        task.label_weights = label_weights
+        return task
+
+    def adjusted(self, cells):
+        """Return cells with the variances of rows that have one event each.
+
+        `Cells` finds variances from the sums of w s^2 and w s y, as if all pairs of a
+        row and a class were independent. But the pairs of a row in a cell are one
+        trial, since at most one of them is an event. The two sums are replaced by those
+        from which `Cells` finds the variances of such trials. Cells of scores that do
+        not sum to 1 in each row stay as they are.
+        """
+        scores = self.scores.reshape(-1, self.n_columns).astype(np.float64)
+        if not one_label_a_row(scores):
+            return cells
+        if isinstance(cells, BinStatistics):
+            cells = Cells.of_bins(cells)
+        trials = self._trials(scores, cells)
+        squares = trials.weighted_score_squared(cells)
+        products = None
+        if cells.weighted_score_label is not None:
+            products = trials.weighted_score_label(cells, squares)
+        adjusted = with_fields(
+            cells, weighted_score_squared=squares, weighted_score_label=products
+        )
+        if self.label_weights is None:
+            return adjusted
+        # All pairs of a row in a cell are one trial.
+        squared_sum = (trials.weight * trials.residual) ** 2
+        squares = np.bincount(trials.cell, squared_sum, len(cells.weight))
+        return with_fields(adjusted, noise=squares / cells.weight**2)
+
+    def _trials(self, scores, cells):
+        """Return the `_Trials` of rows with scores (n, K) in some `Cells`."""
+        n_rows = len(scores)
+        cell_of_pair = cells.of_rows(self.scores)
+        # Entry i is the first pair of row i: all rows have K pairs.
+        row_starts = np.arange(0, scores.size + 1, self.n_columns)
+
+        def by_row_and_cell(values):
+            """Return the sums of values (n K,) of the pairs that a row has in a cell,
+            as a sparse array (n, n_cells).
+            """
+            sums = csr_array(
+                (values, cell_of_pair, row_starts),
+                (n_rows, len(cells.weight)),
+                copy=True,
+            )
+            sums.sum_duplicates()
+            return sums
+
+        score = by_row_and_cell(scores.ravel())
+        residual = by_row_and_cell((self.labels - self.scores).astype(np.float64))
+        n_pairs = by_row_and_cell(np.ones(scores.size))
+        weight = np.ones(n_rows)
+        if self.sample_weight is not None:
+            weight = self.sample_weight[:: self.n_columns]
+        n_trials_of_row = np.diff(score.indptr)
+        return _Trials(
+            cell=score.indices,
+            weight=np.repeat(weight, n_trials_of_row),
+            probability=score.data,
+            residual=residual.data,
+            n_pairs=n_pairs.data,
+        )
+
+
+class _Trials(NamedTuple):
+    """The events of pairs by row and cell: one trial, arrays (n_trials,), for each row
+    and each cell that holds pairs of it.
+
+    Parameters
+    ----------
+    cell : ndarray of int
+        Number of the cell.
+    weight : ndarray
+        Weight of the row.
+    probability : ndarray
+        Sum of the scores of the pairs: the probability q that one of them is the event.
+    residual : ndarray
+        Number of events, 0 or 1, less q.
+    n_pairs : ndarray
+        Number of the pairs.
+    """
+
+    cell: np.ndarray
+    weight: np.ndarray
+    probability: np.ndarray
+    residual: np.ndarray
+    n_pairs: np.ndarray
+
+    def weighted_score_squared(self, cells):
+        """Return the sums of w s^2 (n_cells,) for which s - (mean of s^2), which
+        `Cells` takes for the variance of the events, is that of the trials: the sum of
+        w q (1 - q), divided by the weight of the pairs.
+        """
+        total = cells.weight
+        mean = cells.mean_score
+        q = self.probability
+        trial_variance = np.bincount(self.cell, self.weight * q * (1 - q), len(total))
+        variance = trial_variance / total
+        return total * (mean - np.minimum(variance, mean * (1 - mean)))
+
+    def weighted_score_label(self, cells, squares):
+        """Return the sums of w s y (n_cells,) for which `residual_variance` / (total -
+        1) is the variance of the mean residual of a cell, with rows as the independent
+        units. `squares` (n_cells,) are the sums of w s^2.
+        """
+        total = cells.weight
+        deviation = cells.deviation
+        # The variance of the mean residual: the sum of squares about it, made unbiased,
+        # over total^2. Times total - 1 it is what `residual_variance` must be.
+        centred = self.residual - self.n_pairs * deviation[self.cell]
+        noise = np.bincount(self.cell, self.weight * centred**2, len(total))
+        n_rows = np.bincount(self.cell, self.weight, len(total))
+        small_sample = n_rows / np.maximum(n_rows - 1, 1)
+        noise *= small_sample * (total - 1) / total**2
+        # `residual_variance` is (weighted_label - 2 products + squares) / total -
+        # deviation^2, which is solved for the products.
+        residual_square = total * (noise + deviation**2)
+        return (cells.weighted_label + squares - residual_square) / 2
+
+
+def is_counted(weight):
+    """Return whether weights count rows where nobody says what they are: None, or all
+    of them whole numbers.
+    """
+    return weight is None or not (weight % 1).any()
+
+
+def one_label_a_row(scores):
+    """Return whether the scores (n, K) of each row are the probabilities of one
+    label.
+    """
+    return bool(np.all(np.abs(scores.sum(axis=1) - 1) < NORMALISED))

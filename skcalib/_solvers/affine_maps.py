@@ -1,0 +1,191 @@
+"""Affine maps of features to logits: one slope for each class, or a matrix."""
+
+import math
+
+import numpy as np
+
+from skcalib._rows.blocks import row_blocks
+
+
+class DiagonalMap:
+    """The linear map from a slope and an intercept per class to logits, and its
+    adjoint.
+
+    Features are (K + 1, n), one row of the data in each column, and the last feature is
+    1; logits are (K, n). Parameters are a vector (2 K,): slopes, then intercepts.
+    """
+
+    @classmethod
+    def identity(cls, n_classes):
+        """Return the parameters whose logits are the features."""
+        return cls.packed(np.ones(n_classes), np.zeros(n_classes))
+
+    @staticmethod
+    def packed(coef, intercept):
+        """Return the parameters of slopes (K,) and intercepts (K,)."""
+        return np.concatenate((coef, intercept))
+
+    @staticmethod
+    def unpacked(parameters):
+        """Return the slopes (K,) and intercepts (K,) of parameters."""
+        return np.split(parameters, 2)
+
+    @staticmethod
+    def apply(parameters, features):
+        """Return the logits (K, n) of features (K + 1, n): for each class its slope
+        times its feature, plus its intercept.
+        """
+        coef, intercept = parameters.reshape(2, -1, 1)
+        logits = coef * features[:-1]
+        logits += intercept
+        return logits
+
+    @staticmethod
+    def adjoint(residual, features):
+        """Return the gradient (2 K,), by the parameters, of a sum of losses with the
+        derivatives `residual` (K, n) by the logits.
+        """
+        gradient_of_coef = np.vecdot(residual, features[:-1])
+        gradient_of_intercept = residual @ features[-1]
+        return np.concatenate((gradient_of_coef, gradient_of_intercept))
+
+    @staticmethod
+    def hessian(variance, root, features):
+        """Return the Hessian (2 K, 2 K), by the parameters, of the summed log-loss.
+
+        Parameters
+        ----------
+        variance : ndarray of shape (K, n)
+            ``w p (1 - p)`` of each class and row, with weight w and probability p.
+        root : ndarray of shape (K, n)
+            ``sqrt(w) p``. The Hessian of a row's loss by its logits has
+            ``-root[k] * root[l]`` for classes k and l that differ, and `variance[k]`
+            for k = l.
+        features : ndarray of shape (K + 1, n)
+            The features.
+        """
+        n_classes = len(root)
+        x = features[:-1]
+        # The slope of class k has the derivative x_k, the intercept has 1. First every
+        # entry is -root_k root_l times both derivatives, summed over the rows.
+        root_of_parameters = np.concatenate((root * x, root))
+        hessian = root_of_parameters @ root_of_parameters.T
+        np.negative(hessian, out=hessian)
+        # Then the entries of a class with itself are set: `variance` in place of the
+        # difference w p - root^2, which would lose digits. Axes: slope or intercept,
+        # class, slope or intercept, class.
+        by_kind = hessian.reshape(2, n_classes, 2, n_classes)
+        k = np.arange(n_classes)
+        variance_x = variance * x
+        slope_by_intercept = variance_x.sum(axis=1)
+        by_kind[0, k, 0, k] = np.vecdot(variance_x, x)
+        by_kind[0, k, 1, k] = slope_by_intercept
+        by_kind[1, k, 0, k] = slope_by_intercept
+        by_kind[1, k, 1, k] = variance.sum(axis=1)
+        return hessian
+
+    @staticmethod
+    def moves(inverse, residual, features):
+        """Return how much the logits of each column change if the parameters change by
+        ``inverse @ gradient``, with the gradient of that column's own loss; (K, n).
+
+        `residual` (K, n) holds the derivatives of the losses by the logits.
+        """
+        x = features[:-1]
+        gradients = np.concatenate((residual * x, residual))  # (2 K, n)
+        coef, intercept = np.split(inverse @ gradients, 2)
+        return coef * x + intercept
+
+
+class MatrixMap:
+    """The linear map from a matrix, with a column of intercepts, to logits, and its
+    adjoint.
+
+    Features are (K + 1, n), one row of the data in each column, and the last feature is
+    1; logits are (K, n). Parameters are a vector (K (K + 1),): the rows of the matrix
+    one after the other, each with its intercept last.
+    """
+
+    @classmethod
+    def identity(cls, n_classes):
+        """Return the parameters whose logits are the features."""
+        return cls.packed(np.eye(n_classes), np.zeros(n_classes))
+
+    @staticmethod
+    def packed(coef, intercept):
+        """Return the parameters of a matrix (K, K) and intercepts (K,)."""
+        return np.column_stack((coef, intercept)).ravel()
+
+    @staticmethod
+    def unpacked(parameters):
+        """Return the matrix (K, K) and the intercepts (K,) of parameters."""
+        n_classes = math.isqrt(len(parameters))  # of K (K + 1) numbers
+        matrix = parameters.reshape(n_classes, -1)
+        return matrix[:, :-1], matrix[:, -1]
+
+    @staticmethod
+    def apply(parameters, features):
+        """Return the logits (K, n) of features (K + 1, n)."""
+        return parameters.reshape(-1, len(features)) @ features
+
+    @staticmethod
+    def adjoint(residual, features):
+        """Return the gradient (K (K + 1),), by the parameters, of a sum of losses with
+        the derivatives `residual` (K, n) by the logits.
+        """
+        return (residual @ features.T).ravel()
+
+    @staticmethod
+    def hessian(variance, root, features):
+        """Return the Hessian (n_parameters, n_parameters), by the parameters, of the
+        summed log-loss.
+
+        The arguments are those of `DiagonalMap.hessian`: with weight w and probability
+        p, `variance` (K, n) is ``w p (1 - p)`` and `root` (K, n) is ``sqrt(w) p``.
+        """
+        n_classes = len(root)
+        n_features = len(features)
+        # The coefficient of feature i for class k and that of feature j for class m
+        # have the entry: sum over the rows of W_km x_i x_j, with W the Hessian by the
+        # logits. It stays the same if k and m, or i and j, are exchanged. So only pairs
+        # k <= m and i <= j are summed, which takes .7 of the time of all pairs.
+        k, m = np.triu_indices(n_classes)
+        i, j = np.triu_indices(n_features)
+        sums = 0  # (pairs of classes, pairs of features)
+        for rows in row_blocks(root.shape[1], 2 * len(i)):
+            hessian_by_logits = -root[k, rows] * root[m, rows]
+            hessian_by_logits[k == m] = variance[:, rows]
+            products = features[i, rows] * features[j, rows]
+            sums += hessian_by_logits @ products.T
+        # Spread the sums over an array with the axes k, i, m, j.
+        pair_of_classes = _pair_numbers(n_classes)[:, None, :, None]
+        pair_of_features = _pair_numbers(n_features)[None, :, None, :]
+        hessian = sums[pair_of_classes, pair_of_features]
+        return hessian.reshape(n_classes * n_features, -1)
+
+    @staticmethod
+    def moves(inverse, residual, features):
+        """Return how much the logits of each column change if the parameters change by
+        ``inverse @ gradient``, with the gradient of that column's own loss; (K, n).
+
+        `residual` (K, n) holds the derivatives of the losses by the logits.
+        """
+        # of each parameter (class k, feature j) and column: residual_k * x_j
+        gradients = residual[:, None] * features  # (K, K + 1, n)
+        n_parameters = len(inverse)
+        changes = inverse @ gradients.reshape(n_parameters, -1)
+        changes = changes.reshape(gradients.shape)
+        # A logit changes by the sum over the features of change times feature.
+        return np.einsum("kjn,jn->kn", changes, features)
+
+
+def _pair_numbers(size):
+    """Return a symmetric table (size, size): entry [k, m] is the position of the pair
+    (k, m), or (m, k), in ``np.triu_indices(size)``, which lists pairs with k <= m.
+    """
+    lower, upper = np.triu_indices(size)
+    positions = np.arange(len(lower))
+    table = np.empty((size, size), dtype=np.intp)
+    table[lower, upper] = positions
+    table[upper, lower] = positions
+    return table
