@@ -502,10 +502,8 @@ def test_a_second_engine_is_found(line):
 # classes, or decides what kind of labels they are.
 _DECIDES = ("type_of_target", "check_classification_targets", "LabelEncoder")
 _READS_NAMES = {
-    # tables of features, groups or models, whose names are no labels
+    # columns beside scores, such as those of groups
     "recalibrators/_transformer.py",
-    "_fitting/feature_columns.py",
-    "metrics/_segment_columns.py",
 }
 
 
