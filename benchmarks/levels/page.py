@@ -149,6 +149,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
         "",
         "basic|^naive|without clusters|^usual t",
     ),
+    ("weights that depend on the label", "", "^sampled labels"),
     ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
     (
         "bins, and errors with bins",
