@@ -6,6 +6,7 @@ schema changes; tests that fail without such a change have found a fault.
 """
 
 import json
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ def golden_recalibrators():
     return [golden for some in golden_by_name().values() for golden in some]
 
 
+@cache
 def golden_by_name():
     """Return the frozen fits of each recalibrator, by its public name."""
     frozen = json.loads(FITS_PATH.read_text("utf-8"))["fits"]

@@ -17,7 +17,7 @@ _COMMON = {
     "database": None,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-settings.register_profile("quick", derandomize=True, max_examples=40, **_COMMON)
+settings.register_profile("quick", derandomize=True, max_examples=20, **_COMMON)
 # HYPOTHESIS_PROFILE=search pytest ...
 settings.register_profile("search", max_examples=2000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

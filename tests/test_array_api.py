@@ -65,6 +65,11 @@ def methods(input):
         skcalib.MatrixScaling(input=input),
         skcalib.DirichletCalibration(input=input),
         skcalib.EnsembleTemperatureScaling(input=input),
+        skcalib.PlattScaling(input=input),
+        skcalib.PlattScaling(input=input, multiclass="top_label"),
+        skcalib.BetaCalibration(input=input),
+        skcalib.SplineCalibration(input=input),
+        skcalib.PriorShift("balanced", input=input),
     ]
 
 

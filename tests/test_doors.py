@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from _catalog import refused
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
 
 from skcalib import (
     CrossFittedClassifier,
@@ -30,6 +31,7 @@ from skcalib.binning import EqualMass
 from skcalib.displays import ReliabilityDisplay
 from skcalib.engines import PredictionTable
 from skcalib.evaluation import compare
+from skcalib.export import to_javascript, to_python, to_sql
 from skcalib.metrics import (
     BinStatistics,
     calibration_by_group,
@@ -501,3 +503,66 @@ def test_random_spellings(seed):
             assert "else" in names
             continue
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+# --- several labels per row, exports, and certain scores ------------------------------
+
+
+def test_a_multilabel_classifier_is_drawn():
+    X = RANDOM.normal(size=(N, 3))
+    Y = (X + RANDOM.normal(size=(N, 3)) > 0).astype(int)
+    forest = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, Y)
+    shown = ReliabilityDisplay.from_estimator(forest, X, Y, random_state=0)
+    expected = ReliabilityDisplay.from_predictions(
+        Y, np.column_stack([p[:, 1] for p in forest.predict_proba(X)]), random_state=0
+    )
+    plt.close("all")
+    for curve, other in zip(shown.curves, expected.curves, strict=True):
+        np.testing.assert_array_equal(curve.statistics.count, other.statistics.count)
+    with pytest.raises(ValueError, match="fit one recalibrator for each column"):
+        PlattScaling().fit(forest.predict_proba(X)[0], Y)
+
+
+def test_row_vectors_give_a_warning():
+    y, scores = Y2[None], P2[None]
+    with pytest.warns(UserWarning, match=r"one sample with 240 labels.*ravel\(\)"):
+        expected_calibration_error(y, scores)
+
+
+def test_names_that_a_language_reserves_are_refused():
+    fitted = PlattScaling().fit(P2, Y2)
+    for name in ("class", "Math", "await", "Number", "arguments"):
+        with pytest.raises(ValueError, match="JavaScript reserves"):
+            to_javascript(fitted, name=name)
+    for name in ("float", "math", "bisect_left", "len"):
+        with pytest.raises(ValueError, match="may use"):
+            to_python(fitted, name=name)
+
+
+def test_groups_in_sql_server():
+    """Its literals need N for characters of any language, and its columns usually do
+    not tell upper case from lower.
+    """
+    pytest.importorskip("sqlglot")
+    table = pd.DataFrame({"p": P2, "g": np.array(["日本", "de"])[GROUPS % 2]})
+    fitted = GroupwiseRecalibrator(PlattScaling(), groups="g").fit(table, Y2)
+    assert "N'日本'" in to_sql(fitted, dialect="tsql")
+    table = table.assign(g=np.array(["DE", "de"])[GROUPS % 2])
+    fitted = GroupwiseRecalibrator(PlattScaling(), groups="g").fit(table, Y2)
+    for dialect in ("tsql", "mysql"):
+        with pytest.raises(ValueError, match="'DE' and 'de' differ only in case"):
+            to_sql(fitted, dialect=dialect)
+    assert "'de'" in to_sql(fitted, dialect="postgres")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("score", [0.0, 1.0])
+def test_an_event_at_a_certain_score_costs_seven_nats_at_most(share, score):
+    """log(1000) = 6.9, whatever the samples before."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(600)
+    scores[:100] = score
+    y = rng.random(600) < np.where(scores == score, share, scores)
+    fitted = OnlineRecalibrator().partial_fit(scores, y.astype(int), [0, 1])
+    assert -np.log(fitted.predict_proba([score])[0]).min() < 7
+    assert -np.log(fitted.predict_proba([score])[0]).max() < 7

@@ -2,10 +2,15 @@
 recalibrator with `predict_proba`.
 """
 
+import gc
+import pickle
+import weakref
+
 import numpy as np
 import pytest
-from _catalog import refused
+from _catalog import RECALIBRATORS, refused
 from scipy.special import softmax
+from sklearn.base import clone
 
 import skcalib
 from skcalib import maps as nodes
@@ -211,3 +216,103 @@ def test_steps_that_no_score_reaches_are_left_out():
     assert isinstance(pieces, nodes.Pieces)
     assert np.all(np.diff(pieces.cuts) > 0)
     assert len(pieces.coefficients) == len(pieces.origins) == len(pieces.cuts) + 1
+
+
+@pytest.mark.parametrize("input", ["probability", "logit"])
+def test_a_new_fit_or_a_changed_attribute_builds_a_new_map(input):
+    """The map is kept between predictions, and never beyond a change of its method."""
+    scores, y = _two_class_rows()
+    if input == "logit":
+        scores = 4 * scores - 2
+    model = skcalib.PlattScaling(input=input, clip=None).fit(scores, y)
+    before = model.predict_proba(scores)
+    fresh = skcalib.PlattScaling(input=input, clip=None).fit(scores, ~y)
+    expected = fresh.predict_proba(scores)
+    assert not np.allclose(before, expected)
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.predict_proba(scores), before)
+    assert vars(copied).keys() == vars(model).keys()
+    np.testing.assert_array_equal(model.fit(scores, ~y).predict_proba(scores), expected)
+    # and without a fit, also past `__setattr__`
+    model.slope_ = copied.slope_
+    vars(model)["intercept_"] = copied.intercept_
+    np.testing.assert_array_equal(model.predict_proba(scores), before)
+
+
+def test_a_kept_map_keeps_no_recalibrator():
+    class Mine(skcalib.PlattScaling):
+        def _predict_binary(self, scores):
+            return 1 - super()._predict_binary(scores)
+
+    scores, y = _two_class_rows()
+    for kind in (skcalib.PlattScaling, Mine, skcalib.VennAbers):
+        model = kind().fit(scores, y)
+        model.predict_proba(scores)
+        reference = weakref.ref(model)
+        del model
+        gc.collect()
+        assert reference() is None, kind
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "top_label"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_methods_without_a_map_predict_by_their_hooks(n_classes, multiclass):
+    """What a user's hook changes is what comes out, alone and inside a stack."""
+
+    class Mirrored(skcalib.PlattScaling):
+        def _predict_binary(self, scores):
+            return 1 - super()._predict_binary(-scores)
+
+    logits, y = _many_class_rows(n_classes=n_classes)
+    scores = softmax(logits, axis=1)
+    plain = skcalib.PlattScaling(multiclass=multiclass).fit(scores, y)
+    mine = Mirrored(multiclass=multiclass).fit(scores, y)
+    for problem in (mine, *getattr(mine, "estimators_", [])):
+        problem.intercept_ = np.negative(problem.intercept_)
+    # 1 - 1 / (1 + exp(-(slope * -z - intercept))) is Platt's own map
+    np.testing.assert_allclose(
+        mine.predict_proba(scores), plain.predict_proba(scores), rtol=0, atol=1e-14
+    )
+    stack = skcalib.StackedRecalibrator(
+        [Mirrored(multiclass=multiclass)], uncalibrated_weight=0, cv=2
+    ).fit(scores, y)
+    (member,) = stack.recalibrators_
+    expected = member.predict_proba(scores)
+    if n_classes > 2:
+        expected = softmax(np.log(expected) / stack.temperature_, axis=1)
+    np.testing.assert_allclose(stack.predict_proba(scores), expected, atol=1e-12)
+
+
+def test_hooks_on_logits():
+    class Shifted(skcalib.TemperatureScaling):
+        def _predict_logits(self, logits):
+            return super()._predict_logits(logits) + np.arange(logits.shape[1])
+
+    for n_classes in (2, 4):
+        logits, y = _many_class_rows(n_classes=n_classes)
+        logits[::5, 0] = -np.inf
+        y[::5] = 1
+        model = Shifted(input="logit", clip=None).fit(logits, y)
+        scaled = logits * model.inverse_temperature_ + np.arange(n_classes)
+        np.testing.assert_allclose(
+            model.predict_proba(logits), softmax(scaled, axis=1), rtol=0, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_row_has_the_same_probabilities_alone(recalibrator, n_classes):
+    """Neither the other rows of a block, nor their impossible classes, change a row."""
+    logits, y = _many_class_rows(n_classes=n_classes)
+    fitted = clone(recalibrator).set_params(input="logit").fit(logits, y)
+    expected = fitted.predict_proba(logits)
+    others = logits.copy()
+    others[1::2, 0] = -np.inf
+    # five classes or more are multiplied as matrices, which rounds by the rows
+    tolerance = 0 if n_classes == 2 else 1e-15
+    np.testing.assert_allclose(
+        fitted.predict_proba(others)[::2], expected[::2], rtol=0, atol=tolerance
+    )
+    np.testing.assert_allclose(
+        fitted.predict_proba(logits[:1]), expected[:1], rtol=0, atol=tolerance
+    )

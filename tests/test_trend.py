@@ -43,17 +43,18 @@ def test_slope_and_interval_are_those_of_a_plain_twin():
 
 def test_the_statistic_is_the_slope_over_its_error_under_a_constant_bias():
     """With two times the slope is the difference of two means."""
-    y_true = np.array([0, 1, 1, 0, 1, 1, 1, 0, 1, 1], bool)
-    y_proba = np.full(10, 0.5)
-    time = np.repeat([0, 1], 5)
+    y_true = np.tile(np.array([0, 1, 1, 0, 1, 1, 1, 0, 1, 1], bool), 10)
+    y_true[:10] = True
+    y_proba = np.full(100, 0.5)
+    time = np.repeat([0, 1], 50)
     found = calibration_trend(y_true, y_proba, time)
     residual = y_proba - y_true
-    difference = residual[5:].mean() - residual[:5].mean()
+    difference = residual[50:].mean() - residual[:50].mean()
     assert found.slope.estimate == pytest.approx(difference)
     # Under the null both halves have the variance of all residuals, n / (n - 1)
-    # times larger for their common mean: SE = 2 sqrt(mean r^2 / 10) 10 / 9.
+    # times larger for their common mean: SE = 2 sqrt(mean r^2 / 100) 100 / 99.
     centred = residual - residual.mean()
-    error = 2 * np.sqrt(np.mean(centred**2) / 10) * 10 / 9
+    error = 2 * np.sqrt(np.mean(centred**2) / 100) * 100 / 99
     assert found.statistic == pytest.approx(difference / error)
     assert 0 < found.pvalue <= 1
 

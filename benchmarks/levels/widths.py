@@ -267,8 +267,6 @@ def _slope(table, rng):
 
 
 def _trend(table, rng):
-    if len(np.unique(table.labels)) < 2:
-        return  # refused, with a reason
     options = _of(table)
     del options["labels"]
     time = rng.integers(0, 5, len(table.labels))
@@ -280,7 +278,7 @@ def _trend(table, rng):
         if "only one value" in str(error):
             return  # refused, with a reason
         raise
-    yield from _wrong("trend", *found.slope)
+    yield from _wrong("trend", *found.slope, [found.slope.reason])
 
 
 def _by_cluster(table, rng):

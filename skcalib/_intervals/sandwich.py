@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._intervals.few_events import effective_events
+
 # With fewer degrees of freedom a few rows carry the variance.
 _FEWEST_DEGREES = 4.0
 # Where the scores promise more than so many times the standard error that the labels
@@ -137,23 +139,13 @@ class LogisticRows:
     def _too_few_events(self):
         """Return why clusters hold too few events (or too few non-events, where these
         are rarer) for a variance between clusters, else "".
-
-        Their number is divided by the design effect of the residuals: the variance of
-        their sum, from the sums of clusters, over that of independent rows.
         """
         if self.cluster is None:
             return ""
         residual = self.labels - self.fitted
-        sums = np.bincount(self.cluster, self.weight * residual)
-        independent = np.sum(self.row_variance_weight * residual**2)
-        n_clusters = len(sums)
-        effect = sums @ sums * n_clusters / (n_clusters - 1) / independent
-        n_effective = np.inf
-        for label in (0, 1):
-            has_label = self.labels == label
-            total = self.weight[has_label].sum()
-            square = self.row_variance_weight[has_label].sum()
-            n_effective = min(n_effective, total**2 / square / max(effect, 1))
+        n_effective = effective_events(
+            self.labels, self.weight, self.importance, self.cluster, residual
+        )
         if n_effective >= _FEWEST_EVENTS:
             return ""
         return (

@@ -112,9 +112,9 @@ CLAIMS = {
         " ({pvalue} for no trend)."
     ),
     "dependent": (
-        "The errors of samples that follow each other in time are alike"
-        " (autocorrelation {size}): intervals are too short and p-values too small."
-        " Samples of one day or one case belong together: say --cluster."
+        "The errors of samples that follow each other in time are alike: intervals are"
+        " too short by a factor of at least {factor}, and p-values too small. Samples"
+        " of one day or one case belong together: say --cluster."
     ),
     # The advice.
     "too few to recalibrate": (

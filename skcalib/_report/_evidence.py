@@ -17,7 +17,7 @@ from skcalib._report._phrases import (
     size_words,
     verdict_words,
 )
-from skcalib._report._statistics import SIGNIFICANCE_LEVEL
+from skcalib._report._samples import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import (
     fixed,
     interval_words,
@@ -216,8 +216,8 @@ def changes(facts):
 
 
 def over_time(model):
-    """Return claims on a significant linear trend of the bias, and on a significant
-    autocorrelation of errors. `model` is the dict of a model's numbers.
+    """Return claims on a significant linear trend of the bias, and on errors that are
+    alike enough to make intervals too short. `model` is the dict of a model's numbers.
     """
     claims = []
     trend = model.get("trend")
@@ -226,9 +226,12 @@ def over_time(model):
     is_step_told = any(row["group"] is None for row in clearest_changes(model))
     if trend is not None and trend["is_step"] and is_step_told:
         trend = None
+    # With few events the test and the limits may disagree.
+    is_told = False
     if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
-        # "falls by 1 to 3 points": sizes without a sign, which both limits share since
-        # the trend is significant.
+        is_told = not trend["moved_low"] <= 0 <= trend["moved_high"]
+    if is_told:
+        # "falls by 1 to 3 points": sizes without a sign, which both limits share.
         limits = (trend["moved_low"], trend["moved_high"])
         low, high = sorted(map(abs, limits))
         size = interval_words(
@@ -246,5 +249,5 @@ def over_time(model):
         )
     correlation = model.get("autocorrelation")
     if correlation is not None and correlation["pvalue"] < SIGNIFICANCE_LEVEL:
-        claims.append(claim("dependent", size=rounded(correlation["estimate"], 2)))
+        claims.append(claim("dependent", factor=rounded(correlation["factor"], 2)))
     return claims

@@ -5,8 +5,7 @@ errors of samples that follow each other are alike.
 import numpy as np
 from scipy.special import ndtr
 
-from skcalib._report._statistics import LABELS
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._report._samples import LABELS
 from skcalib.binning import EqualMass
 from skcalib.monitoring import calibration_trend
 
@@ -14,6 +13,8 @@ _FEWEST_PERIODS = 4
 _LEVEL = 0.95
 _LAGS = (1, 2, 3, 4, 5)
 _FEWEST_ROWS = 100
+# Intervals that are less than so many times too short are not worth a sentence.
+_HARMLESS_FACTOR = 1.1
 _SCORE_BINS = 15
 
 
@@ -60,7 +61,9 @@ def _is_step(table, event_rows):
     least squares.
     """
     period_of_row = _places(table)
-    weight = weights_or_ones(event_rows.sample_weight, len(period_of_row))
+    weight = event_rows.sample_weight
+    if weight is None:
+        weight = np.ones(len(period_of_row))
     error = event_rows.scores.astype(np.float64) - event_rows.labels
     period_weight = np.bincount(period_of_row, weight)
     is_used = period_weight > 0
@@ -87,9 +90,13 @@ def _residual_squares(values, feature, weight):
 
 
 def autocorrelation(table, event_rows):
-    """Return the autocorrelation of the errors (label minus score) of samples that
-    follow each other in time, and its one-sided p-value, as a dict; None without times,
-    with clusters, or for few samples.
+    """Return how far the errors (label minus score) of samples that follow each other
+    in time are alike, as a dict; None without times, with clusters, or for few samples.
+
+    "factor" says how many times too short intervals are, with the correlations of
+    samples that are 1 to 5 apart; those of samples further apart would make it larger.
+    "pvalue" is that of a factor of 1.1 at most, and "estimate" the correlation of
+    neighbours alone.
 
     Mean errors by score, period and segment are subtracted first: miscalibrated scores,
     periods or segments are not dependence.
@@ -118,12 +125,20 @@ def autocorrelation(table, event_rows):
     spread = np.sqrt(np.sum(products**2))
     if spread == 0:
         return None
-    # Of independent errors the products have mean 0 and are uncorrelated, so that their
-    # sum divided by `spread` is about standard normal.
-    pvalue = float(ndtr(-products.sum() / spread))
-    # The estimate is that of neighbours alone.
-    estimate = np.sum(error[1:] * error[:-1]) / np.sum(error**2)
-    return {"estimate": float(estimate), "pvalue": pvalue}
+    # The variance of a mean is 1 + 2 (r_1 + ... + r_5) times that of independent errors
+    # with the correlations r. Products of independent errors are uncorrelated, so that
+    # the sum of the r has the standard error `spread` over the sum of squares.
+    square = np.sum(error**2)
+    correlation = products.sum() / square
+    largest_harmless = (_HARMLESS_FACTOR**2 - 1) / 2
+    z = (correlation - largest_harmless) / (spread / square)
+    estimate = np.sum(error[1:] * error[:-1]) / square
+    factor = np.sqrt(max(1 + 2 * correlation, 0))
+    return {
+        "estimate": float(estimate),
+        "factor": float(factor),
+        "pvalue": float(ndtr(-z)),
+    }
 
 
 def _places(table):

@@ -12,19 +12,28 @@ LARGEST_EXPONENT = 700.0
 # Up to so many columns NumPy is quicker if the numbers of a column, and not those of a
 # row, are next to each other.
 MANY_COLUMNS = 16
+_FEW_VALUES = 1 << 10
 
 
-def clipped(xp, probabilities):
-    """Return probabilities inside [2^-52, 1 - 2^-52]."""
-    return limited(xp, probabilities, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+def clipped(xp, probabilities, *, overwrite=False):
+    """Return probabilities inside [2^-52, 1 - 2^-52]; `overwrite` allows to write them
+    over the old ones.
+    """
+    high = 1 - PROBABILITY_CLIP
+    return limited(xp, probabilities, PROBABILITY_CLIP, high, overwrite=overwrite)
 
 
-def limited(xp, values, low, high):
-    """Return values inside [low, high], in a new array."""
+def limited(xp, values, low, high, *, overwrite=False):
+    """Return values inside [low, high], in a new array unless `overwrite` is set."""
     if xp is not np:
         return xp.clip(values, low, high)
+    inside = None
+    if overwrite:
+        inside = values
+    if values.size > _FEW_VALUES:
+        return np.clip(values, low, high, out=inside)
     # a third of the time of `clip` for one row
-    inside = np.maximum(values, low)
+    inside = np.maximum(values, low, out=inside)
     return np.minimum(inside, high, out=inside)
 
 
@@ -33,6 +42,13 @@ def exponential(xp, values):
     if xp is not np:
         return xp.exp(values)
     return np.exp(values, out=values)
+
+
+def logarithm(xp, values):
+    """Return the logarithm of values in a new array, which may be overwritten."""
+    if xp is not np:
+        return xp.log(values)
+    return np.log(values, out=values)
 
 
 def inverse_odds(xp, log_odds):
@@ -76,9 +92,15 @@ def inverse_permutation(xp, order):
 
 def row_sums(xp, values):
     """Return the sums of the rows of values (n, K), as (n, 1)."""
-    if xp is np:
+    if xp is not np:
+        return xp.sum(values, axis=1, keepdims=True)
+    if values.shape[1] > MANY_COLUMNS:
         return numpy_row_sums(values)
-    return xp.sum(values, axis=1, keepdims=True)
+    # column by column: neither other rows nor the layout change a row's rounding
+    total = values[:, :1] + 0.0
+    for k in range(1, values.shape[1]):
+        total += values[:, k : k + 1]
+    return total
 
 
 def row_maxima(xp, values):

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.reductions import binary_tasks
-from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.classifier_scores import classifier_scores, label_scores
+from skcalib._input.labels import several_labels_shape
 from skcalib._input.scalars import hint_at_keywords, parameters_of
 from skcalib._input.scored_labels import check_scored_labels
 
@@ -61,8 +62,9 @@ class FromEstimator:
             whose `from_predictions` accepts a dict.
         X : array-like of shape (n, n_features)
             Samples that were not used to fit the classifier.
-        y : array-like of shape (n,)
-            Labels.
+        y : array-like of shape (n,) or (n, L)
+            Labels. An indicator matrix for several labels per row is accepted only by
+            displays whose `from_predictions` accepts it.
         name : str, default=None
             Name of the model in the figure; None means the name of its class.
         **options : dict
@@ -79,12 +81,17 @@ class FromEstimator:
             If the estimator has no `predict_proba`, or if `y` contains labels that are
             not among its classes.
         """
-        probabilities, classes = predicted_probabilities(estimator, X, name)
+        if several_labels_shape(y) is None:
+            probabilities, classes = predicted_probabilities(estimator, X, name)
+            options = {"labels": classes, **options}
+        else:
+            probabilities = {}
+            for key, model in _named_estimators(estimator, name).items():
+                probabilities[key] = label_scores(model, X)
         if not isinstance(estimator, dict):
             ((name, probabilities),) = probabilities.items()
             if "name" in signature(cls.from_predictions).parameters:
                 options = {"name": name, **options}
-        options = {"labels": classes, **options}
         return cls.from_predictions(y, probabilities, **options)
 
 
@@ -164,12 +171,9 @@ def cells_of_models(
     return cells
 
 
-def predicted_probabilities(estimator, X, name):
-    """Return a dict with the probabilities (n, n_classes) that each fitted classifier
-    gives the rows of X, by its name, and the labels of the columns (n_classes,).
-
-    `estimator` is a classifier or a dict of classifiers by name, `name` that of a
-    single one; None means the name of its class.
+def _named_estimators(estimator, name):
+    """Return fitted classifiers with probabilities as a dict by name; the arguments are
+    those of `predicted_probabilities`.
     """
     if name is None and not isinstance(estimator, dict):
         name = type(estimator).__name__
@@ -183,6 +187,17 @@ def predicted_probabilities(estimator, X, name):
             )
     for model in estimators.values():
         check_is_fitted(model)
+    return estimators
+
+
+def predicted_probabilities(estimator, X, name):
+    """Return a dict with the probabilities (n, n_classes) that each fitted classifier
+    gives the rows of X, by its name, and the labels of the columns (n_classes,).
+
+    `estimator` is a classifier or a dict of classifiers by name, `name` that of a
+    single one; None means the name of its class.
+    """
+    estimators = _named_estimators(estimator, name)
     classes = np.unique(next(iter(estimators.values())).classes_)
     probabilities = {}
     for key, model in estimators.items():

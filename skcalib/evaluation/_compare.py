@@ -15,7 +15,12 @@ from sklearn.utils import check_random_state
 from skcalib._cells.binned import counted_rows
 from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.error import ClassPowers
-from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
+from skcalib._errors.proper_scores import (
+    LOSSES,
+    brier_score,
+    log_loss,
+    losses_by_label,
+)
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.differences import square_and_add
@@ -24,12 +29,18 @@ from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._intervals.few_events import effective_events
 from skcalib._intervals.influence import (
     Influence,
     cluster_codes,
 )
 from skcalib._intervals.rare import mean_loss_interval
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
+from skcalib.evaluation._equal_losses import (
+    EqualLosses,
+    EqualSquares,
+    too_few_labels,
+)
 from skcalib.evaluation._paired_differences import (
     Mean,
     is_mean_over_pairs,
@@ -216,6 +227,13 @@ class ModelComparison(ResultTable):
         low = self.difference_low[k]
         high = self.difference_high[k]
         pvalue = self.adjusted_pvalue[k]
+        side = "lower" if difference < 0 else "higher"
+        if np.isnan(low) and pvalue <= 0.05:
+            return (
+                f"{model} has a {side} {metric} than {self.reference}, adjusted"
+                f" {pvalue_words(pvalue)}; by how much cannot be said:"
+                f" {self.reason[k]}."
+            )
         if np.isnan(low):
             return (
                 f"Whether {model} differs in {metric} from {self.reference}"
@@ -224,7 +242,6 @@ class ModelComparison(ResultTable):
         finding = f"is not seen to differ in {metric} from {self.reference}: difference"
         if pvalue <= 0.05 and not low <= 0 <= high:
             # Words say which is better, so that the size has no sign.
-            side = "lower" if difference < 0 else "higher"
             finding = f"has a {side} {metric} than {self.reference} by"
             low, high = sorted((abs(low), abs(high)))
             difference = abs(difference)
@@ -328,7 +345,19 @@ def compare(
     of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
     within-cluster correlation of the differences. If the effective number of clusters
     is below three, the limits are NaN, and `reason` says so. The interval for the Brier
-    score itself is the gamma interval of `calibration_summary`.
+    score itself is the gamma interval of `calibration_summary`; that for the log-loss
+    is a t interval, and NaN with fewer than 10 events or non-events.
+
+    If fewer than 20 events are expected, their observed spread says little. The
+    hypothesis then is that both models have the same expected loss in each sample,
+    which holds for one event probability between their scores. The variance is that of
+    labels with these probabilities, and with fewer than 10 expected events, up to 9,999
+    sets of labels are drawn with them. Samples whose losses differ much count more: the
+    number is the squared variance over the sum of expected fourth powers. With fewer
+    than 10 observed events (or non-events, if they are rarer), the difference has no
+    limits; with clusters or unequal importance weights, it has neither limits nor a
+    p-value with fewer than 20 effective events. The signed square below has no p-value
+    either with fewer than 10.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
@@ -577,8 +606,9 @@ class _Comparison(NamedTuple):
         # gives it.
         function, params = unwrapped_metric(metric, params={})
         if function in (log_loss, brier_score):
-            intervals, means = self._mean_losses(is_brier=function is brier_score)
-            return intervals, self._paired_differences(means)
+            loss = "brier" if function is brier_score else "log"
+            intervals, means = self._mean_losses(loss)
+            return intervals, self._paired_differences(means, loss)
         # What the library knows of its errors: None for any other function.
         known_metric = metric_of(function)
         if known_metric is None:
@@ -598,15 +628,31 @@ class _Comparison(NamedTuple):
             intervals[name] = intervals[name]._replace(estimate=means[name].estimate)
         return intervals, self._paired_differences(means)
 
-    def _paired_differences(self, means):
+    def _paired_differences(self, means, loss=None):
         """Return, by model, the difference of its `Mean` from that of the reference,
-        with its p-value: compared row by row, or pair by pair.
+        with its p-value: compared row by row, or pair by pair. `loss` is the name of a
+        loss, None for pairs.
         """
         level = self.options["confidence_level"]
+        reference = means[self.reference]
         differences = {}
         for name in self._others():
+            if loss is None:
+                is_unequal = self.options["clusters"] is not None or is_importance(
+                    self.options["weight_type"]
+                )
+                observed = means[name].observed_events
+                observed = min(observed, reference.observed_events)
+                few_events = EqualSquares(observed, is_unequal)
+            else:
+                few_events = EqualLosses.of(
+                    loss,
+                    self._of_positive_weight(self.data[name])[0],
+                    self._of_positive_weight(self.data[self.reference])[0],
+                    reference.influence,
+                )
             differences[name] = paired_difference(
-                means[name], means[self.reference], level
+                means[name], reference, level, few_events
             )
         return differences
 
@@ -624,17 +670,16 @@ class _Comparison(NamedTuple):
             )
         return differences
 
-    def _mean_losses(self, is_brier):
-        """Return the `IntervalEstimate` of the mean Brier loss or log-loss, and the
+    def _mean_losses(self, loss_name):
+        """Return the `IntervalEstimate` of the mean "brier" or "log" loss, and the
         `Mean` with the influence of each row, both as dicts by model.
         """
         level = self.options["confidence_level"]
-        loss_of = LOSSES["brier" if is_brier else "log"]
         intervals = {}
         means = {}
         for name, model_data in self.data.items():
             data, cluster = self._of_positive_weight(model_data)
-            loss = loss_of(data.scores, data.labels)
+            loss = LOSSES[loss_name](data.scores, data.labels)
             estimate = float(np.average(loss, weights=data.sample_weight))
             # The influence of a row on its mean loss is its loss less the mean.
             influence = Influence(
@@ -643,12 +688,14 @@ class _Comparison(NamedTuple):
                 is_importance(self.options["weight_type"]),
                 cluster,
             )
-            if is_brier:
-                low, high, reason = mean_loss_interval(
-                    loss, _largest_brier(data.scores), influence, level
-                )
-            else:
+            if loss_name == "brier":
+                largest = float(losses_by_label(data.scores, "brier").max())
+                low, high, reason = mean_loss_interval(loss, largest, influence, level)
+            else:  # there is no largest log-loss
                 low, high, reason = influence.interval(estimate, level)
+                reason = reason or too_few_labels(data.labels, influence)
+            if reason:
+                low = high = np.nan
             intervals[name] = IntervalEstimate(estimate, low, high, reason=reason)
             means[name] = Mean(estimate, influence)
         return intervals, means
@@ -728,6 +775,7 @@ class _Comparison(NamedTuple):
         means = []
         influences = []
         unit_sums = []
+        events = []
         for task in binary_tasks(data, error.multiclass, pooled=True):
             # In a pooled problem a sample has a row for each class.
             unit_of_row = np.repeat(unit, task.n_columns)
@@ -737,6 +785,14 @@ class _Comparison(NamedTuple):
             means.append(mean)
             influences.append(influence)
             unit_sums.append(sums)
+            observed = effective_events(
+                task.labels,
+                task.sample_weight,
+                is_importance(self.options["weight_type"]),
+                unit_of_row if is_clustered else None,
+                residual=task.labels - task.scores,
+            )
+            events.append(observed)
         # The problems are combined by the weights of their classes in the error.
         classes = ClassPowers.of(data, error)
         # A term of the mean is a product of two sums of a class: each sum gets the root
@@ -753,6 +809,7 @@ class _Comparison(NamedTuple):
             sums=hstack(weighted_sums, format="csr"),
             cluster_mass=mass if is_clustered else None,
             mass=mass,
+            observed_events=max(events),
         )
 
     def _each_copy_a_row(self, data):
@@ -769,15 +826,3 @@ def _difference(metric, reference_metric, **weights):
     not.
     """
     return metric(**weights) - reference_metric(**weights)
-
-
-def _largest_brier(scores):
-    """Return the largest Brier score that a row could have with any label. `scores` are
-    (n,) or (n, n_classes).
-    """
-    if scores.ndim == 1:
-        return float(np.max(np.maximum(scores, 1 - scores)) ** 2)
-    # It is reached by the least probable class j: the sum of all s_k^2 with s_j^2
-    # replaced by (1 - s_j)^2 is the sum of squares plus 1 - 2 s_j.
-    squares = np.sum(scores.astype(np.float64) ** 2, axis=1)
-    return float(np.max(squares + 1 - 2 * scores.min(axis=1)))

@@ -35,6 +35,9 @@ class Mean(NamedTuple):
         For pairs: weights of the units if these are clusters.
     mass : ndarray of shape (n_units,) or None
         For pairs: weights of the units.
+    observed_events : float
+        For pairs: how many independent samples the rarer label is worth; of several
+        binary problems, that with the most.
     """
 
     estimate: float
@@ -42,6 +45,7 @@ class Mean(NamedTuple):
     sums: object = None
     cluster_mass: np.ndarray | None = None
     mass: np.ndarray | None = None
+    observed_events: float = np.inf
 
 
 def with_pvalue(difference, centre, level):
@@ -66,13 +70,23 @@ def with_pvalue(difference, centre, level):
     return difference, float(2 * ndtr(-z))
 
 
-def paired_difference(first, second, level):
+def paired_difference(first, second, level, few_events):
     """Return the `IntervalEstimate` of the difference, first minus second, of two
     `Mean` on the same rows, and the p-value of no difference, both from Student's t
-    distribution; `level` is the confidence level.
+    distribution unless there are few events.
 
     The influence of a row on the difference is the difference between its influences on
     the two means.
+
+    Parameters
+    ----------
+    first, second : Mean
+        The means.
+    level : float
+        The confidence level.
+    few_events : EqualLosses or EqualSquares
+        The hypothesis of no difference, which has its own p-value where the spread of
+        few events says little.
     """
     difference = first.estimate - second.estimate
     if first.sums is None:  # means over rows
@@ -86,13 +100,18 @@ def paired_difference(first, second, level):
             reason = "the models differ by the same in all rows"
     else:
         error, degrees, reason = _spread_of_pairs(first, second)
+    pvalue = np.nan
+    if not reason and error > 0:
+        pvalue = float(2 * stdtr(degrees, -abs(difference) / error))
+    elif not reason:
+        pvalue = float(difference == 0)
+    few_pvalue = few_events.pvalue(difference)
+    if few_pvalue is not None:
+        pvalue = few_pvalue
+    reason = reason or few_events.why_no_limits()
     if reason:
-        return IntervalEstimate(difference, np.nan, np.nan, reason=reason), np.nan
-    if error == 0:
-        limits = IntervalEstimate(difference, difference, difference)
-        return limits, float(difference == 0)
+        return IntervalEstimate(difference, np.nan, np.nan, reason=reason), pvalue
     width = float(stdtrit(degrees, (1 + level) / 2) * error)
-    pvalue = float(2 * stdtr(degrees, -abs(difference) / error))
     interval = IntervalEstimate(difference, difference - width, difference + width)
     return interval, pvalue
 

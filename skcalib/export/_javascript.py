@@ -101,6 +101,18 @@ _TEXTS = {
 }
 
 
+# The reserved words of ECMAScript, in strict mode and in modules too, and the objects
+# and values that the written function uses.
+_RESERVED = (
+    "arguments await break case catch class const continue debugger default delete do"
+    " else enum eval export extends false finally for function if implements import in"
+    " instanceof interface let new null package private protected public return static"
+    " super switch this throw true try typeof undefined var void while with yield"
+    " Array Infinity Map Math NaN Number String isFinite isNaN"
+)
+_TAKEN = frozenset(_RESERVED.split())
+
+
 def to_javascript(
     recalibrator: BaseEstimator | Mapping | Any, *, name: str = "calibrate"
 ) -> str:
@@ -224,6 +236,11 @@ def _check_name(name):
     """Raise a ValueError unless a name can be that of a function."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
         raise ValueError(f"name must be a valid JavaScript name, found {name!r}.")
+    if name in _TAKEN:
+        raise ValueError(
+            f"name must not be {name!r}, which JavaScript reserves or the function"
+            " itself uses."
+        )
 
 
 def _decided(decision, probabilities, writer):

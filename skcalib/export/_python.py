@@ -1,5 +1,6 @@
 """Calibration maps as Python: one pure function of the standard library."""
 
+import builtins
 import keyword
 import math
 import re
@@ -154,6 +155,9 @@ _TEXTS = {
 }
 
 
+_TAKEN = ("math", "bisect_left", "_make")  # names at the head of the written module
+
+
 def to_python(
     recalibrator: BaseEstimator | Mapping | Any, *, name: str = "calibrate"
 ) -> str:
@@ -216,6 +220,10 @@ def to_python(
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"name must be a valid Python name, found {name!r}.")
+    if hasattr(builtins, name) or name in _TAKEN:
+        raise ValueError(
+            f"name must not be {name!r}, which the function itself may use."
+        )
     if isinstance(recalibrator, Mapping):
         body = _by_segment(recalibrator)
     else:

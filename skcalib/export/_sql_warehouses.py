@@ -19,6 +19,8 @@ class Warehouse:
 
     `double`: the type of a number of 64 bits, where it is not that of sqlglot; its
     literals then end in "d". `has_booleans`: whether a group may be TRUE or FALSE.
+    `national_text`: whether only literals N'...' hold any character. `folds_case`:
+    whether texts that differ in case are usually equal.
     `deepest_case`: how many CASE expressions may be nested. `table`: the frame around
     the rows of a table, "values" for a list of VALUES with names, "with" for the same
     in front of the query, "select" for a SELECT of each row.
@@ -28,6 +30,8 @@ class Warehouse:
     double: str | None = None
     has_booleans: bool = True
     deepest_case: int | None = None
+    national_text: bool = False
+    folds_case: bool = False
     table: str = "values"
     from_nothing: str = ""
 
@@ -39,7 +43,12 @@ WAREHOUSES = {
         Warehouse("bigquery"),
         Warehouse("redshift"),
         Warehouse("databricks"),
-        Warehouse("tsql", deepest_case=_DEEPEST_CASE),
+        Warehouse(
+            "tsql",
+            deepest_case=_DEEPEST_CASE,
+            national_text=True,
+            folds_case=True,
+        ),
         # DOUBLE PRECISION is a decimal number there, up to 1e125.
         Warehouse(
             "oracle",
@@ -48,7 +57,7 @@ WAREHOUSES = {
             table="select",
             from_nothing=" FROM DUAL",
         ),
-        Warehouse("mysql"),
+        Warehouse("mysql", folds_case=True),
         Warehouse("sqlite", table="with"),
     )
 }
@@ -88,6 +97,8 @@ def transpiled(text, name):
     try:
         tree = parse_one(text, read="postgres")
         _check(tree, warehouse)
+        if warehouse.folds_case:
+            _check_texts(tree, warehouse)
         _rewrite(tree, warehouse)
         return tree.sql(dialect=name, unsupported_level=ErrorLevel.RAISE)
     except (SqlglotError, RecursionError) as error:
@@ -121,6 +132,26 @@ def _check(tree, warehouse):
             )
 
 
+def _check_texts(tree, warehouse):
+    """Raise a ValueError if two texts in a tree of sqlglot, such as names of groups,
+    are equal for a dialect that does not tell upper case from lower.
+    """
+    from sqlglot import expressions
+
+    spellings = {}
+    for literal in tree.find_all(expressions.Literal):
+        if not literal.is_string:
+            continue
+        folded = literal.this.casefold().rstrip(" ")
+        first = spellings.setdefault(folded, literal.this)
+        if first != literal.this:
+            raise ValueError(
+                f"The texts {first!r} and {literal.this!r} differ only in case, which"
+                f" columns of {warehouse.name!r} usually do not tell apart: rename one"
+                " of the groups."
+            )
+
+
 def _depth_of_case(tree):
     """Return how many CASE stand in each other at most, in a tree of sqlglot."""
     from sqlglot import expressions
@@ -146,6 +177,10 @@ def _rewrite(tree, warehouse):
     # with NULL are excluded by a condition anyway.
     for node in tree.find_all(expressions.Least, expressions.Greatest):
         node.set("ignore_nulls", False)
+    if warehouse.national_text:
+        for literal in tree.find_all(expressions.Literal):
+            if literal.is_string:
+                literal.replace(expressions.National(this=literal.this))
     if warehouse.double is None:  # the type that sqlglot writes is right
         return
     for cast in tree.find_all(expressions.Cast):

@@ -1,12 +1,20 @@
 """One of several nodes for each row, and the keys that select it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from skcalib._rows.namespaces import chosen_rows, inverse_permutation, largest_columns
+from skcalib._rows.namespaces import (
+    chosen_entries,
+    chosen_rows,
+    inverse_permutation,
+    largest_columns,
+)
 from skcalib._rows.sorting import rows_by_code
+from skcalib.maps._class_functions import Softmax
 from skcalib.maps._node import Node, NodeOf, Rows, require, require_numpy
+from skcalib.maps._value_functions import Scaled
 
 
 class Largest(NodeOf):
@@ -174,6 +182,19 @@ class Choice(Node):
     def width(self):
         return self.cases[0].width
 
+    @cached_property
+    def _slopes(self):
+        """The slopes (n_cases,) of cases that are softmaxes of the same logits, times a
+        slope of each case; None for other cases.
+        """
+        slopes = []
+        for case in self.cases:
+            slope = _slope(case, self.cases[0])
+            if slope is None:
+                return None
+            slopes.append(slope)
+        return np.array(slopes)
+
     def _check(self):
         """Raise a ValueError unless all cases have one width."""
         require(
@@ -189,6 +210,11 @@ class Choice(Node):
         number = self.key.number(rows)  # (n,), the index of each row's node
         if number.shape[0] == 1:
             return rows(self.cases[int(number[0])])
+        if self._slopes is not None:
+            # one softmax, of logits with the slope of each row's case
+            slopes = chosen_entries(rows.xp, rows.constant(self._slopes), number)
+            softmax = self.cases[0]
+            return softmax.of_logits(rows(softmax.of.of) * slopes[:, None], rows)
         # Each node is evaluated only on the rows that select it. The values, joined in
         # the order of the nodes, are then put back into the order of the rows.
         chosen = []
@@ -203,6 +229,23 @@ class Choice(Node):
         joined = rows.xp.concat(values)
         order = inverse_permutation(rows.xp, rows.xp.concat(chosen))
         return chosen_rows(rows.xp, joined, order)
+
+
+def _slope(case, first):
+    """Return the slope of a `Softmax` of `Scaled` values, None if it differs from the
+    node `first` in more than that.
+    """
+    if not isinstance(case, Softmax) or not isinstance(case.of, Scaled):
+        return None
+    scaled = case.of
+    if not isinstance(scaled.slope, float) or np.any(scaled.intercept):
+        return None
+    if case is first:
+        return scaled.slope
+    is_alike = (case.clip, case.possible) == (first.clip, first.possible)
+    if not is_alike or scaled.of is not first.of.of:
+        return None
+    return scaled.slope
 
 
 def _rows_by_case(number, n_cases, xp):

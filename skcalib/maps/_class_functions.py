@@ -300,7 +300,23 @@ class Softmax(NodeOf):
 
     def __call__(self, rows):
         """Return probabilities (n, K); 0 for classes that are left out."""
-        values = rows(self.of)
+        return self.of_logits(rows(self.of), rows)
+
+    def of_logits(self, values: Any, rows: Rows) -> Any:
+        """Return the softmax of logits that another node has computed.
+
+        Parameters
+        ----------
+        values : array of shape (n, K)
+            The logits.
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        probabilities : array of shape (n, K)
+            The probabilities; 0 for classes that are left out.
+        """
         is_impossible = None
         if self.possible:
             is_impossible = rows.is_impossible  # (n, K), or None if no class is
@@ -310,7 +326,7 @@ class Softmax(NodeOf):
         probabilities = row_exponentials(rows.xp, values)
         probabilities /= row_sums(rows.xp, probabilities)
         if self.clip:
-            probabilities = clipped(rows.xp, probabilities)
+            probabilities = clipped(rows.xp, probabilities, overwrite=True)
         return without_impossible(rows.xp, probabilities, is_impossible)
 
 

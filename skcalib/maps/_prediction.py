@@ -35,7 +35,7 @@ def predicted_node(recalibrator, n_columns):
     return node
 
 
-def predicted(recalibrator, scores, is_impossible=None, ids=None):
+def predicted(recalibrator, scores, ids=None):
     """Return the probabilities (n, K) by the map of a fitted recalibrator.
 
     Parameters
@@ -44,9 +44,6 @@ def predicted(recalibrator, scores, is_impossible=None, ids=None):
         A fitted recalibrator.
     scores : ndarray of shape (n, C)
         Valid scores.
-    is_impossible : ndarray of bool, shape (n, C), or None
-        The impossible classes of each row; None if there are none, or fewer than three
-        classes.
     ids : ndarray of shape (n,) or None
         Ids of the rows.
     """
@@ -57,7 +54,7 @@ def predicted(recalibrator, scores, is_impossible=None, ids=None):
     # memory of intermediate results small.
     for chosen in row_blocks(len(scores), n_classes):
         rows = Rows(scores[chosen], ids=taken(ids, chosen))
-        rows.is_impossible = taken(is_impossible, chosen)
+        rows.is_impossible = recalibrator._impossible_classes(scores[chosen])
         if n_classes > 2:
             probabilities[chosen] = rows(node)
         else:

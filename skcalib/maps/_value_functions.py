@@ -13,6 +13,7 @@ from skcalib._rows.namespaces import (
     exponential,
     inverse_odds,
     limited,
+    logarithm,
 )
 from skcalib.binning._base import BinLookup
 from skcalib.maps._node import NodeOf, OneValueOf, Rows, require
@@ -151,7 +152,7 @@ class Log(NodeOf):
     """
 
     def _evaluate(self, values, rows):
-        return rows.xp.log(clipped(rows.xp, values))
+        return logarithm(rows.xp, clipped(rows.xp, values))
 
 
 class LogOdds(NodeOf):
@@ -176,7 +177,7 @@ class LogOdds(NodeOf):
     def _evaluate(self, values, rows):
         probability = clipped(rows.xp, values)
         probability /= 1 - probability
-        return rows.xp.log(probability)
+        return logarithm(rows.xp, probability)
 
 
 class LogSides(NodeOf):
@@ -244,7 +245,7 @@ class Expit(NodeOf):
         odds += 1.0
         probabilities = 1 / odds
         if self.clip:
-            probabilities = clipped(rows.xp, probabilities)
+            probabilities = clipped(rows.xp, probabilities, overwrite=True)
         return probabilities
 
     def both(self, rows: Rows) -> tuple[Any, Any]:
@@ -266,7 +267,8 @@ class Expit(NodeOf):
         odds *= probability
         if not self.clip:
             return odds, probability
-        return clipped(rows.xp, odds), clipped(rows.xp, probability)
+        complement = clipped(rows.xp, odds, overwrite=True)
+        return complement, clipped(rows.xp, probability, overwrite=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, ndtr
 
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.label_weights import (
@@ -17,8 +18,17 @@ from skcalib._input.label_weights import (
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
+from skcalib._intervals.few_events import (
+    FEWEST_FOR_NORMAL,
+    FEWEST_FOR_SPREAD,
+    effective_events,
+    sums_given_number_of_events,
+    two_sided_pvalue,
+)
 from skcalib._intervals.influence import Influence, cluster_codes
-from skcalib._rows.blocks import taken
+from skcalib._rows.blocks import taken, weights_or_ones
+from skcalib._rows.links import log_odds
+from skcalib._solvers.logistic import fit_logistic
 from skcalib._verdicts import interval_words, level_words, pvalue_words
 
 _DAYS_PER_YEAR = 365.25
@@ -40,7 +50,8 @@ class CalibrationTrend(NamedTuple):
     statistic : float
         The slope divided by its standard error under a constant bias.
     pvalue : float
-        Two-sided p-value of the hypothesis that the bias has no linear trend.
+        Two-sided p-value of the hypothesis that the bias has no linear trend; NaN if
+        there are too few events (`slope.reason` says so).
     confidence_level : float
         Coverage of the interval.
     """
@@ -52,6 +63,8 @@ class CalibrationTrend(NamedTuple):
     confidence_level: float
 
     def __str__(self):
+        if np.isnan(self.pvalue):
+            return f"No trend can be estimated: {self.slope.reason}."
         size = interval_words(*self.slope, scale=100, unit="points")
         return (
             f"The bias changes by {size} per {self.unit}"
@@ -126,6 +139,14 @@ def calibration_trend(
     quantile is that of Student's t distribution. The test uses the residuals from a
     constant bias instead of those from the line.
 
+    With fewer than 20 events (or non-events, if they are rarer), the test is
+    conditional on their number, and the bias is constant if all scores are off by the
+    same shift on the log-odds scale. From 10 events on, the statistic is compared with
+    a normal distribution, and below with up to 9,999 samples in which the events are
+    drawn among the samples in proportion to their odds. With clusters or unequal
+    importance weights, the test and the limits are NaN if the rarer label is worth
+    fewer than 20 independent samples. Labels of one class say nothing about a trend.
+
     References
     ----------
     MacKinnon and White (1985), Some heteroskedasticity-consistent covariance matrix
@@ -154,34 +175,150 @@ def calibration_trend(
     if not is_importance(weight_type):
         warn_of_counts(data.labels, data.sample_weight)
     moment, unit = _moments(time, len(data.scores))
-    weight = data.sample_weight
     cluster = None
     if clusters is not None:
         _, cluster = check_groups(clusters, len(data.scores), name="clusters")
-    residual = data.scores.astype(np.float64) - data.labels
-    if weight is not None and weight.min() == 0:
-        has_weight = weight > 0
-        residual = residual[has_weight]
-        moment = moment[has_weight]
-        weight = weight[has_weight]
-        cluster = taken(cluster, has_weight)  # None stays None
-    if cluster is not None:
-        cluster = cluster_codes(cluster)  # 0 to the number of clusters - 1
-    if len(np.unique(moment)) < _FEWEST_TIMES:
+    rows = _TimedRows(
+        data.scores.astype(np.float64),
+        data.labels.astype(np.float64),
+        moment,
+        data.sample_weight,
+        cluster,
+        is_importance(weight_type),
+    ).of_positive_weight()
+    if len(np.unique(rows.moment)) < _FEWEST_TIMES:
         raise ValueError("time has only one value: a trend needs at least two times.")
-    estimate, influence, null_influence = _slope(residual, moment, weight)
+    residual = rows.scores - rows.labels
+    estimate, influence, null_influence = _slope(residual, rows.moment, rows.weight)
     sampling = {
-        "weight": weight,
-        "importance": is_importance(weight_type),
-        "cluster": cluster,
+        "weight": rows.weight,
+        "importance": rows.importance,
+        "cluster": rows.cluster,
     }
-    low, high, _ = Influence(influence, **sampling).interval(estimate, level)
+    n_events = effective_events(rows.labels, **sampling, residual=-residual)
+    reason = _too_few_events(rows, n_events)
+    if reason:
+        slope = IntervalEstimate(float(estimate), np.nan, np.nan, reason=reason)
+        return CalibrationTrend(slope, unit, np.nan, np.nan, level)
+    low, high, reason = Influence(influence, **sampling).interval(estimate, level)
+    slope = IntervalEstimate(float(estimate), float(low), float(high), reason=reason)
+    if n_events < FEWEST_FOR_SPREAD:
+        return CalibrationTrend(slope, unit, *_test_of_few_events(rows), level)
     # The test has the standard error of no trend: residuals about a constant bias.
     null = Influence(null_influence, **sampling)
     error = null.spread().standard_error
     statistic = estimate / error if error > 0 else np.nan
-    slope = IntervalEstimate(float(estimate), float(low), float(high))
     return CalibrationTrend(slope, unit, float(statistic), null.pvalue(estimate), level)
+
+
+class _TimedRows(NamedTuple):
+    """Samples with their times.
+
+    Attributes
+    ----------
+    scores, labels, moment : ndarray of shape (n,)
+        Scores, labels (0 or 1) and times, as floats.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    cluster : ndarray of int, shape (n,), or None
+        Codes of clusters.
+    importance : bool
+        Whether a row was seen once whatever its weight.
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray
+    moment: np.ndarray
+    weight: np.ndarray | None
+    cluster: np.ndarray | None
+    importance: bool
+
+    def of_positive_weight(self):
+        """Return the rows of positive weight, with cluster codes from 0 on."""
+        rows = self
+        if self.weight is not None and self.weight.min() == 0:
+            has_weight = self.weight > 0
+            rows = _TimedRows(
+                self.scores[has_weight],
+                self.labels[has_weight],
+                self.moment[has_weight],
+                self.weight[has_weight],
+                taken(self.cluster, has_weight),  # None stays None
+                self.importance,
+            )
+        if rows.cluster is not None:
+            rows = rows._replace(cluster=cluster_codes(rows.cluster))
+        return rows
+
+    @property
+    def is_unequal(self):
+        """Whether rows are dependent, or count unequally: the null law of few events is
+        then unknown, and there must be enough for the observed spread.
+        """
+        if self.cluster is not None:
+            return True
+        if self.weight is None:
+            return False
+        return self.importance and self.weight.min() < self.weight.max()
+
+
+def _too_few_events(rows, n_events):
+    """Return why `_TimedRows` whose rarer label is worth `n_events` independent samples
+    say nothing about a trend, else "".
+    """
+    if rows.labels.min() == rows.labels.max():
+        return "y_true has one class only, which says nothing about a trend"
+    if rows.is_unequal and n_events < FEWEST_FOR_SPREAD:
+        return (
+            f"the rarer label is worth {n_events:.2g} independent samples, fewer than"
+            f" {FEWEST_FOR_SPREAD:g}"
+        )
+    return ""
+
+
+def _test_of_few_events(rows):
+    """Return the statistic and the p-value of no trend for independent rows with few
+    events, given the number of these.
+
+    Under the hypothesis the log-odds of all scores are off by a constant, so that the
+    probabilities p are those of a common shift that expects the observed number. The
+    statistic U = sum of w (p - y) (t - mean of t) is compared with samples in which
+    other rows have the events, or with a normal distribution from ten events on.
+    """
+    if rows.importance:  # equal weights, which count no rows
+        rows = rows._replace(weight=None)
+    weight = weights_or_ones(rows.weight, len(rows.labels))
+    # Non-events are drawn where they are rarer.
+    sign = 1.0
+    if weight @ rows.labels > weight.sum() / 2:
+        sign = -1.0
+        rows = rows._replace(scores=1 - rows.scores, labels=1 - rows.labels)
+    n_events = weight @ rows.labels
+    offset = log_odds(rows.scores)
+
+    def constant(block):
+        """Return the only feature, (1, m), of a slice of rows."""
+        return np.ones((1, len(offset[block])))
+
+    shift = fit_logistic(constant, rows.labels, rows.weight, offset=offset)
+    probability = expit(offset + shift[0])
+    variance = weight * probability * (1 - probability)
+    centred = rows.moment - variance @ rows.moment / variance.sum()
+    error = np.sqrt(variance @ centred**2)
+    excess = (weight * (rows.labels - probability)) @ centred
+    statistic = float(-sign * excess / error)
+    if n_events >= FEWEST_FOR_NORMAL:
+        return statistic, float(2 * ndtr(-abs(statistic)))
+    # In order, so that the draws do not depend on that of the rows.
+    order = np.lexsort((offset, rows.moment))
+    drawn = sums_given_number_of_events(
+        probability[order],
+        centred[order],
+        max(round(n_events), 1),
+        taken(rows.weight, order),
+        np.random.default_rng(0),
+    )
+    return statistic, two_sided_pvalue(drawn, rows.labels * weight @ centred)
 
 
 def _slope(residual, moment, weight):

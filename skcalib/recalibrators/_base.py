@@ -250,11 +250,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
         ``_predict_scores`` of a method that has none. `ids` are (n,) or None.
         """
-        is_impossible = self._impossible_classes(scores)
-        if hasattr(self, "_predict_scores"):
-            probabilities = self._predict_scores(self._clipped(scores))
-            return self._restricted(probabilities, is_impossible)
-        return predicted(self, scores, is_impossible, ids)
+        if not hasattr(self, "_predict_scores"):
+            return predicted(self, scores, ids)
+        probabilities = self._predict_scores(self._clipped(scores))
+        return self._restricted(probabilities, self._impossible_classes(scores))
 
     def _impossible_classes(self, scores):
         """Return which of more than two classes have a logit of -inf, and so are

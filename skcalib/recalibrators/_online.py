@@ -1,5 +1,6 @@
 """A recalibrator that learns while it serves."""
 
+from math import log
 from typing import Literal, Self
 
 import numpy as np
@@ -45,6 +46,10 @@ _MEMBERS = (
     ("scores", "learning", "forgetting"),
     ("scores", "fixed", "learning", "forgetting"),
 )
+
+# The log-odds of a score of 1, up to rounding, and those with which it is replaced.
+_LIMIT = 52 * log(2) - 1e-9
+_CERTAIN_LOG_ODDS = log(999)
 
 
 class OnlineRecalibrator(ProbabilityTransformer):
@@ -248,6 +253,12 @@ class OnlineRecalibrator(ProbabilityTransformer):
         probabilities, log_odds, predicted = self._event(scores)
         forecasts = self._member_forecasts(X, log_odds, predicted)
         event_probability = clip_probability(self.weights_ @ forecasts)
+        # What is certain by its score was rounded: no forecast is more extreme than 1
+        # in a thousand there, so that an error costs 7 nats at most.
+        is_certain = np.abs(log_odds) == _CERTAIN_LOG_ODDS
+        lowest = expit(-_CERTAIN_LOG_ODDS)
+        bounded = np.clip(event_probability, lowest, 1 - lowest)
+        event_probability = np.where(is_certain, bounded, event_probability)
         if predicted is None:
             result = np.column_stack((1 - event_probability, event_probability))
         else:
@@ -423,7 +434,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
             Index of the predicted class; None for two classes.
         """
         if len(self.classes_) == 2:
-            return None, two_class_log_odds(scores, self.input), None
+            log_odds = two_class_log_odds(scores, self.input)
+            return None, _without_certainty(log_odds), None
         probabilities = scores
         if self.input == "logit":
             probabilities = row_softmax(scores)
@@ -431,7 +443,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         predicted = scores.argmax(axis=1)
         _, confidence = top_label(probabilities)
         log_odds_of = log_odds_against_rest(probabilities)
-        return probabilities, log_odds_of(confidence), predicted
+        log_odds = _without_certainty(log_odds_of(confidence))
+        return probabilities, log_odds, predicted
 
     def _impossible_classes(self, scores):
         """Return which classes are impossible in their rows by their logits, booleans
@@ -492,3 +505,14 @@ class OnlineRecalibrator(ProbabilityTransformer):
             weights = [normaliser * product + even_share for product in products]
         self.weights_ = np.array(weights)
         self.n_rows_ = n_rows
+
+
+def _without_certainty(log_odds):
+    """Return log-odds (n,) in which those of scores of 0 and 1, which stand for the
+    clipping constant, are those of 1 in a thousand.
+
+    Such a score is a rounded one: how small it was is not known, and nothing can be
+    learned from the log-odds of the constant.
+    """
+    is_certain = np.abs(log_odds) >= _LIMIT
+    return np.where(is_certain, np.sign(log_odds) * _CERTAIN_LOG_ODDS, log_odds)

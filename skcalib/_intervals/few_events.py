@@ -1,0 +1,182 @@
+"""What few events say: how many independent events the samples are worth, and which
+sums over samples are as likely as the observed one.
+
+Without an event the residuals of the labels are a function of the scores, and their
+spread says nothing about noise. So tests take the spread of labels that are drawn where
+few events are expected, then the variance of such labels, and the observed spread only
+where there are enough events to show it.
+"""
+
+import numpy as np
+
+from skcalib._rows.blocks import weights_or_ones
+
+# With fewer events sums over labels are drawn; from here on they are normal.
+FEWEST_FOR_NORMAL = 10.0
+# From so many events on the observed spread is that of the labels.
+FEWEST_FOR_SPREAD = 20.0
+# Labels that are drawn for a sum, all draws together.
+_MOST_LABELS = 4e6
+_MOST_DRAWS = 9999
+_FEWEST_DRAWS = 399
+# If a row is an event with a larger probability, few samples hold no row twice.
+_LIKELY = 0.25
+
+
+def effective_events(
+    labels, weight=None, importance=False, cluster=None, residual=None
+):
+    """Return how many independent samples the rarer label is worth.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Labels, 0 or 1.
+    weight : ndarray of shape (n,), default=None
+        Positive weights; None means 1.
+    importance : bool, default=False
+        Whether a row was seen once whatever its weight: weights w then are worth
+        (sum w)^2 / sum w^2 samples. False: weights count rows.
+    cluster : ndarray of int, shape (n,), default=None
+        Cluster of each row, 0 to G - 1: the number is divided by the design effect of
+        the residuals, the variance of their sum from the sums of clusters over that of
+        independent rows, where it is above 1.
+    residual : ndarray of shape (n,), default=None
+        Labels less what is expected of them; needed with clusters.
+    """
+    weight = weights_or_ones(weight, len(labels))
+    row_square = weight**2 if importance else weight
+    fewest = np.inf
+    for label in (0, 1):
+        has_label = labels == label
+        square = row_square[has_label].sum()
+        if square == 0:
+            return 0.0
+        fewest = min(fewest, weight[has_label].sum() ** 2 / square)
+    if cluster is None:
+        return float(fewest)
+    sums = np.bincount(cluster, weight * residual)
+    independent = np.sum(row_square * residual**2)
+    if independent == 0:
+        return float(fewest)
+    effect = sums @ sums * len(sums) / (len(sums) - 1) / independent
+    return float(fewest / max(effect, 1))
+
+
+def sums_of_drawn_labels(probability, values, copies, rng):
+    """Return sums over rows of the values of their labels, (n_draws,), if labels are
+    independent: 399 to 9,999 draws, the fewer the more labels are uncertain.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n, K)
+        Probabilities of the labels.
+    values : ndarray of shape (n, K)
+        What each label adds to the sum.
+    copies : ndarray of shape (n,) or None
+        How many samples each row stands for; None means 1.
+    rng : numpy.random.Generator
+        Random numbers.
+    """
+    n_rows = len(probability)
+    copies = weights_or_ones(copies, n_rows)
+    # 1. A sample has the most probable label of its row, unless another one is drawn
+    # for it. It is drawn a Poisson number of times with mean -log(probability of that
+    # label): the number is 0 with this probability.
+    usual = probability.argmax(axis=1)[:, None]
+    usual_value = np.take_along_axis(values, usual, axis=1)
+    usual_probability = np.take_along_axis(probability, usual, axis=1)[:, 0]
+    mean_number = -np.log(np.minimum(usual_probability, 1.0)) * copies
+    expected = mean_number.sum()
+    others = probability.copy()
+    np.put_along_axis(others, usual, 0.0, axis=1)
+    cumulative_others = np.cumsum(others, axis=1)
+    added_value = values - usual_value
+    n_draws = int(np.clip(_MOST_LABELS / max(expected, 1), _FEWEST_DRAWS, _MOST_DRAWS))
+    sums = np.full(n_draws, float(copies @ usual_value[:, 0]))
+    if expected == 0:
+        return sums
+    cumulative = np.cumsum(mean_number)
+    at_once = max(int(1e7 / max(expected, 1)), 1)
+    for start in range(0, n_draws, at_once):
+        number = rng.poisson(expected, min(at_once, n_draws - start))
+        draw = np.repeat(np.arange(len(number)), number)
+        row = _rows_drawn(cumulative, len(draw), rng)
+        # 2. The first draw of a sample, one of the copies of its row, decides.
+        copy = np.floor(rng.random(len(row)) * copies[row])
+        sample = (draw * (copies.max() + 1) + copy) * n_rows + row
+        _, first = np.unique(sample, return_index=True)
+        draw, row = draw[first], row[first]
+        # 3. Its label is one of the others, in proportion to their probabilities.
+        position = rng.random(len(row)) * cumulative_others[row, -1]
+        label = np.sum(cumulative_others[row] <= position[:, None], axis=1)
+        label = np.minimum(label, probability.shape[1] - 1)
+        added = np.bincount(draw, added_value[row, label], len(number))
+        sums[start : start + len(number)] += added
+    return sums
+
+
+def sums_given_number_of_events(probability, values, n_events, copies, rng):
+    """Return sums of the values of those rows that have the event, (n_draws,), if rows
+    are independent and it is known how many events there are.
+
+    A set of rows has a probability that is proportional to the product of its odds,
+    whatever factor all odds have in common.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n,)
+        Probabilities of the event, in (0, 1), whose sum over all copies is `n_events`.
+    values : ndarray of shape (n,)
+        What an event in a row adds to the sum.
+    n_events : int
+        Number of events.
+    copies : ndarray of shape (n,) or None
+        How many samples each row stands for; None means 1.
+    rng : numpy.random.Generator
+        Random numbers.
+    """
+    copies = weights_or_ones(copies, len(probability))
+    odds = probability / (1 - probability)
+    share = odds * copies / np.sum(odds * copies)
+    # 1. Rows drawn one after another have that law if all are different: samples of
+    # rows are drawn until enough of them hold no row twice.
+    if probability.max() <= _LIKELY:
+        n_pairs = n_events * (n_events - 1) / 2
+        collisions = n_pairs * np.sum(share**2 / copies)
+        n_samples = int(2 * _MOST_DRAWS * np.exp(collisions))
+        rows = _rows_drawn(np.cumsum(share), n_samples * n_events, rng)
+        copy = np.floor(rng.random(len(rows)) * copies[rows])
+        identity = (rows + len(odds) * copy).reshape(n_samples, n_events)
+        is_new = np.all(np.diff(np.sort(identity, axis=1), axis=1) > 0, axis=1)
+        rows = rows.reshape(n_samples, n_events)[is_new][:_MOST_DRAWS]
+        return values[rows].sum(axis=1)
+    # 2. Where few rows have most of the odds, independent labels are drawn, and those
+    # kept that have this number of events: one in eight or more.
+    row = np.repeat(np.arange(len(odds)), np.maximum(copies, 1).astype(np.intp))
+    n_draws = int(np.clip(_MOST_LABELS / len(row), 8 * _FEWEST_DRAWS, 4 * _MOST_DRAWS))
+    at_once = max(int(1e7 / len(row)), 1)
+    sums = []
+    for start in range(0, n_draws, at_once):
+        shape = (min(at_once, n_draws - start), len(row))
+        events = rng.random(shape) < probability[row]
+        has_number = np.count_nonzero(events, axis=1) == n_events
+        sums.append(events[has_number] @ values[row])
+    return np.concatenate(sums)
+
+
+def two_sided_pvalue(drawn, observed):
+    """Return the p-value of a sum among sums (n_draws,) drawn under the hypothesis, by
+    the distance from their mean.
+    """
+    mean = drawn.mean()
+    distance = abs(observed - mean)
+    is_as_far = np.abs(drawn - mean) >= distance * (1 - 1e-9)
+    return float((1 + np.count_nonzero(is_as_far)) / (1 + len(drawn)))
+
+
+def _rows_drawn(cumulative, n_rows, rng):
+    """Return rows (n_rows,) drawn with the shares whose cumulative sums are given."""
+    position = rng.random(n_rows) * cumulative[-1]
+    rows = np.searchsorted(cumulative, position, side="right")
+    return np.minimum(rows, len(cumulative) - 1)
