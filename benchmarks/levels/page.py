@@ -164,7 +164,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "bias of a group, shift between two data sets",
         "coverage",
-        "^(bias by group|shift|importance weights: bias)",
+        "^(bias by group|shift|importance weights: bias|sampled labels)",
     ),
     (
         "slope, `calibration_summary`, `recalibration_gain`",
