@@ -16,6 +16,7 @@ from scipy.stats import chi2, multinomial
 
 from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
+from benchmarks.levels.few_events import FEW_EVENTS
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
@@ -277,8 +278,10 @@ def _every_promise():
     found = [promise for promises in FOUND.values() for promise in promises]
     hard = [promise for promises in HARD.values() for promise in promises]
     labels = [one for promises in SEVERAL_LABELS.values() for one in promises]
+    few = [one for promises in FEW_EVENTS.values() for one in promises]
     return (
         labels
+        + few
         + INTERVALS
         + BANDS
         + SUMMARY
