@@ -115,7 +115,7 @@ FEW_EVENTS_FAMILIES = [
 # --- Fixed shapes ---------------------------------------------------------------------
 
 _EVENTS = []
-for _number in (0.2, 1, 3, 10):
+for _number in (0.5, 1, 3, 10):
     for _words, _drift, _spread in (
         ("risk moves with time", 0.5, 1e-3),
         ("spread risks", 0.0, 1.0),
