@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import skcalib
-from benchmarks.checks import house
+from benchmarks.checks import house, small_helpers
 
 PACKAGE = Path(skcalib.__file__).parent
 
@@ -285,6 +285,57 @@ def test_the_measures_of_reading():
     assert found["dynamic attribute access per 1,000 statements"] == 1000 / 3
 
 
+# Rooms from which a report imports although they are not public: the contract names
+# them as the one place that answers a question, for the report as well.
+SHARED_WITH_THE_REPORT = {
+    "skcalib._verdicts": "how is a result said",
+    "skcalib._input": "which label is the event, and what is a valid score or weight",
+}
+
+
+def private_imports(tree):
+    """Return the modules outside of the report that a file of it imports though they,
+    or the imported names, are private.
+    """
+    found = []
+    for module, name, _ in _imports(tree):
+        root, *parts = module.split(".")
+        if root != "skcalib" or parts[:1] == ["_report"]:
+            continue
+        is_shared = any(
+            f"{module}.".startswith(f"{room}.") for room in SHARED_WITH_THE_REPORT
+        )
+        is_private = any(part.startswith("_") for part in [*parts, name or ""])
+        if is_private and not is_shared and name != "__version__":
+            found.append(f"{module}.{name}")
+    return found
+
+
+def test_the_report_imports_public_names():
+    of_report = [path for path in MODULES if path.parts[0] == "_report"]
+    assert len(of_report) > 20
+    for path in of_report:
+        assert private_imports(MODULES[path]) == [], path
+
+
+def test_a_private_import_of_the_report_is_found():
+    code = [
+        "from skcalib.metrics import calibration_error",
+        "from skcalib.metrics._slope import is_inner",
+        "from skcalib._rows.blocks import taken",
+        "from skcalib._report._samples import Rows",
+        "from skcalib._verdicts import fixed",
+        "from skcalib.evaluation import _advise",
+        "import skcalib._cells.cells",
+    ]
+    assert private_imports(ast.parse("\n".join(code))) == [
+        "skcalib.metrics._slope.is_inner",
+        "skcalib._rows.blocks.taken",
+        "skcalib.evaluation._advise",
+        "skcalib._cells.cells.None",
+    ]
+
+
 def test_rooms_have_no_circles():
     arrows = house.arrows(house.package(PACKAGE.parent))
     assert sorted(arrows) == sorted(HOUSE)
@@ -315,6 +366,29 @@ def test_optional_packages_are_imported_inside_functions():
         if runs == "import" and module.split(".")[0] in OPTIONAL
     ]
     assert not eager
+
+
+def test_small_helpers_are_counted():
+    files = {
+        Path("a.py"): (
+            "def _once(x):\n    'Docstring.'\n    return x + 1\n"
+            "def _twice(x):\n    return x\n"
+            "def _long(x):\n    a = x\n    b = a\n    c = b\n    return c\n"
+            "def f(x):\n    return _once(_twice(_twice(_long(x))))\n"
+        ),
+        Path("b.py"): (
+            "class A:\n    def _hook(self): pass\nclass B:\n    def _hook(self): pass\n"
+        ),
+    }
+    assert small_helpers.small_helpers(files) == [(Path("a.py"), "_once")]
+
+
+def test_small_helpers_become_fewer():
+    """Write a function that is named once where it is used, unless its name explains
+    more than its statements; and lower the limit.
+    """
+    found = small_helpers.small_helpers(small_helpers.package())
+    assert len(found) <= small_helpers.LIMIT, found
 
 
 def _run(code):
@@ -402,10 +476,6 @@ OTHER_ROOTS = {
     ("_inference/shift_test", "event_ratio_limits"): "takes the engine's variance",
     ("_inference/shift_test", "_shift_tests"): "exact law of event counts",
     ("_inference/weighted_draws", "__call__"): "scale of bootstrap signs",
-    # these go with the report's own cross-validation
-    ("_report/_advice", "_score_and_information"): "scale of features",
-    ("_report/_recalibration", "_fit_variance"): "jackknife over refits",
-    ("_report/_statistics", "mean"): "the report's own engine",
     ("decisions/_routing", "score_statistic"): "exact law of losses and gains",
     ("decisions/_treatment_cells", "critical_values"): (
         "many thresholds at once, from the engine's variance of clusters"

@@ -6,7 +6,7 @@ from _catalog import refused
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from skcalib.evaluation import compare, mean_interval
+from skcalib.evaluation import adjust_pvalues, compare, mean_interval
 
 
 def test_student_s_interval_of_clusters_of_one_size():
@@ -86,6 +86,29 @@ def test_the_interval_holds_the_mean_of_unequal_clusters(largest_cluster):
         missed += not found.low <= 0 <= found.high
     # 10 % and three standard errors of 600 draws
     assert missed / 600 <= 0.1 + 3 * np.sqrt(0.09 / 600)
+
+
+def test_holm_s_method():
+    """Twins by the rule of the closed test: a p-value is the largest, over the sets
+    that hold its hypothesis, of the set's size times its smallest p-value.
+    """
+    rng = np.random.default_rng(0)
+    pvalues = rng.random(5) ** 2
+    expected = []
+    for k in range(5):
+        worst = 0.0
+        for members in range(32):
+            chosen = [j for j in range(5) if members >> j & 1]
+            if k in chosen:
+                worst = max(worst, min(1, len(chosen) * pvalues[chosen].min()))
+        expected.append(worst)
+    np.testing.assert_allclose(adjust_pvalues(pvalues), expected)
+    known = adjust_pvalues([0.01, np.nan, 0.02])
+    assert known.tolist()[::2] == [0.02, 0.02]
+    assert np.isnan(known[1])
+    assert len(adjust_pvalues([])) == 0
+    with refused(ValueError, "pvalues"):
+        adjust_pvalues([0.5, 1.5])
 
 
 def test_refusals():

@@ -170,9 +170,9 @@ def test_a_late_failure_changes_no_recalibrator(recalibrator, error, monkeypatch
 
     if isinstance(recalibrator, OnlineRecalibrator):
         monkeypatch.setattr(OnlineRecalibrator, "_remember_states", fails)
-    for module in ("_base", "_groupwise", "_multicalibrated"):
-        place = f"skcalib.recalibrators.{module}.provenance"
-        monkeypatch.setattr(place, fails)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("skcalib.recalibrators.") and hasattr(module, "provenance"):
+            monkeypatch.setattr(module, "provenance", fails)
     unfitted = clone(recalibrator)
     for one in (fitted, unfitted):
         with pytest.raises(error):
@@ -192,6 +192,23 @@ def test_a_failure_of_the_arithmetic_changes_nothing(monkeypatch):
     monkeypatch.setattr(PlattScaling, "_fit_binary", fails)
     with pytest.raises(ValueError, match="no minimum"):
         fitted.fit(SCORES, NAMED)
+    assert _state(fitted, SCORES) == before
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"clusters": np.arange(N - 1)},
+        {"clusters": np.zeros(N)},
+        {"weight_type": "counts", "sample_weight": WEIGHT},
+    ],
+    ids=lambda refused: " and ".join(refused),
+)
+def test_refused_clusters_change_no_stack(refused):
+    fitted = StackedRecalibrator(cv=2).fit(SCORES, Y)
+    before = _state(fitted, SCORES)
+    with pytest.raises(REFUSED):
+        fitted.fit(SCORES, NAMED, **refused)
     assert _state(fitted, SCORES) == before
 
 

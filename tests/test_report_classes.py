@@ -17,12 +17,12 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError
+from skcalib._report._samples import MEAN_ABSOLUTE
 from skcalib._report._sections import (
     certificate_sentence,
     class_sentence,
     rest_sentence,
 )
-from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib._verdicts import verdict
 from skcalib.evaluation import cross_validate

@@ -404,8 +404,8 @@ MUTATIONS = [
     ),
     (
         "maps/_class_functions.py",
-        "return values - values.mean(axis=1, keepdims=True)",
-        "return values - values.mean(axis=1, keepdims=True) / 2",
+        "return values - row_sums(rows.xp, values) / self.width",
+        "return values - row_sums(rows.xp, values) / 2",
         "maps formats",
     ),
     (

@@ -2,7 +2,7 @@
 there.
 """
 
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, records
+from skcalib._report._samples import CONFIDENCE_LEVEL, LABELS, records
 from skcalib.decisions import net_benefit
 from skcalib.evaluation import cross_validate
 from skcalib.recalibrators import SplineCalibration

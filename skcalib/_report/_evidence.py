@@ -17,7 +17,7 @@ from skcalib._report._phrases import (
     size_words,
     verdict_words,
 )
-from skcalib._report._statistics import SIGNIFICANCE_LEVEL
+from skcalib._report._samples import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import (
     fixed,
     interval_words,

@@ -1,6 +1,6 @@
 """What performance to expect on scores whose labels are not known yet."""
 
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, records
+from skcalib._report._samples import CONFIDENCE_LEVEL, LABELS, records
 from skcalib.monitoring import estimated_performance
 
 

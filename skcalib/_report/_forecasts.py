@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib._report._statistics import CONFIDENCE_LEVEL, Rows, records
-from skcalib._rows.blocks import taken, total_weight
+from skcalib._report._samples import CONFIDENCE_LEVEL, Rows, records, taken
 from skcalib.evaluation import compare
 
 _MOST_CLASS_SCORES = 20_000_000  # most scores of all classes together that are judged
@@ -138,7 +137,7 @@ class ReportTable:
     @property
     def total_weight(self):
         """Number of rows, the total weight where there are weights."""
-        return float(total_weight(self.weight, self.n_rows))
+        return self.forecasts(self.names[0]).total_weight
 
     @property
     def names(self):

@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._report._judged import judge_groups
 from skcalib._report._measures import reason_outside
-from skcalib._report._statistics import SIGNIFICANCE_LEVEL, adjust, group_records
+from skcalib._report._samples import SIGNIFICANCE_LEVEL, adjust, group_records
 from skcalib.metrics import calibration_test
 
 # With fewer rows a segment, or a class, may owe its place in the table to chance.

@@ -3,14 +3,13 @@
 import warnings
 from functools import partial
 
-from skcalib._report._statistics import (
+from skcalib._report._samples import (
     CONFIDENCE_LEVEL,
     MEAN_ABSOLUTE,
     REPORT_BINNING,
     SIGNIFICANCE_LEVEL,
     records,
 )
-from skcalib._rows.blocks import total_weight
 from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.metrics import (
     calibration_error,
@@ -46,13 +45,12 @@ def error_rows(event_rows, seed, classes):
     min_weight = _FEWEST_IN_BIN
     if event_rows.weight_type == "importance":
         min_weight = _FEWEST_IN_BIN * event_rows.sample_weight.mean()
-    total = total_weight(event_rows.sample_weight, len(event_rows.labels))
     kinds = {
         "mean absolute calibration error": MEAN_ABSOLUTE,
         "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
         "expected calibration error": {"metric": expected_calibration_error},
     }
-    if total >= 2 * min_weight:  # else there would be one bin only
+    if event_rows.total_weight >= 2 * min_weight:  # else there would be one bin only
         metric = partial(
             maximum_calibration_error,
             binning=MinimumMass(EqualWidth(15), min_weight=min_weight),
@@ -129,12 +127,16 @@ def tested_calibration(event_rows, seed):
         "random_state": seed,
         **event_rows.inference_options,
     }
-    result = calibration_test(event_rows.labels, event_rows.scores, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = calibration_test(event_rows.labels, event_rows.scores, **options)
+    few_events = any(str(one.message).startswith("clusters=") for one in caught)
     return {
         "name": "resampling test of the calibration error",
         **result._asdict(),
         "smallest_pvalue": 1 / (n_resamples + 1),
         "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
+        "few_events": few_events,  # for the dependence within clusters
     }
 
 

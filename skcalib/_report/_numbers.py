@@ -7,7 +7,6 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._inference.cluster_draws import FEW_EVENTS
 from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows
@@ -17,9 +16,9 @@ from skcalib._report._judged import judged_model
 from skcalib._report._measures import bin_rows, error_rows, tested_calibration
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
+from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._report._sections import difference_from_first
 from skcalib._report._sentences import summary
-from skcalib._report._statistics import CONFIDENCE_LEVEL
 from skcalib._verdicts import (
     interval_words,
     level_words,
@@ -128,7 +127,7 @@ def report_numbers(
             "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
             "tolerance": tolerance,
-            "notes": [*table.notes, *_few_events(table)],
+            "notes": [*table.notes, *_few_events(models)],
             "models": models,
             "certificates": certificates,
         }
@@ -226,22 +225,15 @@ def _summarise(model, table, tolerance):
     model["summary"] = "\n".join(texts)
 
 
-def _few_events(table):
-    """Return a list with a note if there are clusters and few expected events or
-    non-events, for which intervals may be too short; else an empty list.
+def _few_events(models):
+    """Return a list with a note if the test of a model warned of few events in
+    clusters, for which intervals may be too short; else an empty list.
     """
-    if table.clusters is None:
-        return []
-    # The smallest expected number of events or non-events by the scores of any model.
-    fewest = np.inf
-    for name in table.names:
-        scores = table.event_rows(name).scores
-        fewest = min(fewest, scores.sum(), (1 - scores).sum())
-    if fewest >= FEW_EVENTS:
+    if not any(model["test"]["few_events"] for model in models):
         return []
     return [
-        f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of"
-        " clusters may be too short."
+        "With fewer than 40 expected events or non-events, intervals of clusters may be"
+        " too short."
     ]
 
 

@@ -5,8 +5,7 @@ errors of samples that follow each other are alike.
 import numpy as np
 from scipy.special import ndtr
 
-from skcalib._report._statistics import LABELS
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._report._samples import LABELS
 from skcalib.binning import EqualMass
 from skcalib.monitoring import calibration_trend
 
@@ -62,7 +61,9 @@ def _is_step(table, event_rows):
     least squares.
     """
     period_of_row = _places(table)
-    weight = weights_or_ones(event_rows.sample_weight, len(period_of_row))
+    weight = event_rows.sample_weight
+    if weight is None:
+        weight = np.ones(len(period_of_row))
     error = event_rows.scores.astype(np.float64) - event_rows.labels
     period_weight = np.bincount(period_of_row, weight)
     is_used = period_weight > 0

@@ -7,7 +7,7 @@ import skcalib._report._sections as say
 from skcalib import __version__
 from skcalib._report._groups import SMALL_CLASS, SMALL_SEGMENT
 from skcalib._report._phrases import listed
-from skcalib._report._statistics import SIGNIFICANCE_LEVEL
+from skcalib._report._samples import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import rounded
 
 _MOST_GROUPS = 50  # groups that a page shows; the JSON has all

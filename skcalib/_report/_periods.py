@@ -5,7 +5,7 @@ changed.
 import numpy as np
 
 from skcalib._report._judged import judge_groups
-from skcalib._report._statistics import (
+from skcalib._report._samples import (
     LABELS,
     REPORT_BINNING,
     adjust,

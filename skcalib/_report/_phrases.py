@@ -1,7 +1,7 @@
 """Phrases that several sentences of a report share."""
 
 from skcalib._report._judged import VERDICT_LEVEL, read_verdict
-from skcalib._report._statistics import CONFIDENCE_LEVEL
+from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._verdicts import decimals, fixed, interval_words, level_words, rounded
 
 _MOST_NAMED = 5

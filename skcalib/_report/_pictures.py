@@ -6,11 +6,9 @@ from io import BytesIO
 from typing import NamedTuple
 
 from skcalib._report._format import n_shown
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
-from skcalib._verdicts import level_words
+from skcalib._report._samples import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
+from skcalib._verdicts import fixed, level_words
 from skcalib.displays import ReliabilityDisplay
-from skcalib.displays._style import require_matplotlib
-from skcalib.displays._words import percent
 from skcalib.metrics import calibration_error
 
 # Fonts and sizes are the page's: a matplotlibrc is ignored.
@@ -57,7 +55,7 @@ def reliability_picture(table, seed):
         gaps = gaps[has_rows]
         gaps_of_curves.append(
             f"{curve.model} in {len(gaps)} bins, mean score minus event frequency from"
-            f" {percent(gaps.min())} to {percent(gaps.max())} points"
+            f" {_points(gaps.min())} to {_points(gaps.max())} points"
         )
     alt = (
         "Reliability diagram, event frequency against predicted probability:"
@@ -103,7 +101,7 @@ def class_pictures(table, name, rows, seed):
             random_state=seed,
             legend=False,
         )
-        bias = percent(row["bias"])
+        bias = _points(row["bias"])
         alt = (
             f"Reliability diagram of the class {row['class']}: mean score minus"
             f" frequency {bias} points on average."
@@ -118,7 +116,7 @@ def _drawn(size, *rows, **options):
     `size` is (width, height) in inches; the rest are arguments of
     `ReliabilityDisplay.from_predictions`.
     """
-    plt = require_matplotlib()
+    import matplotlib.pyplot as plt
     from matplotlib.figure import Figure
 
     with plt.style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
@@ -131,3 +129,11 @@ def _drawn(size, *rows, **options):
             display = ReliabilityDisplay.from_predictions(*rows, **options)
         figure.savefig(out, format="svg", metadata={"Date": None})
     return display, out.getvalue()
+
+
+def _points(share):
+    """Return a difference of shares in percentage points, with one decimal, or two if
+    it is below 1.
+    """
+    points = 100 * share
+    return fixed(points, 1 if abs(points) >= 0.95 or points == 0 else 2)

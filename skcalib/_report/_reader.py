@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from skcalib.export._sql_text import DIALECTS
-
 # Cells of numbers that mean "missing". In a column of words only an empty cell does:
 # "NA" may be a country.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
@@ -249,7 +247,7 @@ class _DuckdbSource:
         """Return a DataFrame of the named columns, with all rows or with a random
         sample of about `most`, and the number of all rows.
         """
-        wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
+        wanted = ", ".join(map(_quoted, names))
         if self.n_rows <= most:
             return self._relation.project(wanted).df(), self.n_rows
         # A row is drawn if the hash of its number, modulo 2^32, is below the wanted
@@ -288,3 +286,9 @@ def _check_names(path, names, present):
             f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename"
             " all but one."
         )
+
+
+def _quoted(name):
+    """Return the name of a column as DuckDB reads it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

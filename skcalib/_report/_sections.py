@@ -14,7 +14,7 @@ from skcalib._report._phrases import (
     listed,
     series,
 )
-from skcalib._report._statistics import SIGNIFICANCE_LEVEL
+from skcalib._report._samples import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import decimals, fixed, interval_words, rounded
 
 _WIDEST_GUARANTEE = 0.2  # largest tolerance of the guarantee that is shown

@@ -308,7 +308,11 @@ class BinLookup:
         """
         # `_cell_table` takes bytes, by which it remembers its last results.
         cuts = self.cuts.tobytes()
-        n_cells = _n_cells(len(self.cuts), len(scores))
+        # Powers of two: the next above 32 cells for each inner edge, and the largest
+        # that is at most two for each score.
+        for_bins = 1 << (_CELLS_PER_BIN * len(self.cuts)).bit_length()
+        for_scores = 1 << (2 * len(scores)).bit_length() - 1
+        n_cells = min(max(_LEAST_CELLS, for_bins), _MOST_CELLS, for_scores)
         equal_width = _cell_table(cuts, n_cells)
         if len(scores) < _MOST_CELLS // 4:  # too few to make a second table
             return equal_width
@@ -341,17 +345,6 @@ class BinLookup:
         bins = table.n_below.take(cells, mode="clip")
         next_cut = table.next_cut.take(cells, mode="clip")
         return np.add(bins, scores > next_cut, out=bins, dtype=np.intp)
-
-
-def _n_cells(n_cuts, n_scores):
-    """Return the number of cells of equal width for `n_cuts` inner edges and `n_scores`
-    scores, a power of two: about 32 cells a bin, but at most two a score.
-    """
-    # The next power of two above 32 for each inner edge, and the largest one that is at
-    # most two for each score.
-    for_bins = 1 << (_CELLS_PER_BIN * n_cuts).bit_length()
-    for_scores = 1 << (2 * n_scores).bit_length() - 1
-    return min(max(_LEAST_CELLS, for_bins), _MOST_CELLS, for_scores)
 
 
 def _cells(scores, n_cells, clips=False):

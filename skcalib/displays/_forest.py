@@ -90,7 +90,10 @@ def draw_forest(
     display.intervals_ = []
     axes.axvline(0, **reference_style())
     is_single = len(models) == 1
-    offsets = _offsets(len(models))
+    # How far below the middle of a row each mark stands, in heights of a row: .3 apart,
+    # closer for more than two models, so that all stand within .72.
+    centred = np.arange(len(models)) - (len(models) - 1) / 2
+    offsets = 0.3 * centred * min(1, 2.4 / len(models))
     users_keywords = canonical_keywords(bar_kw)
     for rank, (model, marks) in enumerate(models.items()):
         is_significant = marks.is_significant
@@ -144,15 +147,6 @@ def _draw_bars(axes, limits, heights, keywords):
     # Not below 0: an estimate may lie outside its limits.
     lengths = np.maximum(0, [estimate - low, high - estimate])
     return axes.errorbar(estimate, heights, **{"xerr": lengths, **keywords})
-
-
-def _offsets(n_models):
-    """Return how far below the middle of a row each model's mark stands, in units of
-    the height of a row: .3 apart, closer for more than two models, so that all stand
-    within .72 of the height.
-    """
-    centred = np.arange(n_models) - (n_models - 1) / 2
-    return 0.3 * centred * min(1, 2.4 / n_models)
 
 
 def _legend_options(frame, title):

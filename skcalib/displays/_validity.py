@@ -479,7 +479,8 @@ def _warn_of_distinct_scores(y_true, y_proba, options):
     """Warn if most scores occur only once: without a binning each distinct score is a
     bin. `options` are arguments of `validity_curve`.
     """
-    data = check_scored_labels(y_true, y_proba, **_without_binning(options))
+    of_rows = {name: value for name, value in options.items() if name != "binning"}
+    data = check_scored_labels(y_true, y_proba, **of_rows)
     task = next(binary_tasks(data, options["multiclass"]))
     n_distinct = len(np.unique(task.scores))
     if n_distinct > max(len(task.scores) / 2, _FEWEST_DISTINCT):
@@ -489,8 +490,3 @@ def _warn_of_distinct_scores(y_true, y_proba, options):
             " validity curve needs a binned model; otherwise, pass binning=, such as"
             " EqualMass(15)."
         )
-
-
-def _without_binning(options):
-    """Return the arguments of `validity_curve` that `check_scored_labels` takes."""
-    return {name: option for name, option in options.items() if name != "binning"}

@@ -1,5 +1,6 @@
 """Evaluation: gain from recalibration, comparison of models, statistics to report."""
 
+from skcalib.evaluation._adjust import adjust_pvalues
 from skcalib.evaluation._advise import advise
 from skcalib.evaluation._by_cluster import calibration_by_cluster
 from skcalib.evaluation._compare import compare
@@ -12,6 +13,7 @@ from skcalib.evaluation._summary import calibration_summary
 from skcalib.evaluation._weights import describe_weights
 
 __all__ = [
+    "adjust_pvalues",
     "advise",
     "calibration_by_cluster",
     "calibration_summary",

@@ -146,7 +146,11 @@ def to_sql(
     '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
     """  # noqa: E501
     if isinstance(dialect, str) and dialect in WAREHOUSES:
-        _refuse_ids(ids, dialect)
+        if ids is not None:
+            raise ValueError(
+                f"ids={ids!r} needs the md5 hash of a string as a number, which is"
+                f" available for 'duckdb', 'spark' and 'postgres', not for {dialect!r}."
+            )
         options = {"score": score, "dialect": "postgres", "group": group}
         written = to_sql(recalibrator, **options)
         if isinstance(written, list):
@@ -179,15 +183,6 @@ def to_sql(
     if isinstance(score, list | tuple) and decision is None:
         return written
     return written[0]
-
-
-def _refuse_ids(ids, dialect):
-    """Raise a ValueError if a column of ids is given for a dialect without md5."""
-    if ids is not None:
-        raise ValueError(
-            f"ids={ids!r} needs the md5 hash of a string as a number, which is"
-            f" available for 'duckdb', 'spark' and 'postgres', not for {dialect!r}."
-        )
 
 
 def _by_segment(maps, group, *, score, dialect, ids):

@@ -262,13 +262,6 @@ class SqlWriter(NodeWriter):
             return self.write(node.of.of)[node.index]
         return None
 
-    def _times_factors(self, texts):
-        """Return the texts of all classes, each times 1 where the class is possible and
-        0 where not. Shorter than a CASE about a long text.
-        """
-        factors = self._factors
-        return [f"{factor}*{text}" for factor, text in zip(factors, texts, strict=True)]
-
     def _softmax_of_logarithms(self, form, possible):
         """Return the texts of exp(x_k) / sum of exp(x_j) for each class k, where the x
         are weighted sums of logarithms of probabilities, plus a constant; None where
@@ -300,8 +293,11 @@ class SqlWriter(NodeWriter):
         for weights, constant in form.rows:
             exponent = linear(weights, self.write(form.base), constant)
             texts.append(f"EXP({exponent})")
-        if possible:  # the exponentials of impossible classes are 0 in the sum
-            texts = self._times_factors(texts)
+        if possible:
+            # The exponentials of impossible classes are 0 in the sum: times 1 or 0 is
+            # shorter than a CASE about a long text.
+            factors = zip(self._factors, texts, strict=True)
+            texts = [f"{factor}*{text}" for factor, text in factors]
         total = "+".join(texts)
         return [f"({text}/({total}))" for text in texts]
 

@@ -161,12 +161,6 @@ class FunctionWriter(NodeWriter):
         function = self.function_of_values.format(value=value)
         return f"among({function}, {self.write(node.of)}, closed)"
 
-    def _write_rescaled(self, node):
-        """Return the text of the values of a node with 0 for the impossible classes,
-        which `closed` marks, and the other values divided by their sum.
-        """
-        return f"{self.rescaling_helper}({self._write_other(node)}, closed)"
-
     def _write_Softmax(self, node):
         """Return the text of a softmax, over the possible classes alone if the node has
         the option `possible`. Other nodes that are computed from them are alike.
@@ -183,7 +177,8 @@ class FunctionWriter(NodeWriter):
         impossible classes get 0, and the others are divided by their sum.
         """
         if node.possible:
-            return self._write_rescaled(node)
+            values = self._write_other(node)
+            return f"{self.rescaling_helper}({values}, closed)"
         return self._write_other(node)
 
     _write_Spread = _write_Normalized

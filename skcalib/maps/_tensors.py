@@ -8,6 +8,9 @@ from skcalib.maps._node import Rows
 from skcalib.maps._prediction import predicted_node, probabilities_of_two
 
 _BLOCK_ELEMENTS = 1 << 22  # scores of a block: few calls, and small temporaries
+# Logits of this size, and gaps between those of a row, are far below `LARGEST_GAP` in
+# every floating type.
+_MODERATE = 600.0
 
 
 def mapped_tensor(recalibrator, X):
@@ -32,8 +35,13 @@ def mapped_tensor(recalibrator, X):
         # For this fit only a logit of -inf marks an impossible class, but `Rows` goes
         # by the gap between logits.
         return None
-    scores = _valid_scores(recalibrator, X, xp, device)
+    dtype = _widest_dtype(xp, device)
+    scores = _valid_scores(recalibrator, X, xp, dtype)
     if scores is None:
+        return None
+    # The common case takes two passes, of which NaN and all that is rare fail the test.
+    all_possible = recalibrator.input == "probability" or _are_possible(scores, xp)
+    if not all_possible and not _are_valid_logits(scores, xp, dtype):
         return None
     node = predicted_node(recalibrator, scores.shape[1])
     n_classes = len(recalibrator.classes_)
@@ -42,8 +50,8 @@ def mapped_tensor(recalibrator, X):
     try:
         for start in range(0, scores.shape[0], n_rows):
             stop = min(start + n_rows, scores.shape[0])
-            rows = Rows(scores[start:stop, :])
-            if recalibrator.input == "probability":
+            rows = Rows(xp.astype(scores[start:stop, :], dtype))
+            if all_possible:
                 rows.is_impossible = None
             probabilities = _class_probabilities(node, rows, n_classes)
             blocks.append(xp.astype(probabilities, X.dtype))
@@ -68,9 +76,9 @@ def _class_probabilities(node, rows, n_classes):
     return xp.where(is_certain, xp.astype(~rows.is_impossible, both.dtype), both)
 
 
-def _valid_scores(recalibrator, X, xp, device):
-    """Return the scores (n, C) of a tensor X, in the widest floats of its device; None
-    if they may be invalid.
+def _valid_scores(recalibrator, X, xp, dtype):
+    """Return the scores (n, C) of a tensor X, which may be invalid only if they are
+    logits; None if other scores may be. Probabilities have the floating type `dtype`.
     """
     if not xp.isdtype(X.dtype, "real floating") or X.ndim not in (1, 2):
         return None
@@ -81,17 +89,33 @@ def _valid_scores(recalibrator, X, xp, device):
         return None
     if hasattr(recalibrator, "feature_names_in_"):
         return None  # which a tensor lacks
-    scores = xp.astype(scores, _widest_dtype(xp, device))
-    if recalibrator.input == "probability":
-        name_of_dtype = str(X.dtype).rpartition(".")[2]
-        return _valid_probabilities(scores, xp, name_of_dtype)
-    # Logits may be -inf, but the largest of a row must be finite: it is NaN if there is
-    # a NaN, and -inf if every class is impossible.
-    largest = xp.max(scores, axis=1)
-    magnitude = min(MAX_MAGNITUDE, float(xp.finfo(scores.dtype).max))
-    is_small = (xp.abs(scores) <= magnitude) | xp.isinf(scores)
-    is_valid = xp.all(xp.isfinite(largest)) & xp.all(is_small)
-    return scores if bool(is_valid) else None
+    if recalibrator.input == "logit":
+        return scores
+    name_of_dtype = str(X.dtype).rpartition(".")[2]
+    return _valid_probabilities(xp.astype(scores, dtype), xp, name_of_dtype)
+
+
+def _are_possible(logits, xp):
+    """Return whether logits (n, C) are finite, of moderate size, and so near to each
+    other that no class is impossible in any row.
+    """
+    largest = xp.max(logits, axis=1)
+    is_moderate = xp.abs(largest) <= _MODERATE
+    is_near = largest - xp.min(logits, axis=1) <= _MODERATE
+    return bool(xp.all(is_moderate & is_near))
+
+
+def _are_valid_logits(logits, xp, dtype):
+    """Return whether logits (n, C) are valid in the floating type `dtype`.
+
+    They may be -inf, but the largest of a row must be finite: it is NaN if there is a
+    NaN, and -inf if every class is impossible.
+    """
+    largest = xp.max(logits, axis=1)
+    types = (logits.dtype, dtype)
+    magnitude = min(MAX_MAGNITUDE, *(float(xp.finfo(kind).max) for kind in types))
+    is_small = (xp.abs(logits) <= magnitude) | xp.isinf(logits)
+    return bool(xp.all(xp.isfinite(largest)) & xp.all(is_small))
 
 
 def _valid_probabilities(scores, xp, name_of_dtype):

@@ -3,6 +3,7 @@
 from registry._entry import Entry, MetricEntry
 from skcalib import PlattScaling
 from skcalib.evaluation import (
+    adjust_pvalues,
     advise,
     calibration_by_cluster,
     calibration_summary,
@@ -46,6 +47,10 @@ def _advice(rows):
 
 
 ENTRIES = {
+    "skcalib.evaluation.adjust_pvalues": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: adjust_pvalues(rows.inner_scores[:10] / 10),
+    ),
     "skcalib.evaluation.advise": Entry(job="doc/reporting.md", result=_advice),
     "skcalib.evaluation.calibration_by_cluster": Entry(
         job="doc/reporting.md",

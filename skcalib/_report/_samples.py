@@ -1,14 +1,11 @@
-"""Statistics that several parts of a report need."""
+"""The samples of a report, and how its parts ask the library about them."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._cells.columns import top_label
-from skcalib._inference.adjustment import holm
-from skcalib._rows.blocks import taken
 from skcalib.binning import EqualMass, MinimumMass
-from skcalib.evaluation import mean_interval
+from skcalib.evaluation import adjust_pvalues, mean_interval
 from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
@@ -19,6 +16,11 @@ REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
 # The error of all sentences, of the diagrams and of the tables of groups: percentage
 # points that a reader can picture.
 MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
+
+
+def taken(values, rows):
+    """Return some entries of an array (n,), or None for None."""
+    return None if values is None else values[rows]
 
 
 class Rows(NamedTuple):
@@ -52,8 +54,10 @@ class Rows(NamedTuple):
         """
         if self.scores.ndim == 1:
             return self
-        predicted, confidence = top_label(self.scores)
-        return self._replace(scores=confidence, labels=predicted == self.labels)
+        return self._replace(
+            scores=self.scores.max(axis=1),
+            labels=self.scores.argmax(axis=1) == self.labels,
+        )
 
     @property
     def options_of_labels(self):
@@ -61,6 +65,13 @@ class Rows(NamedTuple):
         if self.scores.ndim == 1:
             return {"labels": LABELS}
         return {"labels": list(range(self.scores.shape[1]))}
+
+    @property
+    def total_weight(self):
+        """Number of rows, or the sum of their weights."""
+        if self.sample_weight is None:
+            return float(len(self.labels))
+        return float(self.sample_weight.sum())
 
     @property
     def metric_options(self):
@@ -157,5 +168,6 @@ def adjust(rows, key, adjusted_key):
     """
     known = [row for row in rows if row[key] is not None]
     pvalues = np.array([row[key] for row in known])
-    for row, adjusted in zip(known, holm(pvalues).tolist(), strict=True):
+    adjusted_pvalues = adjust_pvalues(pvalues).tolist()
+    for row, adjusted in zip(known, adjusted_pvalues, strict=True):
         row[adjusted_key] = adjusted
