@@ -564,3 +564,51 @@ def test_standard_errors_of_means_have_one_engine():
 def test_a_second_engine_is_found(line):
     assert _roots(ast.parse(f"def f(x):\n    return {line}")) == {"f"}
     assert not _roots(ast.parse("def f(x):\n    return np.mean((x - y) ** 2)"))
+
+
+# What decides which labels there are, which is the event, and which column belongs to
+# which class: only `_input` reads names of columns beside labels, sorts labels into
+# classes, or decides what kind of labels they are.
+_DECIDES = ("type_of_target", "check_classification_targets", "LabelEncoder")
+_READS_NAMES = {
+    # columns beside scores, such as those of groups
+    "recalibrators/_transformer.py",
+}
+
+
+def test_one_place_says_which_column_is_which_class():
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        relative = path.relative_to(PACKAGE).as_posix()
+        if relative.startswith("_input/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            reads_names = name == "column_names" and relative not in _READS_NAMES
+            if name in _DECIDES or reads_names:
+                found.append(f"{relative}:{node.lineno} {name}")
+    assert found == []
+
+
+def test_classes_of_labels_are_found_in_one_place():
+    """`np.unique(y)` would be a second rule for which labels there are."""
+    labels = {"y", "y_true", "labels", "targets"}
+    exceptions = {
+        # whether both classes have rows in a part of the samples
+        "decisions/_classifier.py",
+        "recalibrators/_groupwise.py",
+    }
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        relative = path.relative_to(PACKAGE).as_posix()
+        if relative.startswith("_input/") or relative in exceptions:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = getattr(node.func, "attr", "")
+            if name == "unique" and getattr(node.args[0], "id", "") in labels:
+                found.append(f"{relative}:{node.lineno}")
+    assert found == []
