@@ -13,7 +13,7 @@ from skcalib import (
     VectorScaling,
 )
 from skcalib._intervals.influence import Influence
-from skcalib.evaluation import cross_validate
+from skcalib.evaluation import cross_validate, recalibration_gain
 
 N = 240
 METHODS = {"platt": PlattScaling(), "temperature": TemperatureScaling()}
@@ -363,3 +363,45 @@ def test_unknown_names_are_refused():
         result.gain("uncalibrated", "platt", "hinge")
     with pytest.raises(TypeError, match="fit"):
         cross_validate(labels, scores, {"none": None})
+
+
+def test_the_gain_of_one_recalibrator_is_that_of_the_cross_validation():
+    labels, scores = _forecasts(6)
+    options = {"clusters": np.arange(N) // 4, "sample_weight": np.arange(N) % 3 + 0.5}
+    options["weight_type"] = "importance"
+    result = cross_validate(labels, scores, METHODS, **options)
+    for loss in ("log", "brier"):
+        found = recalibration_gain(
+            labels, scores, recalibrator=PlattScaling(), loss=loss, **options
+        )
+        assert found == result.gain("uncalibrated", "platt", loss)
+
+
+def test_gains_of_several_are_a_table():
+    pytest.importorskip("pandas")
+    labels, scores = _forecasts(7, 900)
+    table = recalibration_gain(labels, scores, recalibrator=METHODS)
+    result = cross_validate(labels, scores, METHODS)
+    frame = table.to_frame().set_index("recalibrator")
+    assert frame.index.tolist() == ["uncalibrated", "platt", "temperature"]
+    assert frame.loc["uncalibrated", ["gain", "low", "high"]].tolist() == [0, 0, 0]
+    pvalues = []
+    for name in METHODS:
+        gain = frame.loc[name, ["gain", "low", "high"]].tolist()
+        assert gain == list(result.gain("uncalibrated", name))
+        assert frame.loc[name, "mean_loss"] == result.mean_loss(name)
+        pvalues.append(result.pvalue("uncalibrated", name))
+        assert frame.loc[name, "pvalue"] == pvalues[-1]
+    # Holm: the smaller of two p-values counts twice
+    smaller, larger = sorted(pvalues)
+    adjusted = sorted(frame["adjusted_pvalue"])[:2]
+    assert adjusted[0] == pytest.approx(min(2 * smaller, 1))
+    assert adjusted[1] == pytest.approx(max(2 * smaller, larger))
+    lines = str(table).splitlines()
+    assert len(lines) == 2
+    best = frame["gain"].idxmax()
+    assert lines[0].startswith(f"{best} lowers the log-loss on held-out data by")
+    one_class = recalibration_gain(
+        np.zeros(900), scores, recalibrator=METHODS, labels=[0, 1]
+    )
+    assert "cannot be said: all samples have the same label" in str(one_class)

@@ -23,6 +23,7 @@ from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
 from benchmarks.levels.same_rows import SAME_ROWS
+from benchmarks.levels.sampled import SAMPLED
 from benchmarks.levels.search import (
     FAMILIES,
     FOUND,
@@ -283,6 +284,7 @@ def _every_promise():
     found = [promise for promises in FOUND.values() for promise in promises]
     hard = [promise for promises in HARD.values() for promise in promises]
     labels = [one for promises in SEVERAL_LABELS.values() for one in promises]
+    labels += [one for promises in SAMPLED.values() for one in promises]
     few = [one for promises in FEW_EVENTS.values() for one in promises]
     return (
         labels

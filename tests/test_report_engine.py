@@ -1,6 +1,7 @@
 """What a report says of means is what the library's one engine says of them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from scipy.special import expit
 
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._numbers import report_numbers
+from skcalib._report._page import report_page
+from skcalib._report._pictures import Picture
 from skcalib._report._sections import comparisons
 
 
@@ -51,6 +54,12 @@ def test_one_large_site_gives_no_limits_but_a_reason_everywhere():
         in comparisons(numbers["models"])[0]
     )
     assert not numbers["models"][1]["is_inferior"]
+    pytest.importorskip("jinja2", reason="the page needs jinja2 (extra report)")
+    page = report_page(numbers, {"reliability": Picture(b"<svg/>", "a diagram", "")})
+    words = re.sub(r"<script.*</script>|<style.*</style>", "", page, flags=re.S)
+    assert "unknown" not in words
+    assert "would lower the log-loss by" in words or "would raise" in words
+    assert "% (no interval)" in words.replace("\u00a0", " ")
 
 
 @pytest.mark.slow

@@ -12,14 +12,13 @@ from skcalib import (
     GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
-    PlattScaling,
     Recalibrator,
 )
 from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.binned import BinnedError
 from skcalib._errors.sweep import SweepPower
 from skcalib._fitting.floor import _quantiles
-from skcalib._fitting.folds import Fold, cross_validation_folds
+from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.ridge_path import ridges_to_try
 from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.results import IntervalEstimate
@@ -46,7 +45,6 @@ from skcalib.decisions._routing import (
     unconditional_pvalue,
 )
 from skcalib.evaluation import calibration_by_cluster
-from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.evaluation._paired_differences import mean_over_pairs
 from skcalib.export._json_values import Defect, check_keys
 from skcalib.metrics import (
@@ -101,16 +99,6 @@ def test_the_surprise_is_as_uncertain_as_it_is_large():
     # .02 on both sides of level .9 it is 10 x .02 / 1.645 / 2 = .0608.
     assert pays(0.4, gain=0.00609, half_width=0.02)
     assert not pays(0.4, gain=0.00607, half_width=0.02)
-
-
-def test_nothing_is_learned_from_a_fold_of_one_class():
-    columns = np.array([[0.1], [0.2], [0.7], [0.9]])
-    codes = np.array([0, 0, 1, 1])
-    fold = Fold(np.array([0, 1]), np.array([2, 3]), None, None)
-    found = recalibrated_by_fold(PlattScaling(), fold, columns, codes)
-    np.testing.assert_array_equal(found, columns[:, 0])
-    both = Fold(np.array([1, 2]), np.array([0, 3]), None, None)
-    assert (recalibrated_by_fold(PlattScaling(), both, columns, codes) != found).all()
 
 
 def test_a_sum_of_weights_that_rounding_puts_below_the_least_is_enough():

@@ -22,6 +22,7 @@ from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS
+from benchmarks.levels.sampled import SAMPLED
 from benchmarks.levels.search import FOUND, run
 from benchmarks.levels.several_labels import SEVERAL_LABELS
 from benchmarks.levels.shapes import SHAPES
@@ -104,12 +105,14 @@ def main(argv=None):
         + PERFORMANCE
         + HOSPITALS
         + SEVERAL_LABELS["coverage"]
+        + SAMPLED["coverage"]
         + HARD["coverage"]
         + FEW_EVENTS["coverage"]
         + FOUND["coverage"]
         + intervals,
         "size": TESTS
         + SEVERAL_LABELS["size"]
+        + SAMPLED["size"]
         + HARD["size"]
         + FEW_EVENTS["size"]
         + FOUND["size"]

@@ -103,11 +103,15 @@ def saved(row, before, key, score):
     """
     if row is before or not before[score]:
         return None
-    return {
-        "estimate": row[key] / before[score],
-        "low": row[f"{key}_low"] / before[score],
-        "high": row[f"{key}_high"] / before[score],
-    }
+    shares = {"low": None, "high": None}
+    for name, number in (
+        ("estimate", row[key]),
+        ("low", row[f"{key}_low"]),
+        ("high", row[f"{key}_high"]),
+    ):
+        if number is not None:  # limits that are not known
+            shares[name] = number / before[score]
+    return shares
 
 
 def pvalue(value):

@@ -1,5 +1,7 @@
 """Phrases that several sentences of a report share."""
 
+from math import nan
+
 from skcalib._report._judged import VERDICT_LEVEL, read_verdict
 from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._verdicts import decimals, fixed, interval_words, level_words, rounded
@@ -34,9 +36,13 @@ def best_of(rows):
 
 def gains(row, before):
     """Return a gain and the limits of its interval, as percentages of the log-loss
-    `before`.
+    `before`; NaN for limits that JSON has as None.
     """
-    return [100 * row[key] / (before or 1) for key in ("gain", "gain_low", "gain_high")]
+    found = []
+    for key in ("gain", "gain_low", "gain_high"):
+        value = nan if row[key] is None else row[key]
+        found.append(100 * value / (before or 1))
+    return found
 
 
 def series(names, n_all, separator=", "):

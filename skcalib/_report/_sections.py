@@ -245,11 +245,14 @@ def nothing_to_gain(rows):
     # In percent of the log-loss; a gain above 0 lowers it.
     gain, low, high = gains(best, unchanged["log_loss"])
     digits = decimals(low, high)
-    limits = []
-    for limit in (high, low):  # the largest gain comes first
-        side = "lower" if limit > 0 else "higher"
-        limits.append(f"{fixed(abs(limit), digits)} {side}")
-    size = f"{fixed(abs(gain), digits)} % ({OF_ESTIMATES}: {' to '.join(limits)})"
+    bracket = "no interval"
+    if not isnan(low):
+        limits = []
+        for limit in (high, low):  # the largest gain comes first
+            side = "lower" if limit > 0 else "higher"
+            limits.append(f"{fixed(abs(limit), digits)} {side}")
+        bracket = f"{OF_ESTIMATES}: {' to '.join(limits)}"
+    size = f"{fixed(abs(gain), digits)} % ({bracket})"
     return claim(
         "nothing to gain",
         n=f"{len(rows) - 1}",

@@ -6,14 +6,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._fitting.wrapped import (
-    check_recalibrator,
-    class_parameters,
-    fitted_clone,
-)
+from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.adjustment import holm
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.annotations import CrossValidation
@@ -253,49 +249,3 @@ def _table(result, names, loss, level):
         loss=loss,
         confidence_level=level,
     )
-
-
-def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
-    """Return the probabilities of all samples from a recalibrator fitted to the
-    training samples of a fold; unchanged if these samples have only one class.
-
-    Parameters
-    ----------
-    recalibrator : recalibrator
-        The recalibrator, which is cloned.
-    fold : Fold
-        Holds the training samples and their weights.
-    columns : ndarray of shape (n, 1) or (n, n_classes)
-        Scores: of the event, or of each class.
-    codes : ndarray of int, shape (n,)
-        Labels as column indices; 1 for the event.
-    groups : ndarray of shape (n,), default=None
-        Groups of the samples, for a groupwise recalibrator.
-
-    Returns
-    -------
-    recalibrated : ndarray of shape (n,) or (n, n_classes)
-        Probability of the event, or of each class.
-    """
-    is_binary = columns.shape[1] == 1
-    if len(np.unique(codes[fold.train])) < 2:
-        return columns[:, 0] if is_binary else columns
-    groups_to_fit = {}
-    groups_to_predict = {}
-    if groups is not None:
-        groups_to_fit["groups"] = groups[fold.train]
-        groups_to_predict["groups"] = groups
-    unfitted = clone(recalibrator)
-    # The classes are named, since the training samples may lack one of them. A single
-    # column of scores is about two.
-    classes = np.arange(max(columns.shape[1], 2))
-    unfitted.set_params(**class_parameters(unfitted, classes))
-    fitted = fitted_clone(
-        unfitted,
-        columns[fold.train],
-        codes[fold.train],
-        fold.train_weight,
-        **groups_to_fit,
-    )
-    recalibrated = fitted.predict_proba(columns, **groups_to_predict)
-    return recalibrated[:, 1] if is_binary else recalibrated

@@ -22,6 +22,7 @@ OF_THE_SAMPLE = {
     "ScoreDecomposition": "parts that add up; simulated, but with no false world",
     "ValidationSampleSize": "supposes calibrated scores; simulated for these",
     "CalibrationByCluster": "simulated for clusters that differ by a known amount",
+    "RecalibrationGains": "losses of these samples, with p-values of their intervals",
     "CrossValidatedRecalibrators": "losses of these samples; intervals in levels",
     "EstimatedPerformance": "supposes stable frequencies; simulated for these",
 }
