@@ -15,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.levels.decisions import BANDS, BROKEN
+from benchmarks.levels.few_events import FEW_EVENTS
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, with_tables
@@ -106,12 +107,14 @@ def main(argv=None):
         + SEVERAL_LABELS["coverage"]
         + SAMPLED["coverage"]
         + HARD["coverage"]
+        + FEW_EVENTS["coverage"]
         + FOUND["coverage"]
         + intervals,
         "size": TESTS
         + SEVERAL_LABELS["size"]
         + SAMPLED["size"]
         + HARD["size"]
+        + FEW_EVENTS["size"]
         + FOUND["size"]
         + tests,
         "broken": BROKEN + HARD["broken"] + FOUND["broken"] + broken,

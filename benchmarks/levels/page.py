@@ -45,6 +45,10 @@ _REASONS = [
         " warning is issued",
     ),
     (
+        "^sampled labels: resampled",
+        "the weights of the other label are unknown, so that no labels can be drawn",
+    ),
+    (
         "^Spiegelhalter",
         (
             "the normal approximation is poor if few events or non-events are expected;"
