@@ -503,7 +503,7 @@ def test_labels_that_could_mean_other_columns():
     ):
         with refused(ValueError, "4 classes", "classes="):
             PlattScaling().fit(proba, labels)
-    with refused(ValueError, "2 classes", "classes="):
+    with refused(ValueError, "only the label 0", "classes=[0, 1]"):
         PlattScaling().fit(proba[:, 0], np.zeros(60, int))
     many = np.random.default_rng(0).dirichlet(np.ones(1000), 300)
     # a type that cannot hold the classes

@@ -311,7 +311,8 @@ def test_levels_with_few_events(events, spread):
         truth = -np.mean(
             risk * np.log(factor * risk) + (1 - risk) * np.log1p(-factor * risk)
         )
-        covered["log"].append(table.low[2] <= truth <= table.high[2])
+        if np.isfinite(table.low[2]):
+            covered["log"].append(table.low[2] <= truth <= table.high[2])
     for name, values in rejected.items():
         assert np.mean(values) <= 0.075, (name, np.mean(values))
     for name, values in covered.items():

@@ -123,6 +123,27 @@ def test_what_is_no_score_is_null(recalibrator):
     assert np.isnan(found[1:]).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "recalibrator",
+    [
+        skcalib.PlattScaling(),
+        skcalib.MatrixScaling(),
+        skcalib.TemperatureScaling(),
+        skcalib.HistogramBinning(3),
+    ],
+    ids=str,
+)
+def test_logits_that_are_far_apart(recalibrator, n_classes):
+    logits, y = _many_class_rows(n_classes=n_classes)
+    fitted = clone(recalibrator).set_params(input="logit").fit(logits, y)
+    names = [f"p{k}" for k in range(n_classes)]
+    new = np.concatenate((100 * np.eye(n_classes), np.zeros((1, n_classes))))
+    found = run_scores(to_sql(fitted, score=names, dialect="duckdb"), new, names)
+    close(found, fitted.predict_proba(new))
+
+
 @pytest.mark.parametrize("wrong", [[None, 0.5, 0.5], [0.5, 0.5, 0.6], [1.5, -0.5, 0]])
 def test_no_probabilities_of_classes_are_null(wrong):
     logits, y = _many_class_rows(n_classes=3)

@@ -41,9 +41,9 @@ MUTATIONS = [
         "sorting",
     ),
     (
-        "_input/scored_labels.py",
-        "y_true.min() >= 0 and y_true.max() <= 1",
-        "y_true.min() > 0 and y_true.max() <= 1",
+        "_input/scores.py",
+        "between.any() and y.min() >= 0 and y.max() <= 1",
+        "between.any() and y.min() > 0 and y.max() <= 1",
         "hints",
     ),
     (
@@ -143,12 +143,17 @@ MUTATIONS = [
         "by_group",
     ),
     # Metrics, evaluation, recalibrators.
-    ("metrics/_slope.py", "(1 + confidence_level) / 2", "confidence_level", "slope"),
+    (
+        "metrics/_slope.py",
+        "ndtri((1 + confidence_level) / 2)\n        if np.isnan(variance)",
+        "ndtri(confidence_level)\n        if np.isnan(variance)",
+        "slope",
+    ),
     (
         "_fitting/gains.py",
-        "(len(folds) - 1) * gains.var",
-        "gains.var",
-        "model_selection cautious",
+        "np.sqrt(variance + variance_of_fits)",
+        "np.sqrt(variance)",
+        "model_selection recalibrator",
     ),
     (
         "recalibrators/_uniform_mass.py",
@@ -418,7 +423,7 @@ MUTATIONS = [
         "_fitting/gains.py",
         "return (gain.high - gain.low) / (2 * ndtri((1 + level) / 2))",
         "return (gain.high - gain.low) / ndtri((1 + level) / 2)",
-        "small_rules cautious",
+        "small_rules recalibrator",
     ),
     (
         "_fitting/floor.py",

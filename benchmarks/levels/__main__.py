@@ -15,12 +15,14 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.levels.decisions import BANDS, BROKEN
+from benchmarks.levels.few_events import FEW_EVENTS
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS
+from benchmarks.levels.sampled import SAMPLED
 from benchmarks.levels.search import FOUND, run
 from benchmarks.levels.several_labels import SEVERAL_LABELS
 from benchmarks.levels.shapes import SHAPES
@@ -103,10 +105,18 @@ def main(argv=None):
         + PERFORMANCE
         + HOSPITALS
         + SEVERAL_LABELS["coverage"]
+        + SAMPLED["coverage"]
         + HARD["coverage"]
+        + FEW_EVENTS["coverage"]
         + FOUND["coverage"]
         + intervals,
-        "size": TESTS + SEVERAL_LABELS["size"] + HARD["size"] + FOUND["size"] + tests,
+        "size": TESTS
+        + SEVERAL_LABELS["size"]
+        + SAMPLED["size"]
+        + HARD["size"]
+        + FEW_EVENTS["size"]
+        + FOUND["size"]
+        + tests,
         "broken": BROKEN + HARD["broken"] + FOUND["broken"] + broken,
     }
     if missing:

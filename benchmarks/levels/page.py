@@ -45,6 +45,10 @@ _REASONS = [
         " warning is issued",
     ),
     (
+        "^sampled labels: resampled",
+        "the weights of the other label are unknown, so that no labels can be drawn",
+    ),
+    (
         "^Spiegelhalter",
         (
             "the normal approximation is poor if few events or non-events are expected;"
@@ -164,7 +168,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "bias of a group, shift between two data sets",
         "coverage",
-        "^(bias by group|shift|importance weights: bias)",
+        "^(bias by group|shift|importance weights: bias|sampled labels)",
     ),
     (
         "slope, `calibration_summary`, `recalibration_gain`",

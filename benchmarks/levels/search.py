@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr
 from scipy.stats import binom
 
+from benchmarks.levels.few_events import FEW_EVENTS_AXES, FEW_EVENTS_FAMILIES
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.same_rows import SAME_ROWS, SAME_ROWS_AXES
 from benchmarks.levels.shapes import SHAPES, Sample
@@ -77,7 +78,8 @@ AXES = {
     "threshold": Axis(-4.6, 4.6),  # in log-odds
     "limit": Axis(0.02, 0.4),
 }
-AXES |= {name: Axis(*limits) for name, limits in SAME_ROWS_AXES.items()}
+for _axes in (SAME_ROWS_AXES, FEW_EVENTS_AXES):
+    AXES |= {name: Axis(*limits) for name, limits in _axes.items()}
 _MIXTURE = ("n", "low mode", "high mode", "share of high", "concentration")
 _CURVE = ("slope", "intercept")
 _CLUSTERS = (
@@ -474,7 +476,7 @@ FAMILIES = [
         _mixture,
         _precision_breaks,
     ),
-    *(Family(*family) for family in SAME_ROWS),
+    *(Family(*family) for family in (*SAME_ROWS, *FEW_EVENTS_FAMILIES)),
 ]
 
 

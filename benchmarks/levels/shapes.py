@@ -14,7 +14,8 @@ class Sample(NamedTuple):
     """Scores, labels and the probabilities that the labels were drawn from.
 
     `scores` and `truth` are (n,), or (n, K) for K classes. `population`, if there is
-    one, returns both for many rows of the same distribution.
+    one, returns both for many rows of the same distribution. `weight_type` is the
+    meaning of the weights.
     """
 
     scores: np.ndarray
@@ -23,6 +24,7 @@ class Sample(NamedTuple):
     sample_weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
     population: object = None
+    weight_type: object = "frequency"
 
 
 def _binary(n, draw, curve=lambda s: s):

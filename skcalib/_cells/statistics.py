@@ -403,6 +403,9 @@ class BinStatistics(CellSums):
 
     # The `weight_type` that `reliability_curve` was called with.
     _weight_type = "frequency"
+    # With importance weights of rows, the weight (n_bins,) of one of the equal rows
+    # that those of a bin are worth; None where only their squared weights are known.
+    _weight_of_row = None
     # how many samples are worth an independent one (`ClusterDesign`), where
     # `reliability_curve` was told of clusters
     _design = None
@@ -453,7 +456,9 @@ class BinStatistics(CellSums):
         check_weight_type(weight_type)
         # The weight of one of the equal rows that the weights of a bin are worth.
         weight_of_row = np.ones(self.n_bins)
-        if is_importance(weight_type):
+        if is_importance(weight_type) and self._weight_of_row is not None:
+            weight_of_row = self._weight_of_row
+        elif is_importance(weight_type):
             np.divide(
                 self.weight_squared,
                 self.weight,

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics
-from skcalib._input.label_weights import looks_like_counts
+from skcalib._input.label_weights import few_effective_events, looks_like_counts
 from skcalib._input.several_labels import NORMALISED
 from skcalib._rows.sorting import in_order, sorted_rows
 from skcalib.binning import EqualMass, check_binning
@@ -198,6 +198,38 @@ class WeightedTask(BinaryTask):
         residual = self.sample_weight * (self.labels - scores)
         squares = np.bincount(cell, residual**2, n_cells)
         return with_fields(cells, noise=squares / cells.weight**2)
+
+
+def weight_of_row(task, bins):
+    """Return the weight (n_bins,) of one of the equal rows that the rows of each bin
+    are worth, for a task with weights of importance; None for other tasks.
+
+    Equal rows, W / n of them with the weight n, have the event frequency f with the
+    variance f (1 - f) n / W. Where the weights of the other label are unknown, n is
+    that of the observed squares, and with few events at least sum w^2 / W.
+    """
+    if task.label_weights is None:
+        return None
+    cells = Cells.of_bins(bins)
+    if task.label_weights.is_known and task.n_columns == 1:
+        found = cells.weight / task.adjusted(cells).trials
+    else:
+        frequency = cells.event_frequency
+        cell = cells.of_rows(task.scores)
+        residual = task.sample_weight * (task.labels - frequency[cell])
+        squares = np.bincount(cell, residual**2, len(frequency))
+        variance = frequency * (1 - frequency) * cells.weight
+        found = np.divide(
+            squares, variance, out=np.zeros(len(variance)), where=variance > 0
+        )
+        # With few events the observed squares say little: the larger weight counts.
+        for k in range(len(found)):
+            rows = cell == k
+            if few_effective_events(task.labels[rows], task.sample_weight[rows]):
+                found[k] = max(found[k], cells.weight_squared[k] / cells.weight[k])
+    weights = np.ones(bins.n_bins)
+    weights[bins.weight > 0] = found
+    return weights
 
 
 def with_fields(cells, **fields):

@@ -16,6 +16,7 @@ from skcalib._cells.binned import (
 from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics, set_clusters
+from skcalib._cells.tasks import weight_of_row
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
@@ -272,6 +273,7 @@ def reliability_curve(
         # of each bin, and must know the meaning of the weights. `BinStatistics` is
         # frozen, and its constructor takes sums alone: hence this way to set it.
         object.__setattr__(curve, "_weight_type", weight_type)
+        object.__setattr__(curve, "_weight_of_row", weight_of_row(task, curve))
         if cluster is not None:
             # A pooled problem has each row once for every class.
             cluster_of_task_row = np.repeat(cluster, task.n_columns)

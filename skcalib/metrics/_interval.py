@@ -88,8 +88,7 @@ def calibration_error_interval(
     weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (to correct for the sampling design or for covariate shift); in each cell,
-        weights w correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        (to correct for the sampling design or for covariate shift).
         A dict gives the weight that each sample would have with each of two labels,
         a number or an array; see `skcalib.evaluation.describe_weights`.
     pos_label : int, float, bool or str, default=None

@@ -147,8 +147,7 @@ def calibration_test(
     weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
-        (to correct for the sampling design or for covariate shift); in each cell,
-        weights w correspond to an effective sample size of ``sum(w)**2 / sum(w**2)``.
+        (to correct for the sampling design or for covariate shift).
         A dict gives the weight that each sample would have with each of two labels,
         a number or an array; see `skcalib.evaluation.describe_weights`.
     pos_label : int, float, bool or str, default=None
@@ -215,9 +214,15 @@ def calibration_test(
     .01 and n = 100. Both tests issue a warning if so few events or non-events are
     expected. Prefer the resampling test.
 
-    With importance weights w, the closed-form tests use the variance under calibration,
-    the sum of w^2 s (1 - s), with the additional factor (1 - 2 s)^2 for Spiegelhalter's
-    test. If a single row contributes more than 5% of this variance, "kuiper" and
+    With importance weights, the closed-form tests use the variance under calibration,
+    the sum of w1 w0 s (1 - s), where w1 and w0 are the weights of a sample with and
+    without the event, with the additional factor (1 - 2 s)^2 for Spiegelhalter's test;
+    labels are drawn as the sample holds them, each with the weight of its label. Both
+    weights are known if all weights are equal, if each label has one weight, or from a
+    dict. Otherwise, w^2 (y - s)^2 takes the place of this variance, residuals with
+    random signs that of drawn labels, and with fewer than 20 effective events or
+    non-events, ``sum(w)**2 / sum(w**2)``, the p-value is NaN, and `reason` says so. If
+    a single row contributes more than 5% of the variance, "kuiper" and
     "kolmogorov_smirnov" draw labels instead.
 
     If all scores are 0, 1 or (for Spiegelhalter) 1/2, the statistic has no variance:

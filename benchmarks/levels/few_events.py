@@ -1,0 +1,174 @@
+"""Few events, few heavy rows and clusters without events: levels of the trend, of two
+models and of the calibration slope, and families of such worlds to search.
+"""
+
+from functools import partial
+
+import numpy as np
+from scipy.special import expit, logit
+
+from benchmarks.levels.promises import Promise
+from benchmarks.levels.shapes import SHAPES, Sample
+from skcalib.evaluation import compare
+from skcalib.metrics import calibration_slope_intercept
+from skcalib.monitoring import calibration_trend
+
+__all__ = ["FEW_EVENTS", "FEW_EVENTS_AXES", "FEW_EVENTS_FAMILIES"]
+
+_LARGEST_RISK = 0.6
+
+
+# --- Worlds ---------------------------------------------------------------------------
+
+
+def _rare(world, rng):
+    """Risks with a sum of about `expected events`, which drift from the first row to
+    the last and spread besides.
+    """
+    n = round(world["n"])
+    drift = 1 + world["drift of risk"] * np.linspace(-1, 1, n)
+    risk = drift * rng.lognormal(0, world["spread of risk"], n)
+    risk = np.minimum(risk * world["expected events"] / risk.sum(), _LARGEST_RISK)
+    return Sample(risk, risk, rng.random(n) < risk)
+
+
+def _heavy(world, rng):
+    """Uniform scores, of which a random share has a larger weight."""
+    n = round(world["n"])
+    scores = rng.uniform(1e-6, 1 - 1e-6, n)
+    is_heavy = rng.random(n) < world["share of heavy"]
+    weight = np.where(is_heavy, world["weight of heavy"], 1.0)
+    return Sample(scores, scores, rng.random(n) < scores, weight)
+
+
+def _partly_empty(world, rng):
+    """Equal clusters of which a share is expected to hold no event, with a common shift
+    of the rows of a cluster on the log-odds.
+    """
+    n_clusters = round(world["clusters"])
+    code = np.repeat(np.arange(n_clusters), round(world["size of cluster"]))
+    mean_events = -np.log(max(world["share empty"], 1e-4))
+    mean_risk = min(mean_events / world["size of cluster"], 0.5)
+    scores = expit(logit(mean_risk) + rng.normal(size=len(code)))
+    shift = world["deviation of clusters"] * rng.normal(size=n_clusters)
+    truth = expit(logit(scores) + shift[code])
+    return Sample(scores, truth, rng.random(len(code)) < truth, clusters=code)
+
+
+# --- Whether a promise is kept --------------------------------------------------------
+
+
+def _trend_rejects(world, sample, seed):
+    time = np.arange(len(sample.labels))
+    found = calibration_trend(
+        sample.labels, sample.scores, time, clusters=sample.clusters
+    )
+    return found.pvalue <= 0.05  # without a p-value nothing is rejected
+
+
+def _models_differ(world, sample, seed):
+    """Two models whose scores lie as far below as above the truth, in random rows: both
+    have the same expected Brier score in each row.
+    """
+    rng = np.random.default_rng([seed, 2])
+    factor = np.where(rng.random(len(sample.truth)) < 0.5, 0.5, 1.5)
+    models = {"first": factor * sample.truth, "second": (2 - factor) * sample.truth}
+    found = compare(sample.labels, models, metrics="brier_score", labels=[False, True])
+    return found.pvalue[1] <= 0.05
+
+
+def _slope_holds(world, sample, seed):
+    options = {"clusters": sample.clusters, "labels": [False, True]}
+    if sample.sample_weight is not None:
+        options |= {"sample_weight": sample.sample_weight, "weight_type": "importance"}
+    try:
+        slope = calibration_slope_intercept(sample.labels, sample.scores, **options)
+    except ValueError:
+        return np.nan  # one class, or separate ones
+    low, high = slope.slope.low, slope.slope.high
+    return np.nan if np.isnan(low) else low <= 1 <= high
+
+
+FEW_EVENTS_AXES = {
+    "expected events": (0.1, 10, True),
+    "drift of risk": (0, 0.95),
+    "spread of risk": (1e-3, 1.5, True),
+    "share of heavy": (0.005, 0.3, True),
+    "weight of heavy": (2, 200, True),
+    "clusters": (6, 60, True),
+    "size of cluster": (8, 100, True),
+    "share empty": (0, 0.4),
+    "deviation of clusters": (0, 0.3),
+}
+_RARE = ("n", "expected events", "drift of risk", "spread of risk")
+_HEAVY = ("n", "share of heavy", "weight of heavy")
+_EMPTY = ("clusters", "size of cluster", "share empty", "deviation of clusters")
+# The fields of `search.Family`.
+FEW_EVENTS_FAMILIES = [
+    ("few events: trend", "size", 0.05, _RARE, _rare, _trend_rejects),
+    ("few events: two models", "size", 0.05, _RARE, _rare, _models_differ),
+    ("heavy rows: slope", "coverage", 0.9, _HEAVY, _heavy, _slope_holds),
+    ("empty clusters: slope", "coverage", 0.9, _EMPTY, _partly_empty, _slope_holds),
+]
+
+
+# --- Fixed shapes ---------------------------------------------------------------------
+
+_EVENTS = []
+for _number in (0.5, 1, 3, 10):
+    for _words, _drift, _spread in (
+        ("risk moves with time", 0.5, 1e-3),
+        ("spread risks", 0.0, 1.0),
+    ):
+        _name = f"{_number:g} events expected, {_words}, n = 400"
+        _world = {
+            "n": 400,
+            "expected events": _number,
+            "drift of risk": _drift,
+            "spread of risk": _spread,
+        }
+        SHAPES[_name] = partial(_rare, _world)
+        _EVENTS.append(_name)
+_WEIGHTED = []
+for _rows, _share, _weight in ((200, 0.05, 50), (1000, 0.02, 50), (1000, 0.05, 50)):
+    _name = f"weight {_weight} for {100 * _share:g} % at random, n = {_rows}"
+    _world = {"n": _rows, "share of heavy": _share, "weight of heavy": _weight}
+    SHAPES[_name] = partial(_heavy, _world)
+    _WEIGHTED.append(_name)
+_CLUSTERED = []
+for _number, _size, _share in ((6, 40, 0.0), (20, 50, 0.2), (20, 50, 0.4)):
+    _name = f"{_number} clusters of {_size}, {100 * _share:g} % without events"
+    _world = {
+        "clusters": _number,
+        "size of cluster": _size,
+        "share empty": _share,
+        "deviation of clusters": 0.2,
+    }
+    SHAPES[_name] = partial(_partly_empty, _world)
+    _CLUSTERED.append(_name)
+
+FEW_EVENTS = {
+    "size": [
+        Promise("trend, few events", 0.05, partial(_trend_rejects, {}), tuple(_EVENTS)),
+        Promise(
+            "compare, brier_score, few events",
+            0.05,
+            partial(_models_differ, {}),
+            tuple(_EVENTS),
+        ),
+    ],
+    "coverage": [
+        Promise(
+            "calibration slope, heavy rows",
+            0.9,
+            partial(_slope_holds, {}),
+            tuple(_WEIGHTED),
+        ),
+        Promise(
+            "calibration slope, clusters",
+            0.9,
+            partial(_slope_holds, {}),
+            tuple(_CLUSTERED),
+        ),
+    ],
+}
