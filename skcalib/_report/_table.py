@@ -30,7 +30,7 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._models import renamed, score_models
 from skcalib._report._reader import ReportError, opened, separator_of
 from skcalib._report._times import named_periods
-from skcalib._verdicts import rounded
+from skcalib._verdicts import count_words, rounded
 from skcalib.evaluation import describe_weights
 
 _FEWEST_ROWS = 10
@@ -156,7 +156,7 @@ def read_table(
     roles = _roles(label, segment, weight, time, cluster)
     if time_to_event is not None:
         roles = roles._replace(
-            label=f"{event} by {horizon:g}",
+            label=f"{event} by {rounded(horizon, 6)}",
             weight="weight for censoring",
             time_to_event=time_to_event,
             event=event,
@@ -309,9 +309,10 @@ def _add_outcome(columns, roles, horizon):
     columns[roles.weight] = weight
     n_censored = np.count_nonzero(weight == 0)
     return (
-        f"The outcome at {horizon:g} is not known for {n_censored:,} of"
-        f" {len(weight):,} rows, which are censored. The others represent them, with"
-        " inverse-probability-of-censoring weights."
+        f"The outcome at {rounded(horizon, 6)} is not known for"
+        f" {count_words(n_censored)} of {count_words(len(weight))} rows, which are"
+        " censored. The others represent them, with inverse-probability-of-censoring"
+        " weights."
     )
 
 

@@ -16,6 +16,7 @@ from skcalib._input.label_weights import (
 )
 from skcalib._input.labels import check_label_vector
 from skcalib._input.scores import check_sample_weight
+from skcalib._verdicts import count_words, rounded
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,13 +50,14 @@ class WeightDescription(ResultRecord):
             return "Each sample has a known weight for either label."
         if self.form == "label":
             return (
-                f"The weight is {self.with_event:g} for all samples with the event and"
-                f" {self.without_event:g} for all others: the labels are taken to be"
-                " sampled, with importance weights."
+                f"The weight is {rounded(self.with_event)} for all samples with the"
+                f" event and {rounded(self.without_event)} for all others: the labels"
+                " are taken to be sampled, with importance weights."
             )
         return (
             "The weights are importance weights that may depend on the label: intervals"
-            f" rest on observed residuals and need {FEWEST_EVENTS:g} effective events."
+            f" rest on observed residuals and need {count_words(FEWEST_EVENTS)}"
+            " effective events."
         )
 
 

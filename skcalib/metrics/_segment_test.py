@@ -31,7 +31,7 @@ from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.sorting import mid_rank_cells
-from skcalib._verdicts import pvalue_words
+from skcalib._verdicts import count_words, pvalue_words
 from skcalib.metrics._segment_columns import split_column
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ class SegmentTestResult:
         n = len(self.segments)
         if np.isnan(self.pvalue):
             return (
-                f"None of {n} segments holds {FEWEST_EVENTS:g} effective events and as"
-                " many non-events, which the test needs where the weights of the other"
-                " label are unknown."
+                f"None of {n} segments holds {count_words(FEWEST_EVENTS)} effective"
+                " events and as many non-events, which the test needs where the weights"
+                " of the other label are unknown."
             )
         shown = f"adjusted {pvalue_words(self.pvalue)}"
         if self.pvalue < _LEVEL:

@@ -29,7 +29,13 @@ from skcalib._intervals.influence import Influence, cluster_codes
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
-from skcalib._verdicts import interval_words, level_words, pvalue_words
+from skcalib._verdicts import (
+    count_words,
+    interval_words,
+    level_words,
+    pvalue_words,
+    rounded,
+)
 
 _DAYS_PER_YEAR = 365.25
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?)?")
@@ -270,8 +276,8 @@ def _too_few_events(rows, n_events):
         return "y_true has one class only, which says nothing about a trend"
     if rows.is_unequal and n_events < FEWEST_FOR_SPREAD:
         return (
-            f"the rarer label is worth {n_events:.2g} independent samples, fewer than"
-            f" {FEWEST_FOR_SPREAD:g}"
+            f"the rarer label is worth {rounded(n_events, 2)} independent samples,"
+            f" fewer than {count_words(FEWEST_FOR_SPREAD)}"
         )
     return ""
 
