@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import combine_pvalues
 
 from skcalib import recalibrators as catalogue
 from skcalib._rows.blocks import taken
@@ -381,15 +382,16 @@ class Search:
         )
         if len(names) == 1:
             return []
-        sets = []
-        for candidate in (UNCHANGED, one_map):
-            table = self._bias_by_segment(column, candidate)
-            order = np.argsort(table.adjusted_pvalue, kind="stable")[:_MOST_SEGMENTS]
-            for level in (_BEYOND_DOUBT, LEVEL):
-                is_off = table.adjusted_pvalue[order] < level
-                sets.append(tuple(table.group[order][is_off].tolist()))
         largest_first = np.argsort(-counts, kind="stable")[:_MOST_SEGMENTS]
-        sets.append(tuple(names[largest_first].tolist()))
+        sets = [tuple(names[largest_first].tolist())]
+        off_before, more_before = self._segments_off(column, UNCHANGED)
+        off_after, more_after = self._segments_off(column, one_map)
+        # If more segments are off than can be named, all get a map; or only those that
+        # were off before, if one map for all has moved the others.
+        if not more_after:
+            sets += off_before + off_after
+        elif not more_before:
+            sets += off_before
         # Equal sets are compared once. So are all sets that leave out one segment at
         # most: the map of that one, shared or its own, is fitted to it alone.
         distinct = {}
@@ -400,11 +402,12 @@ class Search:
             distinct[key] = segments
         return list(distinct.values())
 
-    def _bias_by_segment(self, column, candidate):
-        """Return the `GroupCalibration` of the out-of-fold probabilities of a candidate
-        in the segments of a column.
+    def _segments_off(self, column, candidate):
+        """Return the segments of a column that are off by the out-of-fold probabilities
+        of a candidate, as two tuples of names in a list (beyond doubt, and at the
+        level); and whether the others, which are not off one by one, are off together.
         """
-        return calibration_by_group(
+        table = calibration_by_group(
             self.samples.labels,
             self.result.probabilities[candidate.key],
             self.samples.segmentations[column],
@@ -415,6 +418,16 @@ class Search:
             random_state=0,
             **self.samples.options,
         )
+        order = np.argsort(table.adjusted_pvalue, kind="stable")[:_MOST_SEGMENTS]
+        sets = []
+        for level in (_BEYOND_DOUBT, LEVEL):
+            is_off = table.adjusted_pvalue[order] < level
+            sets.append(tuple(table.group[order][is_off].tolist()))
+        others = table.pvalue[table.adjusted_pvalue >= LEVEL]
+        are_off_together = False
+        if len(others) > 0:
+            are_off_together = combine_pvalues(others, method="fisher").pvalue < LEVEL
+        return sets, bool(are_off_together)
 
     def n_needed(self, simpler, chosen):
         """Return how many samples a fit of the candidate `chosen` needs to keep nine
