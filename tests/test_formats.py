@@ -21,7 +21,13 @@ from _programs import required
 from scipy.special import softmax
 from sklearn.base import clone
 
-from skcalib import GroupwiseRecalibrator, PlattScaling, Recalibrator, maps
+from skcalib import (
+    GroupwiseRecalibrator,
+    PlattScaling,
+    Recalibrator,
+    StackedRecalibrator,
+    maps,
+)
 from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_python, to_sql
 
 # --- Inputs ---------------------------------------------------------------------------
@@ -312,6 +318,13 @@ def _is_quick(recalibrator):
     return recalibrator.recalibrator is not None
 
 
+def _is_stack(recalibrator):
+    """Return whether it has the members of the default stack."""
+    if isinstance(recalibrator, StackedRecalibrator):
+        return recalibrator.recalibrators is None
+    return not _is_quick(recalibrator)
+
+
 QUICK = [
     pytest.param(number, id=str(recalibrator))
     for number, recalibrator in enumerate(RECALIBRATORS)
@@ -330,6 +343,8 @@ def _matrix():
                 n_columns = given.scores.shape[1]
                 if n_columns == 2 and kind in ("Python", "JavaScript"):
                     continue
+                if kind == "SQL" and name == "four logits" and _is_stack(recalibrator):
+                    continue  # a text that is longer than engines read: refused
                 is_slow = kind == "SQL" and n_columns > 1
                 marks = []
                 if is_slow or not _is_quick(recalibrator):
