@@ -610,3 +610,51 @@ def test_classes_of_labels_are_found_in_one_place():
             if name == "unique" and getattr(node.args[0], "id", "") in labels:
                 found.append(f"{relative}:{node.lineno}")
     assert found == []
+
+
+# --- One engine for "is recalibrating worth it" and "does a group differ" -------------
+
+
+def _callers(*names):
+    """Return the files that call one of these functions or classes."""
+    return {
+        path.as_posix()
+        for path, tree in MODULES.items()
+        if any(_called(node) in names for node in ast.walk(tree))
+    }
+
+
+def test_recalibrators_are_compared_in_one_place():
+    """`evaluation.cross_validate` and `Recalibrator` read the same out-of-fold fits; a
+    new file that makes folds would be a second comparison.
+    """
+    assert _callers("CrossFits") == {
+        "evaluation/_cross_validate",
+        "recalibrators/_recalibrator",
+    }
+    assert _callers("cross_validation_folds") == {
+        "evaluation/_cross_validate",
+        "recalibrators/_recalibrator",
+        "_fitting/ridge_path",  # the strength of a ridge
+        "recalibrators/_multicalibrated",  # the number of rounds
+        "recalibrators/_stacked",  # the weights of the members
+    }
+
+
+def test_groups_and_periods_are_tested_in_one_place():
+    """The bias of a group, and of a period, is tested by `_inference/bias.py`, through
+    the samples of `calibration_by_group`.
+    """
+    assert _callers("rows_bias_test", "bins_bias_test") == {"metrics/_group_sample"}
+    assert _callers("bias_test") == {
+        "_inference/bias",
+        "evaluation/_by_cluster",  # the exact limits of the ratio of each cluster
+        "metrics/_by_group",
+        "monitoring/_change",
+    }
+    assert _callers("holm") == {
+        "evaluation/_adjust",
+        "evaluation/_compare",
+        "evaluation/_gain",
+        "metrics/_by_group",
+    }
