@@ -461,17 +461,6 @@ def test_figures_of_clusters_are_those_of_the_rows():
         f"the coverage of 90 % bars was {of_clusters} in a simulation, and {without}"
         " without clusters" in changes
     )
-    usual = [
-        _short(promise, shape)
-        for promise, shape in ROWS
-        if promise.startswith("usual t interval")
-    ]
-    text = _docstring(calibration_by_cluster)
-    assert len(usual) == 4
-    assert (
-        "with a small tau and 5 to 50 simulated clusters, its coverage was"
-        f" {min(usual)} to {max(usual)} instead of .90" in text
-    )
 
 
 def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():
