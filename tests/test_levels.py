@@ -42,7 +42,6 @@ from skcalib.binning import EqualMass
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.displays import ReliabilityDisplay
 from skcalib.evaluation import (
-    calibration_by_cluster,
     calibration_summary,
     recalibration_gain,
 )
