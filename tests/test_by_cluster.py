@@ -294,9 +294,10 @@ def test_several_classes_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", [(5, 0.1), (5, 0.5), (10, 0.1), (24, 0.3)])
 def test_coverage_of_a_new_hospital(cell):
-    new, mean, _ = coverage(*cell, 200, seed=3)
-    assert new > 0.84
-    assert mean > 0.84
+    new, median, _ = coverage(*cell, 80, seed=3)
+    # .9, less two standard errors of .034
+    assert new > 0.83
+    assert median > 0.83
 
 
 # --- Sample sizes -------------------------------------------------------------------

@@ -553,11 +553,11 @@ def test_figures_of_a_verified_model_are_those_of_the_rows():
 def test_figures_of_hospitals_are_those_of_the_page():
     guide = " ".join((ROOT / "doc/reporting.md").read_text().split())
     new = [row for row in ROWS.values() if "of a new hospital" in row.promise]
-    mean = [row for row in ROWS.values() if "over hospitals" in row.promise]
+    median = [row for row in ROWS.values() if "the median hospital" in row.promise]
     assert f"a new hospital covered the true value in {_span(new)} % of cases" in guide
-    assert f"for the mean over hospitals in {_span(mean)} %" in guide
+    assert f"those for the median hospital in {_span(median)} %" in guide
     shapes = {row.shape.split(" hospitals")[0] for row in new}
-    assert shapes == {"3", "5", "10", "25", "50"}
+    assert shapes == {"3", "5", "6", "10", "20", "25", "50", "60"}
 
 
 def test_figures_of_monitors_are_those_of_the_page():

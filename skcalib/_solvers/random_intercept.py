@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BPoly, PPoly
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit, logsumexp, ndtr, stdtrit
 
 # Shifts are tabulated this far on both sides of the common one, and further by the
@@ -19,13 +19,14 @@ _HALF_RANGE = 12.0
 _STEP = 0.25  # of the table: its error is below 2e-9 for each sample
 _N_NODES = 25  # of the Gauss-Hermite quadrature over a cluster's deviation
 _N_NEWTON_STEPS = 8
-_STARTS_OF_TAU = 0.3, 1.0
+_N_TAUS = 12  # that a profile compares at a time
+_N_REFINEMENTS = 3  # of the interval around the best of them
 _LARGEST_TAU = 4.0
 _LARGEST_SHIFT = 50.0
 # The prior of tau for a new cluster is flat from 0 to this.
 _LARGEST_PRIOR_TAU = 2.0
 _N_PRIOR_TAUS = 24
-_N_INTERCEPTS = 81
+_N_INTERCEPTS = 41
 # A log-likelihood this far below the largest one adds nothing.
 _NEGLIGIBLE = 20.0
 
@@ -218,38 +219,32 @@ class _Likelihood:
             intercept, tau = parameters
             return -self.value_at(intercept, abs(tau))
 
-        best = np.array([self.centre, 0.0])
-        best_loss = loss(best)
-        options = {"xatol": 1e-8, "fatol": 1e-12, "maxiter": 400}
-        for tau in _STARTS_OF_TAU:
-            start = np.array([self.centre, tau])
-            corners = start + np.array([[0, 0], [0.3, 0], [0, 0.3]])
-            found = minimize(
-                loss,
-                start,
-                method="Nelder-Mead",
-                options=options | {"initial_simplex": corners},
-            )
-            # Rounding is no reason to prefer a tau above 0.
-            if found.fun < best_loss - 1e-10:
-                best, best_loss = found.x, found.fun
-        return float(best[0]), float(abs(best[1]))
+        taus = np.linspace(0, _LARGEST_TAU, 4 * _N_TAUS)
+        heights = self.value(np.full(len(taus), self.centre), taus)
+        start = np.array([self.centre, taus[np.argmax(heights)]])
+        corners = start + np.array([[0, 0], [0.3, 0], [0, 0.3]])
+        options = {"xatol": 1e-8, "fatol": 1e-12, "initial_simplex": corners}
+        found = minimize(loss, start, method="Nelder-Mead", options=options)
+        # Rounding is no reason to prefer a tau above 0.
+        if found.fun < loss([self.centre, 0.0]) - 1e-10:
+            return float(found.x[0]), float(abs(found.x[1]))
+        return self.centre, 0.0
 
     def profile(self, intercept, fitted_tau):
         """Return the largest log-likelihood over tau at an intercept, given the tau of
         the fit.
         """
-        largest_tau = max(
-            _LARGEST_TAU, 2 * abs(intercept - self.centre), 2 * fitted_tau
-        )
-        found = minimize_scalar(
-            lambda tau: -self.value_at(intercept, tau),
-            bounds=(0, largest_tau),
-            method="bounded",
-            options={"xatol": 1e-4},
-        )
-        others = [self.value_at(intercept, tau) for tau in (0.0, fitted_tau)]
-        return max(-found.fun, *others)
+        low = 0.0
+        high = max(_LARGEST_TAU, 2 * abs(intercept - self.centre), 2 * fitted_tau)
+        largest = self.value_at(intercept, fitted_tau)
+        for _ in range(_N_REFINEMENTS):
+            taus = np.linspace(low, high, _N_TAUS)
+            heights = self.value(np.full(_N_TAUS, intercept), taus)
+            best = int(np.argmax(heights))
+            largest = max(largest, heights[best])
+            low = taus[max(best - 1, 0)]
+            high = taus[min(best + 1, _N_TAUS - 1)]
+        return largest
 
 
 def _new_cluster(likelihood, median, largest, level):
