@@ -336,6 +336,74 @@ def test_a_private_import_of_the_report_is_found():
     ]
 
 
+# What computes statistics, and so belongs into the library, which the report asks. A
+# sum of weights is a number of samples, and is allowed.
+STATISTICS = {
+    *("mean", "average", "median", "quantile", "percentile", "var", "std", "cov"),
+    *("nanmean", "nanmedian", "nanvar", "nanstd", "corrcoef", "polyfit", "lstsq"),
+    *("bincount", "histogram", "searchsorted", "digitize", "cumsum", "cumprod", "dot"),
+    *("sqrt", "square", "exp", "log", "expit", "logit", "ndtr", "ndtri", "stdtrit"),
+}
+# By (file, function, call): why the report computes it.
+STATISTICS_OF_THE_REPORT = {
+    ("_checks", "events", "bincount"): "how many rows have each label, for a message",
+    ("_checks", "left_out_notes", "bincount"): "the same, of rows that are left out",
+    ("_measures", "error_rows", "mean"): "the weight that is worth one row",
+}
+
+
+def statistics_computed(tree):
+    """Return the (function, call) pairs of a file that compute statistics, "" outside
+    of functions: calls of `STATISTICS`, matrix products, and imports from SciPy.
+    """
+    found = set()
+
+    def visit(node, function):
+        if isinstance(node, ast.FunctionDef):
+            function = node.name
+        if _called(node) in STATISTICS:
+            found.add((function, _called(node)))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            found.add((function, "@"))
+        for child in ast.iter_child_nodes(node):
+            visit(child, function)
+
+    visit(tree, "")
+    for module, _, _ in _imports(tree):
+        if module.split(".")[0] == "scipy":
+            found.add(("", module))
+    return found
+
+
+def test_the_report_computes_no_statistics():
+    found = set()
+    for path, tree in MODULES.items():
+        if path.parts[0] == "_report":
+            found |= {(path.name, *computed) for computed in statistics_computed(tree)}
+    assert not set(STATISTICS_OF_THE_REPORT) - found, "exceptions not needed any more"
+    computed = sorted(found - set(STATISTICS_OF_THE_REPORT))
+    assert not computed, (
+        f"{computed}: make it a public call of the library, or say in"
+        " STATISTICS_OF_THE_REPORT why it is no statistic"
+    )
+
+
+def test_statistics_of_the_report_are_found():
+    code = [
+        "from scipy.special import ndtr",
+        "def f(x):",
+        "    def g(y):",
+        "        return np.sqrt(y @ y)",
+        "    return g(x) + x.mean() + x.sum()",
+    ]
+    assert statistics_computed(ast.parse("\n".join(code))) == {
+        ("", "scipy.special"),
+        ("g", "sqrt"),
+        ("g", "@"),
+        ("f", "mean"),
+    }
+
+
 def test_rooms_have_no_circles():
     arrows = house.arrows(house.package(PACKAGE.parent))
     assert sorted(arrows) == sorted(HOUSE)
@@ -610,3 +678,51 @@ def test_classes_of_labels_are_found_in_one_place():
             if name == "unique" and getattr(node.args[0], "id", "") in labels:
                 found.append(f"{relative}:{node.lineno}")
     assert found == []
+
+
+# --- One engine for "is recalibrating worth it" and "does a group differ" -------------
+
+
+def _callers(*names):
+    """Return the files that call one of these functions or classes."""
+    return {
+        path.as_posix()
+        for path, tree in MODULES.items()
+        if any(_called(node) in names for node in ast.walk(tree))
+    }
+
+
+def test_recalibrators_are_compared_in_one_place():
+    """`evaluation.cross_validate` and `Recalibrator` read the same out-of-fold fits; a
+    new file that makes folds would be a second comparison.
+    """
+    assert _callers("CrossFits") == {
+        "evaluation/_cross_validate",
+        "recalibrators/_recalibrator",
+    }
+    assert _callers("cross_validation_folds") == {
+        "evaluation/_cross_validate",
+        "recalibrators/_recalibrator",
+        "_fitting/ridge_path",  # the strength of a ridge
+        "recalibrators/_multicalibrated",  # the number of rounds
+        "recalibrators/_stacked",  # the weights of the members
+    }
+
+
+def test_groups_and_periods_are_tested_in_one_place():
+    """The bias of a group, and of a period, is tested by `_inference/bias.py`, through
+    the samples of `calibration_by_group`.
+    """
+    assert _callers("rows_bias_test", "bins_bias_test") == {"metrics/_group_sample"}
+    assert _callers("bias_test") == {
+        "_inference/bias",
+        "evaluation/_by_cluster",  # the exact limits of the ratio of each cluster
+        "metrics/_by_group",
+        "monitoring/_change",
+    }
+    assert _callers("holm") == {
+        "evaluation/_adjust",
+        "evaluation/_compare",
+        "evaluation/_gain",
+        "metrics/_by_group",
+    }

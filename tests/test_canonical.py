@@ -91,7 +91,7 @@ def test_statistic_of_the_test_is_the_error_while_all_rows_are_landmarks():
     drawn, _ = _rows(50, 3, seed=3)
     data = check_scored_labels(y, proba)
     error = kernel.KernelError(bandwidth=0.4)
-    found = error.drawn_statistics(data, [(drawn, None, {})], importance=False)
+    found = error.drawn_statistics(data, [(drawn, None, {})])
     expected = [
         50 * 49 * kernel_calibration_error(labels, proba, bandwidth=0.4)
         for labels in (y, drawn)

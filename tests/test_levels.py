@@ -42,7 +42,6 @@ from skcalib.binning import EqualMass
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.displays import ReliabilityDisplay
 from skcalib.evaluation import (
-    calibration_by_cluster,
     calibration_summary,
     recalibration_gain,
 )
@@ -460,17 +459,6 @@ def test_figures_of_clusters_are_those_of_the_rows():
     assert (
         f"the coverage of 90 % bars was {of_clusters} in a simulation, and {without}"
         " without clusters" in changes
-    )
-    usual = [
-        _short(promise, shape)
-        for promise, shape in ROWS
-        if promise.startswith("usual t interval")
-    ]
-    text = _docstring(calibration_by_cluster)
-    assert len(usual) == 4
-    assert (
-        "with a small tau and 5 to 50 simulated clusters, its coverage was"
-        f" {min(usual)} to {max(usual)} instead of .90" in text
     )
 
 

@@ -2,7 +2,7 @@
 is one.
 """
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._over_time import autocorrelation, trend_numbers
-from skcalib.monitoring import calibration_trend
+from skcalib.monitoring import calibration_trend, error_autocorrelation
 
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
@@ -59,22 +59,30 @@ def test_the_trend_is_that_of_the_library_over_all_periods():
     assert trend_numbers(few, few.event_rows("p")) is None
 
 
-def test_a_step_is_told_from_a_line_by_what_they_leave():
-    """Twin: least squares with weights on the biases of the months, by NumPy."""
-    for options, expected in (({"step": 2.0}, True), ({"drift": 3.0}, False)):
-        table = _table(3000, **options)
-        task = table.event_rows("p")
-        assert trend_numbers(table, task)["is_step"] is expected
-        place = np.array([MONTHS.index(name) for name in table.periods])
-        size = np.bincount(place)
-        bias = np.bincount(place, task.scores - task.labels) / size
-        features = [np.arange(12.0)]
-        features += [(np.arange(12) >= since).astype(float) for since in range(1, 12)]
-        left = []
-        for feature in features:
-            line = np.polynomial.Polynomial.fit(feature, bias, 1, w=np.sqrt(size))
-            left.append(np.sum(size * (bias - line(feature)) ** 2))
-        assert bool(min(left[1:]) < left[0]) is expected
+@pytest.mark.parametrize(
+    ("options", "is_step"), [({"step": 2.0}, True), ({"drift": 3.0}, False)]
+)
+def test_a_step_is_told_from_a_line(options, is_step):
+    table = _table(3000, **options)
+    assert trend_numbers(table, table.event_rows("p"))["is_step"] is is_step
+
+
+@pytest.mark.parametrize("moments", ["days", None])
+def test_the_autocorrelation_is_that_of_the_library(moments):
+    table = _table(memory=1.0)
+    if moments is None:
+        table = replace(table, moments=None)
+    place = np.array([MONTHS.index(name) for name in table.periods])
+    time = place if moments is None else table.moments
+    expected = error_autocorrelation(
+        table.labels, table.scores["p"], time, groups={"t": place, "s": table.segments}
+    )
+    found = autocorrelation(table, table.event_rows("p"))
+    assert found == {
+        "estimate": expected.estimate,
+        "factor": expected.factor,
+        "pvalue": expected.pvalue,
+    }
 
 
 def test_clusters_and_few_rows_have_no_autocorrelation():
@@ -97,31 +105,6 @@ def _share(n_tables, **options):
 
 def test_days_with_shared_shocks_are_noticed():
     assert _share(10, memory=1.0) >= 0.9
-
-
-def test_the_factor_is_that_of_the_variance_of_a_mean():
-    """Errors of an autoregression of .5: correlations .5^k, so that the variance of a
-    mean is 1 + 2 (.5 + ... + .5^5) = 2.94 times as large; by samples of 40 means.
-    """
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(400, 2000))
-    errors = np.zeros_like(noise)
-    for step in range(1, 2000):
-        errors[:, step] = 0.5 * errors[:, step - 1] + noise[:, step]
-    errors = errors[:, 1000:]
-    inflation = errors.mean(axis=1).var() / (errors.var() / 1000)
-    assert np.sqrt(inflation) == pytest.approx(np.sqrt(2.94), rel=0.12)
-    labels = errors[0] + 0.5  # of no classes: the function takes any errors
-    rows = SimpleNamespace(clusters=None, labels=labels, scores=np.full(1000, 0.5))
-    table = SimpleNamespace(
-        periods=np.repeat(["a", "b"], 500),
-        period_order=["a", "b"],
-        moments=None,
-        segmentations={},
-    )
-    found = autocorrelation(table, rows)
-    assert found["factor"] == pytest.approx(np.sqrt(2.94), rel=0.15)
-    assert found["pvalue"] < 0.001
 
 
 @pytest.mark.slow

@@ -43,6 +43,9 @@ RECORDS = {
     "Verification": _verification,
     "EstimatorBias": _estimator_bias,
     "CurveFits": _curve_fits,
+    "ErrorAutocorrelation": lambda: monitoring.error_autocorrelation(
+        Y, SCORES, np.arange(len(Y))
+    ),
     "CurveFit": lambda: _curve_fits().table[0],
 }
 TABLES = {

@@ -56,7 +56,7 @@ OTHER_DEFAULTS = {
     "target": {"0.05": ["errors"]},
     "threshold": {"0.5": ["event"]},
     "train_prior": {"'balanced'": ["no labels"]},
-    "weight_type": {"None": ["`reliability_curve`"]},
+    "weight_type": {"None": ["`reliability_curve`", "decides by structure"]},
 }
 # Parameters that some names take by position and others by keyword alone: what comes
 # first in one is an option of another. All others are the one or the other everywhere.

@@ -89,6 +89,56 @@ def test_weights_and_clusters():
     assert found.slope == pytest.approx(alone.slope)
 
 
+def _is_step_by_least_squares(y_true, y_proba, time, weight):
+    """Fit the line and each step to all samples, by `lstsq`."""
+    root = np.sqrt(weight)
+    residual = root * (y_proba - y_true)
+    features = [time.astype(float)]
+    features += [(time >= since).astype(float) for since in np.unique(time)[1:]]
+    left = []
+    for feature in features:
+        design = root[:, None] * np.column_stack((np.ones(len(time)), feature))
+        fit = np.linalg.lstsq(design, residual, rcond=None)[0]
+        left.append(np.sum((residual - design @ fit) ** 2))
+    return min(left[1:]) < left[0]
+
+
+def test_a_step_is_told_from_a_line():
+    rng = np.random.default_rng(0)
+    answers = []
+    for k in range(40):
+        time = rng.integers(0, 8, 1500) ** 2
+        y_proba = rng.uniform(0.1, 0.5, 1500)
+        off = np.where(time >= 16, 0.3, 0.0) if k % 2 else 0.3 * time / 49
+        y_true = rng.random(1500) < y_proba + off
+        weight = rng.integers(1, 4, 1500)
+        found = calibration_trend(y_true, y_proba, time, sample_weight=weight)
+        expected = _is_step_by_least_squares(y_true, y_proba, time, weight)
+        assert found.is_step is bool(expected)
+        answers.append(found.is_step)
+    assert sum(answers[1::2]) > 15
+    assert sum(answers[::2]) < 10
+    # Times of weight 0 are not there.
+    weight[time == 16] = 0
+    found = calibration_trend(y_true, y_proba, time, sample_weight=weight)
+    kept = weight > 0
+    alone = calibration_trend(
+        y_true[kept], y_proba[kept], time[kept], sample_weight=weight[kept]
+    )
+    assert found.is_step is alone.is_step
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_times_and_a_constant_bias_have_no_step(seed):
+    """A line through two times is as good as a step, up to rounding."""
+    y_true, y_proba, _ = _data(100, seed)
+    time = np.arange(100) % 2
+    assert calibration_trend(y_true, y_proba, time).is_step is False
+    label = np.arange(100) % 2 == 0
+    constant = calibration_trend(label, np.full(100, 0.3), np.arange(100) // 2)
+    assert constant.is_step is False
+
+
 def test_dates_of_every_kind_are_years():
     y_true, y_proba, _ = _data(200)
     days = np.arange(200) * 7
@@ -101,6 +151,12 @@ def test_dates_of_every_kind_are_years():
     ):
         found = calibration_trend(y_true, y_proba, time)
         assert found.unit == "year"
+        assert found.slope == pytest.approx(expected.slope, rel=1e-9)
+    # Hours count as well.
+    hours = first + np.arange(200).astype("timedelta64[h]")
+    expected = calibration_trend(y_true, y_proba, np.arange(200) / 24 / 365.25)
+    for time in (hours, [str(hour) for hour in hours.tolist()]):
+        found = calibration_trend(y_true, y_proba, time)
         assert found.slope == pytest.approx(expected.slope, rel=1e-9)
     months = np.where(days < 700, "2023-01", "2024-01")
     assert calibration_trend(y_true, y_proba, months).unit == "year"

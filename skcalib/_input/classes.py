@@ -400,8 +400,8 @@ def _position(pos_label, classes):
 
 
 def hint_at_event(scores, codes, classes, hint):
-    """Warn if the event is only the greater of two labels, such as 1 and 2 or texts,
-    and has the lower scores: the user may mean the other label.
+    """Warn if the event is only the greater label, such as 2 of 1 and 2 or a text, and
+    has the lower scores: the user may mean the other label.
 
     `scores` are (n,), `codes` (n,) are 1 or True for the event, the second of the two
     `classes`, and `hint` says what to write. Of 0 and 1, -1 and 1, and booleans the

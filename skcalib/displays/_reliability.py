@@ -319,7 +319,7 @@ class ReliabilityDisplay(FromEstimator):
             random_state,
             curve,
             statistics,
-            band,
+            band=band,
         )
         arguments = maker.from_predictions(
             y_true,

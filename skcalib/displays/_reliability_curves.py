@@ -188,10 +188,10 @@ class CurveMaker:
     random_state: object = None
     curve: str = "bins"
     statistics: str | tuple = ()
-    # "simultaneous" for a band that contains the whole curve
-    band: str | None = None
     # Fold of each row (n,), by the name of the model, for cross-validated models.
     folds: dict = field(default_factory=dict)
+    # "simultaneous" for a band that contains the whole curve
+    band: str | None = None
 
     def __post_init__(self):
         """Check the options, replace "auto" by what it means, and set the attributes

@@ -105,7 +105,7 @@ def mean_interval(
     >>> round(independent.high - independent.low, 2)
     0.06
     >>> round(dependent.high - dependent.low, 2)
-    0.2
+    0.21
     """
     level = check_confidence_level(confidence_level)
     check_option(weight_type, "weight_type", ("frequency", "importance"))

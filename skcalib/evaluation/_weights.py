@@ -97,6 +97,11 @@ def describe_weights(
     ValueError
         If labels or weights are invalid, or if a dict does not agree with the weights.
 
+    See Also
+    --------
+    skcalib.censored_labels : Weights for outcomes that are not known for all samples.
+    skcalib.metrics.calibration_slope_intercept : Takes weights and `weight_type`.
+
     Notes
     -----
     Let w1 and w0 be the weights of a sample with and without the event. The weighted

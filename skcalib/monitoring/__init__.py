@@ -1,5 +1,6 @@
 """Calibration over time: changes, alarms, and performance before labels are known."""
 
+from skcalib.monitoring._autocorrelation import error_autocorrelation
 from skcalib.monitoring._change import calibration_change
 from skcalib.monitoring._estimated_performance import estimated_performance
 from skcalib.monitoring._groups import GroupMonitors
@@ -11,5 +12,6 @@ __all__ = [
     "GroupMonitors",
     "calibration_change",
     "calibration_trend",
+    "error_autocorrelation",
     "estimated_performance",
 ]

@@ -2,7 +2,6 @@
 periods one by one.
 """
 
-import re
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -36,9 +35,8 @@ from skcalib._verdicts import (
     pvalue_words,
     rounded,
 )
+from skcalib.monitoring._times import moments
 
-_DAYS_PER_YEAR = 365.25
-_ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?)?")
 _ROUNDING = 1e-12  # of residuals, which are of the order of 1
 _FEWEST_TIMES = 2  # a line needs two
 WEIGHT_TYPES = ("frequency", "importance")
@@ -60,6 +58,8 @@ class CalibrationTrend(NamedTuple):
         there are too few events (`slope.reason` says so).
     confidence_level : float
         Coverage of the interval.
+    is_step : bool
+        Whether one step, at the best time for it, fits the bias better than the line.
     """
 
     slope: IntervalEstimate
@@ -67,6 +67,7 @@ class CalibrationTrend(NamedTuple):
     statistic: float
     pvalue: float
     confidence_level: float
+    is_step: bool
 
     def __str__(self):
         if np.isnan(self.pvalue):
@@ -123,8 +124,8 @@ def calibration_trend(
     Returns
     -------
     trend : CalibrationTrend
-        Named tuple `slope, unit, statistic, pvalue, confidence_level`; `slope` is a
-        named tuple `estimate, low, high`, per year for dates.
+        Named tuple `slope, unit, statistic, pvalue, confidence_level, is_step`; `slope`
+        is a named tuple `estimate, low, high`, per year for dates.
 
     Raises
     ------
@@ -135,6 +136,7 @@ def calibration_trend(
     See Also
     --------
     calibration_change : Compares two data sets.
+    error_autocorrelation : Whether samples that follow each other are dependent.
     CalibrationMonitor : An alarm that can be checked after every sample.
 
     Notes
@@ -152,6 +154,10 @@ def calibration_trend(
     drawn among the samples in proportion to their odds. With clusters or unequal
     importance weights, the test and the limits are NaN if the rarer label is worth
     fewer than 20 independent samples. Labels of one class say nothing about a trend.
+
+    `is_step` compares the line with every step: one bias before some time, and another
+    one from that time on. The better fit leaves the smaller weighted sum of squares.
+    This describes the samples and is no test.
 
     References
     ----------
@@ -180,7 +186,7 @@ def calibration_trend(
     check_one_event(data, "a trend")
     if not is_importance(weight_type):
         warn_of_counts(data.labels, data.sample_weight)
-    moment, unit = _moments(time, len(data.scores))
+    moment, unit = moments(time, len(data.scores))
     cluster = None
     if clusters is not None:
         _, cluster = check_groups(clusters, len(data.scores), name="clusters")
@@ -196,6 +202,7 @@ def calibration_trend(
         raise ValueError("time has only one value: a trend needs at least two times.")
     residual = rows.scores - rows.labels
     estimate, influence, null_influence = _slope(residual, rows.moment, rows.weight)
+    is_step = _is_step(residual, rows.moment, rows.weight)
     sampling = {
         "weight": rows.weight,
         "importance": rows.importance,
@@ -205,16 +212,18 @@ def calibration_trend(
     reason = _too_few_events(rows, n_events)
     if reason:
         slope = IntervalEstimate(float(estimate), np.nan, np.nan, reason=reason)
-        return CalibrationTrend(slope, unit, np.nan, np.nan, level)
+        return CalibrationTrend(slope, unit, np.nan, np.nan, level, is_step)
     low, high, reason = Influence(influence, **sampling).interval(estimate, level)
     slope = IntervalEstimate(float(estimate), float(low), float(high), reason=reason)
     if n_events < FEWEST_FOR_SPREAD:
-        return CalibrationTrend(slope, unit, *_test_of_few_events(rows), level)
+        test = _test_of_few_events(rows)
+        return CalibrationTrend(slope, unit, *test, level, is_step)
     # The test has the standard error of no trend: residuals about a constant bias.
     null = Influence(null_influence, **sampling)
     error = null.spread().standard_error
     statistic = estimate / error if error > 0 else np.nan
-    return CalibrationTrend(slope, unit, float(statistic), null.pvalue(estimate), level)
+    pvalue = null.pvalue(estimate)
+    return CalibrationTrend(slope, unit, float(statistic), pvalue, level, is_step)
 
 
 class _TimedRows(NamedTuple):
@@ -358,48 +367,26 @@ def _slope(residual, moment, weight):
     return slope, influence, null_influence
 
 
-def _moments(time, n_samples):
-    """Return times as floats (n_samples,), and the name of their unit: years for dates,
-    else the unit of the numbers.
+def _is_step(residual, moment, weight):
+    """Return whether one step fits the biases of the times better than a straight line
+    does, by weighted least squares. `residual`, `moment` and `weight` (or None) are
+    (n,), and all weights are positive.
+
+    A fit leaves the fewer squares, the more it explains of those about the mean.
     """
-    values = np.asarray(time)
-    if values.shape != (n_samples,):
-        raise ValueError(
-            f"time must have one value for each of {n_samples} samples, found shape"
-            f" {values.shape}."
-        )
-    if values.dtype.kind in "fiu":
-        moments = values.astype(np.float64)
-        if not np.isfinite(moments).all():
-            row = int(np.argmin(np.isfinite(moments)))
-            raise ValueError(f"time is missing or infinite in row {row}.")
-        return moments, "unit of time"
-    if values.dtype.kind != "M":
-        values = _dates(values)
-    if np.isnat(values).any():
-        raise ValueError(f"time is missing in row {int(np.argmax(np.isnat(values)))}.")
-    first = values.min()
-    days = (values - first) / np.timedelta64(1, "D")
-    return days / _DAYS_PER_YEAR, "year"
-
-
-def _dates(values):
-    """Return datetime64 days (n,) of objects or texts whose text is an ISO date."""
-    days = []
-    for row, value in enumerate(values.tolist()):
-        text = str(value)
-        match = _ISO_DATE.match(text)
-        if not match:
-            raise ValueError(
-                f"time must contain numbers or dates as YYYY-MM-DD, but row {row} is"
-                f" {text!r}: strings have no order."
-            )
-        # The first 10 characters are the day. Hours, and the zone of an aware datetime,
-        # are too small a difference to matter.
-        days.append(match[0][:10])
-    try:
-        return np.array(days, dtype="datetime64[D]")
-    except ValueError as error:
-        raise ValueError(
-            f"time contains a date that does not exist: {error}."
-        ) from error
+    weight = weights_or_ones(weight, len(residual))
+    times, code = np.unique(moment, return_inverse=True)
+    share = np.bincount(code, weight) / weight.sum()
+    bias_sum = np.bincount(code, weight * residual) / weight.sum()
+    # A line explains the squared covariance over the variance of time.
+    centred = times - share @ times
+    squares_of_line = (centred @ bias_sum) ** 2 / (share @ centred**2)
+    # A step between two times explains the squares between the means of its two sides.
+    share_before = np.cumsum(share)[:-1]
+    share_after = np.cumsum(share[::-1])[-2::-1]
+    mean_before = np.cumsum(bias_sum)[:-1] / share_before
+    mean_after = np.cumsum(bias_sum[::-1])[-2::-1] / share_after
+    squares_of_steps = share_before * share_after * (mean_after - mean_before) ** 2
+    # Of two times, or of a constant bias, both explain the same but for rounding.
+    margin = 1e-9 * squares_of_line + _ROUNDING**2
+    return bool(squares_of_steps.max() > squares_of_line + margin)

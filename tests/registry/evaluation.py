@@ -18,6 +18,7 @@ from skcalib.evaluation import (
 from skcalib.monitoring import (
     calibration_change,
     calibration_trend,
+    error_autocorrelation,
     estimated_performance,
 )
 
@@ -109,6 +110,12 @@ ENTRIES = {
     "skcalib.monitoring.calibration_trend": Entry(
         job="doc/drift.md",
         result=lambda rows: calibration_trend(rows.y, rows.scores, rows.cluster),
+    ),
+    "skcalib.monitoring.error_autocorrelation": Entry(
+        job="doc/drift.md",
+        result=lambda rows: error_autocorrelation(
+            rows.y, rows.inner_scores, rows.cluster, groups=rows.cluster % 3
+        ),
     ),
     "skcalib.monitoring.estimated_performance": Entry(
         job="doc/after_release.md",

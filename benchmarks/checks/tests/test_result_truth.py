@@ -24,6 +24,7 @@ OF_THE_SAMPLE = {
     "CalibrationByCluster": "simulated for clusters that differ by a known amount",
     "RecalibrationGains": "losses of these samples, with p-values of their intervals",
     "CrossValidatedRecalibrators": "losses of these samples; intervals in levels",
+    "ErrorAutocorrelation": "samples of all worlds are independent; its level in tests",
     "EstimatedPerformance": "supposes stable frequencies; simulated for these",
 }
 # Intervals at 90 %, guarantees at 90 % and prediction intervals from few clusters may
