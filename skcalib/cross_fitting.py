@@ -851,7 +851,8 @@ def _frozen_classes(estimator, y, trains):
         row = int(np.argmax(unknown))
         raise ValueError(
             f"y has the label {y[row : row + 1].tolist()[0]!r} in row {row}, which the"
-            f" frozen classifier has not seen; it knows {classes.tolist()}."
+            f" frozen classifier has not seen; it knows {classes.tolist()}. Leave out"
+            " such rows, or write the labels as it knows them."
         )
     return classes
 

@@ -9,8 +9,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.svm import LinearSVC
 
 from skcalib import (
     CrossFittedClassifier,
@@ -395,6 +397,22 @@ PROVOKED = {
         "y_before has the labels 0, 1 and y_after 1, 2: write them alike",
         None,
         None,
+    ),
+    "other labels than those of a frozen classifier": (
+        lambda: RecalibratedClassifierCV(
+            FrozenEstimator(LogisticRegression().fit(X, Y))
+        ).fit(X, THIRD),
+        r"'Unknown' in row 0, .*knows \[0, 1\]. Leave out such rows, or write",
+        None,
+        None,
+    ),
+    "a classifier without probabilities": (
+        lambda: get_scorer("neg_log_loss")(LinearSVC().fit(X, Y), X, Y),
+        r"found LinearSVC\(\).*RecalibratedClassifierCV",
+        lambda: round(
+            RecalibratedClassifierCV(LinearSVC()).fit(X, Y).predict_proba(X).sum()
+        ),
+        N,
     ),
     "groups of another length": (
         lambda: CrossFittedClassifier(LogisticRegression()).fit(

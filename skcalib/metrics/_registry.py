@@ -361,7 +361,8 @@ class CalibrationScorer(BaseScorer):
         if not (hasattr(estimator, "classes_") and hasattr(estimator, "predict_proba")):
             raise TypeError(
                 "A calibration scorer needs a fitted classifier with classes_ and"
-                f" predict_proba, found {estimator!r}."
+                f" predict_proba, found {estimator!r}. Fit it, and wrap a classifier"
+                " without predict_proba in RecalibratedClassifierCV."
             )
         if several_labels_shape(y_true) is not None:
             y_proba = label_scores(estimator, X)
