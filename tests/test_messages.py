@@ -119,6 +119,16 @@ PROVOKED = {
         None,
         None,
     ),
+    "a label without a column": (
+        lambda: calibration_error(
+            np.where(FIRST, "u", TEXT3), TABLE3[["low", "high", "mid"]]
+        ),
+        r"4 classes .*'u' \(50\).* leave out the rows of labels that have no column",
+        lambda: calibration_error(
+            TEXT3[~FIRST], TABLE3[["low", "high", "mid"]][~FIRST]
+        ),
+        calibration_error(Y3[~FIRST], P3[~FIRST]),
+    ),
     "a third label in a fit": (
         lambda: PlattScaling().fit(P, THIRD),
         r"known = np.isin\(y, \['No', 'Yes'\]\), then y\[known\] and X\[known\]\.$",

@@ -200,7 +200,6 @@ def _too_many_labels(classes, codes, n_columns, pos_label, name):
     labels = classes.tolist()
     counts = np.bincount(codes, minlength=len(labels)).tolist()
     scores_name = {"y": "X", "y_true": "y_proba"}.get(name, "the scores")
-    labels_name = "classes" if name == "y" else "labels"
     columns = "one column" if n_columns == 1 else f"{n_columns} columns"
     text = (
         f"{name} has {len(labels)} classes but {scores_name} has {columns}:"
@@ -219,8 +218,7 @@ def _too_many_labels(classes, codes, n_columns, pos_label, name):
         mask = f"{name} != -1"
     else:
         return ValueError(
-            f"{text}, or leave out the rows of labels without a column and name the"
-            f" others with {labels_name}=."
+            f"{text}, or leave out the rows of labels that have no column."
         )
     return ValueError(
         f"{text}, or leave out the rows of other labels: known = {mask}, then"
@@ -740,6 +738,8 @@ def _warn_of_some_labels(names, labels, name):
     some = _names_that_are_labels(names, labels)
     if not some:
         some = _names_that_hold_labels(names, labels)
+    elif len(some) == len(names):
+        return  # labels without a column are refused later
     if some:
         warn(
             f"The columns of {name} are named {shown(names)}, of which only"
