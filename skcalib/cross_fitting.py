@@ -28,10 +28,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skcalib._defaults import unchanged_if_refused
 from skcalib._fitting.folds import row_indices
 from skcalib._input.annotations import CrossValidation
-from skcalib._input.classes import uncounted_rows, unique_labels
+from skcalib._input.classes import UNLABELLED, uncounted_rows, unique_labels
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_targets
+from skcalib._input.labels import check_targets, label_vector
 from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.sklearn_private import (
@@ -44,8 +44,6 @@ from skcalib._input.tensors import as_array, refuse_repeated_names
 from skcalib._progress import Progress
 
 __all__ = ["CrossFittedClassifier"]
-
-_UNLABELLED = -1  # marks samples without a label for semi-supervised classifiers
 
 
 class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
@@ -112,6 +110,9 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
                 "X has no rows: a classifier needs rows of at least two classes."
             )
         y = check_targets(y, num_samples(X))
+        groups = params.get("groups")
+        if groups is not None:
+            label_vector(groups, len(y), name="groups", scores_name="X")
         routed = self._routed(params, caller)
         if sample_weight is None:
             sample_weight = routed.estimator.fit.get("sample_weight")
@@ -658,7 +659,7 @@ class ClassifierFitter(NamedTuple):
         strata = self.y
         if self.is_labelled is not None and strata.dtype.kind == "O":
             # Text beside -1 has no order: numbers stand for the labels.
-            strata = np.full(n_samples, _UNLABELLED)
+            strata = np.full(n_samples, UNLABELLED)
             _, codes = unique_labels(self.y[self.is_labelled], "y")
             strata[self.is_labelled] = codes
         splitter = check_cv(cv, strata, classifier=True)
@@ -811,19 +812,19 @@ def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
     if isinstance(estimator, FrozenEstimator):
         return fitter._replace(classes=_frozen_classes(estimator, y, trains))
     counted = y if trains is None else y[trains]
-    is_marked = counted == _UNLABELLED
+    is_marked = counted == UNLABELLED
     if np.any(is_marked):
         classes, _ = unique_labels(counted[~is_marked], "y")
         if len(classes) > 1:
             # The model of all samples is needed anyway, so that it may be asked first.
-            is_labelled = y != _UNLABELLED
+            is_labelled = y != UNLABELLED
             if trains is not None:
                 is_labelled = is_labelled & trains
             fitter = fitter._replace(classes=classes, is_labelled=is_labelled)
             model = fitter.on_all_rows()
             fitter = fitter._replace(model_of_all=model)
             known, _ = as_array(getattr(model, "classes_", ()))
-            if not np.isin(_UNLABELLED, known):
+            if not np.isin(UNLABELLED, known):
                 return fitter
             fitter = fitter._replace(is_labelled=trains)
     classes, _ = unique_labels(counted, "y")
@@ -850,7 +851,8 @@ def _frozen_classes(estimator, y, trains):
         row = int(np.argmax(unknown))
         raise ValueError(
             f"y has the label {y[row : row + 1].tolist()[0]!r} in row {row}, which the"
-            f" frozen classifier has not seen; it knows {classes.tolist()}."
+            f" frozen classifier has not seen; it knows {classes.tolist()}. Leave out"
+            " such rows, or write the labels as it knows them."
         )
     return classes
 

@@ -46,7 +46,7 @@ def test_a_change_tells_it_too(loans):
 
 def test_a_fit_tells_it_too(loans):
     y, scores = loans
-    with pytest.warns(UserWarning, match="is 'paid'.*give both columns"):
+    with pytest.warns(UserWarning, match="is 'paid'.*pass both columns"):
         PlattScaling().fit(scores, y)
     PlattScaling().fit(np.column_stack((scores, 1 - scores)), y)
     PlattScaling(classes=["default", "paid"]).fit(scores, y)

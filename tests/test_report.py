@@ -901,7 +901,11 @@ def test_default_output(file, tmp_path, monkeypatch):
             ["--positive", "maybe"],
             "column 'y' has no label 'maybe'; it contains 'no' (300), 'yes' (300).",
         ),
-        ({"y": [""] + [1] * 599}, [], "column 'y': row 0 has no label."),
+        (
+            {"y": [""] + [1] * 599},
+            [],
+            "column 'y': row 0 has no label: leave out such rows.",
+        ),
         (
             {"w": [-1] * 600},
             ["--weight", "w"],

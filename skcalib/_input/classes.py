@@ -28,10 +28,18 @@ from skcalib._rows.blocks import row_blocks
 
 # Up to so many columns, names are compared with each label to see whether some are.
 _MOST_COMPARED = 100
+_MOST_IN_MASK = 6  # labels that an error shows in code
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(\.0*)?")
 # For a label that is alone, both of its usual pair, as text.
 _USUAL_PAIRS = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}
 _TRUTH = {"true": "1", "false": "0"}
+UNLABELLED = -1  # marks samples without a label for semi-supervised classifiers
+# By the scale of a recalibrator's scores: what to pass if its single column is that of
+# the lesser label.
+EVENT_HINTS = {
+    "probability": "pass both columns here and later: np.column_stack((X, 1 - X)).",
+    "logit": "pass -X here and later.",
+}
 
 
 def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
@@ -71,8 +79,8 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         raise ValueError(
             f"{name} has {len(classes)} class{'es' * (len(classes) > 1)}"
             f" ({shown(classes)}) but the scores those of {n_classes} classes. It is"
-            " not clear which columns are missing: name the labels of all columns with"
-            f" {classes_name}=."
+            " not clear which columns are missing: name the labels of all columns,"
+            f" sorted, with {classes_name}=."
         )
     return classes, codes
 
@@ -163,12 +171,14 @@ def refuse_look_alikes(labels, counts, name, labels_name=None):
         if same == k:
             continue
         cure = ""
+        column = name if name.isidentifier() else "column"
         if labels_name is not None:
             cure = f", or name all labels with {labels_name}= if they differ"
         raise ValueError(
             f"{name} has labels that differ only in case or in the blanks around them:"
             f" {labels[same]!r} ({counts[same]:,} rows) and {label!r} ({counts[k]:,})."
-            f" Write them alike, for example with .str.strip().str.lower(){cure}."
+            f" Write them alike, for example with pd.Series({column}).str.strip()"
+            f".str.lower(){cure}."
         )
 
 
@@ -185,7 +195,7 @@ def with_counts(labels, counts, most=6):
 
 def _too_many_labels(classes, codes, n_columns, pos_label, name):
     """Return the error for more classes than the scores have columns. It names the
-    labels, and for one event the mask that leaves out all but two.
+    labels and, where it is known, the mask that leaves out the rows of other labels.
     """
     labels = classes.tolist()
     counts = np.bincount(codes, minlength=len(labels)).tolist()
@@ -203,13 +213,17 @@ def _too_many_labels(classes, codes, n_columns, pos_label, name):
             likely.remove(labels.index(pos_label))
             likely.insert(0, labels.index(pos_label))
         two = [labels[k] for k in sorted(likely[:2])]
-        text += (
-            f", or leave out the rows of other labels: known = np.isin({name}, {two}),"
-            f" then {name}[known] and {scores_name}[known]"
+        mask = f"np.isin({name}, {two})"
+    elif len(labels) == n_columns + 1 and -1 in labels:
+        mask = f"{name} != -1"
+    else:
+        return ValueError(
+            f"{text}, or leave out the rows of labels that have no column."
         )
-    if name == "y":
-        text += ". Reshape your data: X.reshape(1, -1) if it is a single row"
-    return ValueError(f"{text}.")
+    return ValueError(
+        f"{text}, or leave out the rows of other labels: known = {mask}, then"
+        f" {name}[known] and {scores_name}[known]."
+    )
 
 
 def zero_one(y):
@@ -256,16 +270,36 @@ def check_classes(classes, n_classes, name):
         )
     if len(classes) != n_classes:
         raise ValueError(
-            f"{name} names {len(classes)} labels but the scores have {n_classes}"
-            " classes."
+            f"{name} names {len(classes)} label{'s' * (len(classes) != 1)} but the"
+            f" scores have {n_classes} classes. Name the label of each column; a single"
+            " column needs two, that of the event and the other one."
         )
     classes = plain_labels(classes)
-    if not np.array_equal(sorted_labels(classes, name)[0], classes):
+    sorted_classes, codes = sorted_labels(classes, name)
+    if not np.array_equal(sorted_classes, classes):
         raise ValueError(
             f"{name} must be sorted and unique, in the order of the columns, found"
-            f" {shown(classes)}. Reorder the columns of the scores as in scikit-learn."
+            f" {shown(classes)}. {_order_hint(classes, sorted_classes, codes, name)}"
         )
     return classes
+
+
+def _order_hint(classes, sorted_classes, codes, name):
+    """Return what to do about labels of columns that are not sorted, or not unique."""
+    if len(sorted_classes) < len(classes):
+        return "Name each label once."
+    if missing_values(classes).any():
+        return "Name no missing value."
+    hint = f"Pass {name}={sorted_classes.tolist()}"
+    if len(classes) > 2:
+        return (
+            f"{hint} and the columns in that order: scores[:,"
+            f" {np.argsort(codes).tolist()}]."
+        )
+    return (
+        f"{hint}, and two columns in this order; a single column is that of the last"
+        " label."
+    )
 
 
 def _lookup(y, classes, name, classes_name):
@@ -283,19 +317,39 @@ def _lookup(y, classes, name, classes_name):
         # Labels beyond the last class get its code; they are refused below.
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:
-        raise ValueError(
-            f"{name} holds {shown(y[:1])}, which is of another type than {classes_name}"
-            f" {shown(classes)}."
-        ) from None
+        raise of_another_type(y, classes, name, classes_name) from None
     unknown = classes[codes] != y
     if unknown.any():
         row = first_index(unknown)[0]
-        label = shown(y[row : row + 1])
+        (label,) = y[row : row + 1].tolist()
+        cure = "Leave out such rows, or name all labels and pass their columns."
+        if len(classes) <= _MOST_IN_MASK:
+            mask = f"known = np.isin({name}, {classes.tolist()})"
+            cure = f"Leave out such rows ({mask}), or name all labels."
+        for known in classes.tolist():
+            if isinstance(label, str) and _loose_spelling(label) == _loose_spelling(
+                known
+            ):
+                cure = (
+                    f"It differs from {known!r} only in case or in the blanks around"
+                    " it: write them alike, for example with"
+                    f" pd.Series({name}).str.strip()."
+                )
         raise ValueError(
-            f"{name} has the unknown label {label} in row {row}; {classes_name} are"
-            f" {shown(classes)}."
+            f"{name} has the unknown label {label!r} in row {row}; {classes_name} are"
+            f" {shown(classes)}. {cure}"
         )
     return codes
+
+
+def of_another_type(y, classes, name, classes_name):
+    """Return the error for labels that are text where the classes are numbers, or the
+    reverse.
+    """
+    return ValueError(
+        f"{name} holds {shown(y[:1])}, which is of another type than {classes_name}"
+        f" {shown(classes)}. Write both as text or both as numbers."
+    )
 
 
 def _one_label_only(label, pos_label):
@@ -318,7 +372,8 @@ def _one_label_only(label, pos_label):
         both = sorted([label, pos_label])
     except TypeError:
         return ValueError(
-            f"{found}, which is of another type than pos_label={pos_label!r}."
+            f"{found}, which is of another type than pos_label={pos_label!r}. Write"
+            " pos_label as the labels are, and name both labels, sorted, with labels=."
         )
     return ValueError(
         f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both:"
@@ -332,8 +387,12 @@ def _position(pos_label, classes):
     if np.ndim(pos_label) == 0:
         match = np.flatnonzero(classes == pos_label)
     if len(match) != 1:
+        hint = ""
+        for label in classes.tolist():
+            if str(label) == str(pos_label):
+                hint = f" Write it as they are: pos_label={label!r}."
         raise ValueError(
-            f"pos_label={pos_label!r} is not one of the labels {shown(classes)}."
+            f"pos_label={pos_label!r} is not one of the labels {shown(classes)}.{hint}"
         )
     return int(match[0])
 
@@ -500,7 +559,9 @@ def in_fitted_order(estimator, X, columns=None):
         return X
     named = classes_of_names(names, estimator.classes_)
     if named is None:
-        _warn_of_some_labels(names, estimator.classes_, "X")
+        # Names that differ from those of `fit` are refused by scikit-learn.
+        if not hasattr(estimator, "feature_names_in_"):
+            _warn_of_some_labels(names, estimator.classes_, "X")
         return X
     _, order = named
     return _reordered(X, order, columns)
@@ -677,6 +738,8 @@ def _warn_of_some_labels(names, labels, name):
     some = _names_that_are_labels(names, labels)
     if not some:
         some = _names_that_hold_labels(names, labels)
+    elif len(some) == len(names):
+        return  # labels without a column are refused later
     if some:
         warn(
             f"The columns of {name} are named {shown(names)}, of which only"

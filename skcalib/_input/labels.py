@@ -104,10 +104,10 @@ def label_vector(y, n_samples, *, name, scores_name):
         y = y.ravel()
     if y.ndim != 1:
         held = f" that holds a {type(y[()]).__name__}" if y.ndim == 0 else ""
-        raise ValueError(
-            f"{name} should be a 1d array of labels, got an array of shape"
-            f" {y.shape}{held} instead."
-        )
+        cure = ""
+        if name == "y" and y.ndim == 2:
+            cure = "For several labels per row fit one classifier for each column of y."
+        raise no_vector(y, name, scores_name, f"{y.shape}{held}", cure)
     if len(y) != n_samples:
         raise ValueError(
             f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths"
@@ -121,6 +121,26 @@ def label_vector(y, n_samples, *, name, scores_name):
             " them to strings."
         )
     return y
+
+
+def no_vector(y, name, scores_name, shape, cure=""):
+    """Return the error for labels that are no vector. `shape` is that of `y` as text,
+    and `cure` says what to do with several labels per row.
+    """
+    text = f"{name} should be a 1d array of labels, got an array of shape {shape}"
+    y, _ = as_array(y)
+    is_number = y.dtype.kind in "biuf"
+    if y.ndim == 2 and len(y) == 1:
+        cure = f"Pass {name}.ravel() if these are the labels of {y.size} rows."
+    elif y.ndim == 2 and is_number and np.any((y > 0) & (y < 1)):
+        cure = (
+            f"It holds probabilities: if these are the scores, pass {name} in the place"
+            f" of {scores_name}; skcalib.expand_soft_labels takes labels that are"
+            " distributions."
+        )
+    elif y.ndim == 2 and is_number and np.all((y != 0).sum(axis=1) == 1):
+        cure = f"If each row has one class, pass {name}.argmax(axis=1). {cure}"
+    return ValueError(f"{text} instead. {cure}".strip())
 
 
 def missing_values(values):

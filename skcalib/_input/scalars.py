@@ -84,16 +84,20 @@ def as_numbers(values, name):
     """
     try:
         array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise invalid(name, "numbers", values) from None
+    try:
         holds_text = array.dtype.kind == "O" and first_string(array) is not None
         if array.dtype.kind not in "biufO" or holds_text:
             raise ValueError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise invalid(name, "numbers", values) from None
+        text = first_string(array)
+        raise invalid(name, "numbers", values if text is None else str(text)) from None
 
 
 def first_string(array):
-    """Return the first string in an array of objects, None if there is none."""
+    """Return the first string in an array of objects or text, None if there is none."""
     return next((value for value in array.flat if isinstance(value, str | bytes)), None)
 
 

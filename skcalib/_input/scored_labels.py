@@ -171,7 +171,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         if pos_label is not None:
             raise ValueError(
                 f"pos_label={pos_label!r} does not apply to the {n_columns} columns of"
-                " y_proba."
+                f" y_proba. For one class pass its column, and y_true == {pos_label!r}."
             )
         classes, codes = encode_labels(
             y_true,

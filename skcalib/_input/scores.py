@@ -245,19 +245,25 @@ def _from_objects(array, name):
 def _text_hint(text):
     """Return what to do about a score that is text."""
     if _PERCENT.fullmatch(text):
+        comma = ""
+        if "," in text:
+            comma = '.str.replace(",", ".")'
         return (
-            "It has a percent sign: remove it and divide by 100, as in"
-            ' scores.str.rstrip("%").astype(float) / 100.'
+            "It has a percent sign: remove it and divide by 100, for a column as in"
+            f' pd.Series(column).str.rstrip(" %"){comma}.astype(float) / 100.'
         )
     if _DECIMAL_COMMA.fullmatch(text):
         return (
-            'It has a decimal comma: read the file with decimal=",", or convert with'
-            ' scores.str.replace(",", ".").astype(float).'
+            'It has a decimal comma: read the file with decimal=",", or convert a'
+            ' column with pd.Series(column).str.replace(",", ".").astype(float).'
         )
     try:
         float(text)
     except ValueError:
-        return "Encode or drop columns that are not scores."
+        return (
+            "Encode or drop columns that are not scores; if these are the labels, the"
+            " arguments are swapped."
+        )
     return "Convert numbers that are text with .astype(float)."
 
 
@@ -387,6 +393,11 @@ def _normalize_rows(scores, total, name, refused, untouched):
         hint = "Normalise them, or convert logits with scipy.special.softmax first."
         if name == "X":
             hint = _LOGIT_HINT
+        if len(scores) == 1:
+            hint = (
+                f"If these are the scores of {scores.shape[1]} rows, not of one, pass"
+                f" {name}.ravel(). {hint}"
+            )
         raise ValueError(
             f"The rows of {name} must sum to 1, but row {row} sums to"
             f" {total[row]:.6g}. {hint}"

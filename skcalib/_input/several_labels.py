@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from skcalib._input.classes import classes_of_names
-from skcalib._input.labels import missing_values, plain_labels, shown
+from skcalib._input.labels import missing_values, no_vector, plain_labels, shown
 from skcalib._input.scores import checked_scores
 from skcalib._input.tensors import as_array, column_names, first_index, refuse_masked
 
@@ -26,10 +26,7 @@ def refuse_several_labels(y_true, shape):
         raise TypeError(
             "y_true must be a dense vector of class labels, found a sparse matrix."
         )
-    raise ValueError(
-        "y_true should be a 1d array of labels, got an array of shape"
-        f" {shape} instead. {_ONE_AT_A_TIME}"
-    )
+    raise no_vector(y_true, "y_true", "y_proba", shape, _ONE_AT_A_TIME)
 
 
 def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
@@ -146,8 +143,8 @@ def _indicators(y_true):
             "A y_true with several columns must contain 0 and 1 for whether a row has"
             f" each label, found {found} in row {row}. For mutually exclusive classes,"
             " y_true should be a 1d array of labels, got an array of shape"
-            f" {values.shape} instead; distributions of labels are for"
-            " skcalib.expand_soft_labels."
+            f" {values.shape} instead; if these are the scores, pass them as y_proba;"
+            " distributions of labels are for skcalib.expand_soft_labels."
         )
     return positive
 

@@ -36,7 +36,9 @@ def distinct(column, name=None, what=""):
     positions, values = pd.factorize(column)
     if name is not None and (positions < 0).any():
         row = int(positions.argmin())
-        raise ReportError(f"column {name!r}: row {row} has no {what}. {COUNTING}")
+        raise ReportError(
+            f"column {name!r}: row {row} has no {what}: leave out such rows. {COUNTING}"
+        )
     return values.tolist(), positions
 
 
@@ -69,6 +71,8 @@ def events(column, name, positive, negative=None):
                 f"--negative {negative} names the label of the non-events: name that of"
                 " the event, too, with --positive."
             )
+        _refuse_probabilities(values, name)
+        _refuse_look_alikes(values, counts, name)
         if not _is_one_the_event(present):
             several = ""
             if len(present) > 2:
@@ -85,12 +89,7 @@ def events(column, name, positive, negative=None):
         return column == 1, str(event), np.zeros(len(column), dtype=bool)
     is_positive = _matching(values, positive, name, found)
     if negative is None:
-        try:
-            refuse_look_alikes(values, counts, f"column {name!r}")
-        except ValueError as error:
-            raise ReportError(
-                f"{error} If they differ, name both with --positive and --negative."
-            ) from error
+        _refuse_look_alikes(values, counts, name)
         if len(values) > 2:
             raise ReportError(
                 f"column {name!r} holds {found}: say with --negative which label is no"
@@ -105,6 +104,31 @@ def events(column, name, positive, negative=None):
             )
         is_left_out = ~(is_positive | is_negative)
     return is_positive[positions], positive, is_left_out[positions]
+
+
+def _refuse_look_alikes(values, counts, name):
+    """Raise for labels of the column `name` that differ only in case or in blanks."""
+    try:
+        refuse_look_alikes(values, counts, f"column {name!r}")
+    except ValueError as error:
+        raise ReportError(
+            f"{error} If they differ, name both with --positive and --negative."
+        ) from error
+
+
+def _refuse_probabilities(values, name):
+    """Raise if the distinct labels of the column `name` are numbers in [0, 1], some
+    between 0 and 1.
+    """
+    if not all(isinstance(value, (int, float)) for value in values):
+        return
+    between = [value for value in values if 0 < value < 1]
+    if between and min(values) >= 0 and max(values) <= 1:
+        raise ReportError(
+            f"column {name!r} holds probabilities such as {between[0]:.6g}, not labels:"
+            " --label names the column of labels and --score that of probabilities. For"
+            " labels that are distributions use skcalib.expand_soft_labels first."
+        )
 
 
 def _matching(values, text, name, found):

@@ -165,9 +165,14 @@ class PredictionColumns:
             reasons.remove("label")  # left out, as the user asked
         if reasons:
             shown = ", ".join(f"{counts[name]} ({name})" for name in reasons)
+            cures = ""
+            if "score" in reasons:
+                cures += " Scores must lie in [0, 1]: divide percentages by 100."
+            if "label" in reasons:
+                cures += " Labels must be 0 and 1 or named, as with pos_label=."
             raise ValueError(
-                f"The table has invalid rows: {shown}. See invalid_rows();"
-                " on_invalid='drop' omits them."
+                f"The table has invalid rows: {shown}. See invalid_rows().{cures}"
+                " on_invalid='drop' omits such rows."
             )
         if counts["used"] != n_used:
             raise table_changed()
@@ -492,7 +497,8 @@ def check_value(what, value, name, dtype):
         return
     if kind_of_value != kind_of_column:
         raise ValueError(
-            f"{what}={value!r} is not a value of the column {name!r}, which is {dtype}."
+            f"{what}={value!r} is not a value of the column {name!r}, which is {dtype}:"
+            f" write it as a {kind_of_column}."
         )
 
 
@@ -565,7 +571,8 @@ def _checked(data, label, scores, weight, by):
             if what in numeric and not schema[name].is_numeric():
                 raise ValueError(
                     f"{what} must be numbers, but the column {name!r} is"
-                    f" {schema[name]}."
+                    f" {schema[name]}. Convert it: numbers with a percent sign or a"
+                    " decimal comma are text."
                 )
     return frame, schema, list(by)
 

@@ -22,12 +22,15 @@ from skcalib._errors.kernel import KernelError
 from skcalib._errors.proper_scores import brier_score, log_loss
 from skcalib._errors.smooth import SmoothError
 from skcalib._errors.two_bin import TwoBinError
+from skcalib._input.classes import UNLABELLED, of_another_type
 from skcalib._input.classifier_scores import classifier_scores, label_scores
-from skcalib._input.labels import several_labels_shape
+from skcalib._input.labels import check_label_vector, several_labels_shape
 from skcalib._input.later_scorers import LATER_SCORERS
 from skcalib._input.scalars import check_keywords
-from skcalib._input.sklearn_private import BaseScorer
+from skcalib._input.scores import check_sample_weight
+from skcalib._input.sklearn_private import BaseScorer, num_samples
 from skcalib._input.tensors import as_array
+from skcalib._rows.blocks import weights_or_ones
 from skcalib.metrics._bin_free import (
     kde_calibration_error,
     kolmogorov_smirnov_calibration_error,
@@ -358,14 +361,30 @@ class CalibrationScorer(BaseScorer):
         if not (hasattr(estimator, "classes_") and hasattr(estimator, "predict_proba")):
             raise TypeError(
                 "A calibration scorer needs a fitted classifier with classes_ and"
-                f" predict_proba, found {estimator!r}."
+                f" predict_proba, found {estimator!r}. Fit it, and wrap a classifier"
+                " without predict_proba in RecalibratedClassifierCV."
             )
         if several_labels_shape(y_true) is not None:
             y_proba = label_scores(estimator, X)
             options = {**self._kwargs, **kwargs}
             return self._sign * self._score_func(y_true, y_proba, **options)
-        y_true, _ = as_array(y_true)
-        labels = np.union1d(estimator.classes_, y_true)
+        y_true = check_label_vector(
+            y_true, num_samples(X), name="y_true", scores_name="X"
+        )
+        classes, _ = as_array(estimator.classes_)
+        # Rows without a label, for a semi-supervised classifier, are not scored.
+        is_unlabelled = y_true == UNLABELLED
+        if np.any(is_unlabelled) and len(classes) > 1 and UNLABELLED not in classes:
+            if is_unlabelled.all():
+                raise ValueError("y_true has only the label -1: no row is labelled.")
+            weight = check_sample_weight(kwargs.get("sample_weight"), len(y_true))
+            weight = weights_or_ones(weight, len(y_true))
+            kwargs["sample_weight"] = np.where(is_unlabelled, 0, weight)
+            y_true = np.where(is_unlabelled, classes[0], y_true)
+        # The union would make text of numbers.
+        if isinstance(y_true[0], str) != isinstance(classes[0], str):
+            raise of_another_type(y_true, classes, "y_true", "classes_")
+        labels = np.union1d(classes, y_true)
         if len(labels) == 1:
             return 0.0  # the only class there is, predicted with certainty
         # A label that the estimator has never seen has probability 0.

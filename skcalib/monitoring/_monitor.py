@@ -17,10 +17,20 @@ from sklearn.exceptions import NotFittedError
 from skcalib._cells.statistics import BinStatistics
 from skcalib._defaults import unchanged_if_refused
 from skcalib._inference.results import ResultTable
-from skcalib._input.classes import encode_labels, in_class_order, zero_one
-from skcalib._input.labels import check_label_vector
+from skcalib._input.classes import (
+    encode_labels,
+    in_class_order,
+    unique_labels,
+    zero_one,
+)
+from skcalib._input.labels import (
+    check_label_vector,
+    no_vector,
+    several_labels_shape,
+    shown,
+)
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
-from skcalib._input.scores import check_scores
+from skcalib._input.scores import check_scores, refuse_swapped
 from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
 
@@ -515,8 +525,13 @@ class CalibrationMonitor(BaseEstimator):
                 y_name="y",
                 labels_name="classes",
             )
+        shape = several_labels_shape(y)
+        if shape is not None:
+            cure = "For several labels per row use one monitor for each."
+            raise no_vector(y, "y", "scores", shape, cure)
         scores = check_scores(scores, name="scores")
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
+        refuse_swapped(y, scores, name="y", scores_name="scores")
         if classes is not None:
             _, codes = encode_labels(
                 y, scores.shape[1], classes, name="y", classes_name="classes"
@@ -534,8 +549,8 @@ class CalibrationMonitor(BaseEstimator):
             events = zero_one(y)
             if events is None:
                 raise ValueError(
-                    "y must contain 0 and 1 or booleans: name other labels with"
-                    " classes=."
+                    "y must contain 0 and 1 or booleans: name other labels, sorted,"
+                    f" with classes=. Found {shown(unique_labels(y, 'y')[0])}."
                 )
         return scores[:, -1].astype(np.float64), events
 

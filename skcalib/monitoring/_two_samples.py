@@ -7,7 +7,7 @@ from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._input.classes import hint_at_event
 from skcalib._input.label_weights import is_importance
-from skcalib._input.labels import check_groups
+from skcalib._input.labels import check_groups, shown
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib.binning import EqualMass, check_binning
@@ -53,7 +53,9 @@ def two_samples(
         )
     shared_labels = None
     if labels is None:
-        shared_labels = _shared_labels(y_before, y_after)
+        shared_labels = _shared_labels(
+            y_before, y_after, is_one_event=_is_column(y_proba_before)
+        )
         labels = shared_labels
     weight_before, weight_after = _pair(sample_weight, "sample_weight")
     clusters_before, clusters_after = _pair(clusters, "clusters")
@@ -135,9 +137,11 @@ def _pair(value, name):
     return value
 
 
-def _shared_labels(y_before, y_after):
+def _shared_labels(y_before, y_after, is_one_event):
     """Return the sorted list of the two labels of both samples together, one of which
     may hold a single class. None unless there are two that can be sorted.
+
+    Raise if each has two labels that are not the same, for scores of one event.
     """
     try:
         before = np.unique(np.asarray(y_before))
@@ -145,6 +149,11 @@ def _shared_labels(y_before, y_after):
         labels = np.unique(np.concatenate([before, after]))
     except (TypeError, ValueError):
         return None  # refused later, by the argument
+    if len(labels) > 2 and len(before) == len(after) == 2 and is_one_event:
+        raise ValueError(
+            f"y_before has the labels {shown(before)} and y_after {shown(after)}: write"
+            " them alike in both."
+        )
     if len(labels) != 2:
         return None
     return labels.tolist()

@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.columns import spread_top_label, top_label
 from skcalib._defaults import check_fitted, unchanged_if_refused
-from skcalib._input.classes import encode_labels, hint_at_event, in_class_order
+from skcalib._input.classes import (
+    EVENT_HINTS,
+    encode_labels,
+    hint_at_event,
+    in_class_order,
+)
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scores import (
@@ -384,7 +389,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             y, scores.shape[1], classes, name="y", classes_name="classes"
         )
         if scores.shape[1] == 1 and not is_named:
-            hint = "give both columns, sorted."
+            hint = EVENT_HINTS[self.input]
             hint_at_event(scores[:, 0], codes, self.classes_, hint)
         return codes
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.classes import (
+    EVENT_HINTS,
     encode_labels,
     hint_at_event,
     in_class_order,
@@ -18,7 +19,7 @@ from skcalib._input.classes import (
     with_counted_labels,
 )
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_targets, several_labels_shape
+from skcalib._input.labels import check_targets, no_vector, several_labels_shape
 from skcalib._input.scores import check_scores, refuse_swapped
 from skcalib._input.tensors import as_array, column_names
 
@@ -61,11 +62,11 @@ class ProbabilityTransformer(
         """
         shape = several_labels_shape(y)
         if shape is not None:
-            raise ValueError(
-                f"y should be a 1d array of labels, got an array of shape {shape}"
-                " instead. For several labels per row fit one recalibrator for each"
-                " column of X and of y."
+            cure = (
+                "For several labels per row fit one recalibrator for each column of X"
+                " and of y."
             )
+            raise no_vector(y, "y", "X", shape, cure)
         return with_counted_labels(
             y, sample_weight, X, self.classes, name="y", labels_name="classes"
         )
@@ -104,7 +105,7 @@ class ProbabilityTransformer(
         self._remember_parameters()
         if scores.shape[1] == 1 and classes is None:
             # A warning if the column seems to hold the scores of the other class.
-            hint = "give both columns, sorted."
+            hint = EVENT_HINTS[self.input]
             hint_at_event(scores[:, 0], codes, self.classes_, hint)
         return codes
 
