@@ -233,10 +233,10 @@ MUTATIONS = [
         "small_rules",
     ),
     (
-        "evaluation/_gain.py",
-        "if len(np.unique(codes[fold.train])) < 2:",
-        "if len(np.unique(codes[fold.train])) < 1:",
-        "small_rules",
+        "_fitting/gains.py",
+        "return len(codes) > 0 and codes.min() < codes.max()",
+        "return len(codes) > 0 and codes.min() <= codes.max()",
+        "cross_validate",
     ),
     (
         "binning/_minimum_mass.py",
