@@ -8,10 +8,7 @@ that says the same words as those of all other doors.
 import json
 import warnings
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from _catalog import refused
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -42,6 +39,10 @@ from skcalib.metrics import (
     kuiper_calibration_error,
 )
 from skcalib.monitoring import CalibrationMonitor, calibration_change
+
+plt = pytest.importorskip("matplotlib.pyplot")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 RANDOM = np.random.default_rng(1)
 N = 240

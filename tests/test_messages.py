@@ -7,7 +7,6 @@ letter here, and must give the number of the plain spelling.
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -27,6 +26,9 @@ from skcalib.displays import ReliabilityDisplay
 from skcalib.engines import PredictionTable
 from skcalib.metrics import calibration_by_group, calibration_error, get_scorer
 from skcalib.monitoring import CalibrationMonitor, calibration_change
+
+pytest.importorskip("matplotlib")
+pd = pytest.importorskip("pandas")
 
 RANDOM = np.random.default_rng(0)
 N = 300

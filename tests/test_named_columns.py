@@ -1,9 +1,6 @@
 """Columns that are named by the labels: the names say which column is which class."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -21,6 +18,11 @@ from skcalib import (
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import BinStatistics, calibration_error, calibration_test
 from skcalib.monitoring import CalibrationMonitor, estimated_performance
+
+pytest.importorskip("matplotlib")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 RANDOM = np.random.default_rng(0)
 ORDER = ["mid", "low", "high"]

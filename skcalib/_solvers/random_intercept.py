@@ -20,7 +20,7 @@ _STEP = 0.25  # of the table: its error is below 2e-9 for each sample
 _N_NODES = 25  # of the Gauss-Hermite quadrature over a cluster's deviation
 _N_NEWTON_STEPS = 8
 _N_TAUS = 12  # that a profile compares at a time
-_N_REFINEMENTS = 3  # of the interval around the best of them
+_N_REFINEMENTS = 6  # of the interval around the best of them
 _LARGEST_TAU = 4.0
 _LARGEST_SHIFT = 50.0
 # The prior of tau for a new cluster is flat from 0 to this.

@@ -1,5 +1,7 @@
 """Entries of summaries, comparisons and calibration over time."""
 
+from dataclasses import replace
+
 from registry._entry import Entry, MetricEntry
 from skcalib import PlattScaling
 from skcalib.evaluation import (
@@ -42,6 +44,18 @@ def _change(rows):
     )
 
 
+def _by_cluster(rows):
+    """Round what is found by search, which stops at another digit elsewhere."""
+    table = calibration_by_cluster(rows.y, rows.inner_scores, rows.cluster % 5)
+    rounded = {"between": {key: round(tau, 4) for key, tau in table.between.items()}}
+    for name in ("pooled", "prediction"):
+        rounded[name] = {
+            key: type(interval)(*(round(value, 4) for value in interval))
+            for key, interval in getattr(table, name).items()
+        }
+    return replace(table, **rounded)
+
+
 def _advice(rows):
     advice = advise(rows.y, rows.inner_scores**3, groups=rows.cluster % 3)
     return {"kind": advice.kind, "text": str(advice), "code": advice.code()}
@@ -55,9 +69,7 @@ ENTRIES = {
     "skcalib.evaluation.advise": Entry(job="doc/reporting.md", result=_advice),
     "skcalib.evaluation.calibration_by_cluster": Entry(
         job="doc/reporting.md",
-        result=lambda rows: calibration_by_cluster(
-            rows.y, rows.inner_scores, rows.cluster % 5
-        ),
+        result=_by_cluster,
     ),
     "skcalib.evaluation.validation_sample_size": Entry(
         job="doc/reporting.md",
