@@ -455,8 +455,11 @@ class Judge:
         return is_right and rarer < 5 * TOLERANCE
 
     def _cannot_tell(self, words, text):
-        low, high = _number(words["low"]), _number(words["high"])
-        slack = 0.5 if "." not in words["low"] else 0.05
+        between = re.search(r"between (-?[\d.]+) and (-?[\d.]+)", words["limits"])
+        if between is None:  # the bias has no interval
+            return True
+        low, high = map(_number, between.groups())
+        slack = 0.5 if "." not in between[1] else 0.05
         if not low - slack <= 100 * self.truth.bias() <= high + slack:
             return False
         return _by_power(self._power())

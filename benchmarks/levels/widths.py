@@ -271,9 +271,7 @@ def _trend(table, rng):
     del options["labels"]
     time = rng.integers(0, 5, len(table.labels))
     try:
-        found = calibration_trend(
-            table.labels, table.scores, time, pos_label=1, **options
-        )
+        found = calibration_trend(table.labels, table.scores, time, **options)
     except ValueError as error:
         if "only one value" in str(error):
             return  # refused, with a reason

@@ -527,7 +527,7 @@ class _Pooling:
         values = np.array(values, dtype=np.float64)
         if not np.isfinite(values).all():
             self.not_pooled[quantity] = _NO_LIMIT
-            values[~np.isfinite(values)] = np.nan
+            values[1:] = np.nan  # an interval has both limits or none
         estimate, low, high, new_low, new_high = values.tolist()
         self.pooled[quantity] = IntervalEstimate(estimate, low, high)
         self.between[quantity] = float(tau)

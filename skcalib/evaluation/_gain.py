@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.adjustment import holm
-from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._inference.results import ResultTable
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
@@ -99,7 +99,7 @@ def recalibration_gain(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
     verbose: bool = False,
-) -> IntervalEstimate | RecalibrationGains:
+) -> Any:
     """Out-of-fold gain in a proper score from recalibration, with an interval.
 
     The recalibrator is fitted to all folds but one and evaluated on the remaining fold.

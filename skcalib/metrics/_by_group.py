@@ -229,7 +229,7 @@ class GroupCalibrationByModel(dict):
 
 @hint_at_keywords
 def calibration_by_group(
-    y_true: ArrayLike | Mapping[Any, BinStatistics],
+    y_true: ArrayLike | BinStatistics | Mapping[Any, BinStatistics],
     y_proba: ArrayLike | Mapping[str, ArrayLike] | None = None,
     groups: ArrayLike | Literal["predicted_class"] = "predicted_class",
     *,

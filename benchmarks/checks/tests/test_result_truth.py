@@ -18,6 +18,9 @@ FOLDER = Path(skcalib.__file__).parent
 # Classes whose sentences state what was computed from the samples, with the reason why
 # no world makes these false.
 OF_THE_SAMPLE = {
+    "Advice": "the report's sentences on it are simulated by sentence_truth",
+    "ReliabilityBand": "coverage of the band is simulated by test_monotone_band",
+    "WeightDescription": "says what the weights are",
     "WorstThreshold": "a maximum over these samples, computed again in tests",
     "ScoreDecomposition": "parts that add up; simulated, but with no false world",
     "ValidationSampleSize": "supposes calibrated scores; simulated for these",
