@@ -89,7 +89,7 @@ def two_samples(
 def _is_column(y_proba):
     """Return whether probabilities are those of the event alone."""
     shape = y_proba.shape if hasattr(y_proba, "shape") else np.shape(y_proba)
-    return len(shape) == 1 or shape[1] == 1
+    return len(shape) == 1 or shape[1:] == (1,)
 
 
 def _two_statistics(before, after, weight_type, **row_arguments):
