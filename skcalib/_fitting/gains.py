@@ -10,8 +10,8 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals.influence import Influence, Spread
 from skcalib._rows.blocks import taken, weights_or_ones
 
-# The expected variance replaces the observed one if it is more than so many times as
-# large: the samples then lack rare labels that are to be expected.
+# The expected variance replaces the observed one if it exceeds this multiple of it: the
+# samples then lack rare labels that are to be expected.
 _UNSEEN = 4
 ONE_LABEL = "all samples have the same label, so that nothing can be fitted"
 

@@ -26,7 +26,7 @@ from skcalib._input.tensors import (
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
-# Up to so many columns, names are compared with each label to see whether some are.
+# Up to this number of columns, each name is compared with each label.
 _MOST_COMPARED = 100
 _MOST_IN_MASK = 6  # labels that an error shows in code
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(\.0*)?")

@@ -13,7 +13,7 @@ from skcalib._rows.blocks import weights_or_ones
 
 # With fewer events sums over labels are drawn; from here on they are normal.
 FEWEST_FOR_NORMAL = 10.0
-# From so many events on the observed spread is that of the labels.
+# From this number of events on, the observed spread is that of the labels.
 FEWEST_FOR_SPREAD = 20.0
 # Labels that are drawn for a sum, all draws together.
 _MOST_LABELS = 4e6

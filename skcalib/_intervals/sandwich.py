@@ -11,8 +11,7 @@ from skcalib._intervals.few_events import effective_events
 
 # With fewer degrees of freedom a few rows carry the variance.
 _FEWEST_DEGREES = 4.0
-# Where the scores promise more than so many times the standard error that the labels
-# show, the rows that carry it have not shown their events.
+# Where the scores promise more than this multiple of the standard error of the labels, the rows that carry it have not shown their events.
 _LARGEST_PROMISE = 4.0
 # Up to there, the standard error is at least what the scores promise over this number:
 # an estimate that is smaller is small because its events are missing. It is the
@@ -160,7 +159,7 @@ def _satterthwaite(variance):
 
 
 def _untrusted(degrees, promise):
-    """Return why a variance of so many degrees of freedom cannot be trusted, else "".
+    """Return why a variance with these degrees of freedom is not reliable, else "".
 
     `promise` is the standard error that the scores promise over the estimated one.
     """

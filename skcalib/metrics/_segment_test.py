@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _MOST_SCORE_CELLS = 64
 # Below this p-value the sentence of a result names a segment.
 _LEVEL = 0.05
-# Weights repeat rows in memory: up to so many.
+# Weights repeat rows in memory, up to this number.
 _MOST_REPEATED = 10**8
 
 

@@ -19,7 +19,7 @@ from skcalib.monitoring._times import moments
 _LEVEL = 0.05
 _LAGS = (1, 2, 3, 4, 5)
 _FEWEST_SAMPLES = 100
-# Intervals that are less than so many times too short are harmless.
+# Intervals that are too short by a smaller factor than this are harmless.
 _HARMLESS_FACTOR = 1.1
 _SCORE_BINS = 15
 _ROUNDING = 1e-12  # of errors, which are of the order of 1
