@@ -11,7 +11,8 @@ from skcalib._intervals.few_events import effective_events
 
 # With fewer degrees of freedom a few rows carry the variance.
 _FEWEST_DEGREES = 4.0
-# Where the scores promise more than this multiple of the standard error of the labels, the rows that carry it have not shown their events.
+# Where the scores promise more than this multiple of the standard error of the labels,
+# the rows that carry it have not shown their events.
 _LARGEST_PROMISE = 4.0
 # Up to there, the standard error is at least what the scores promise over this number:
 # an estimate that is smaller is small because its events are missing. It is the
