@@ -20,11 +20,11 @@ from skcalib.binning import EqualMass
 from skcalib.engines import PredictionTable, scan
 from skcalib.metrics import calibration_by_group
 
-# The log-odds of a click are `slope` times those of the score. One row in ten
-# thousand is from Malta.
+# The log-odds of a click are `slope` times those of the score. One row in a thousand
+# is from Malta.
 LOG = """
 SELECT p, country, CAST(u < 1 / (1 + exp(-slope * ln(p / (1 - p)))) AS TINYINT) AS clicked FROM (
-  SELECT least(greatest(p, 1e-9), 1 - 1e-9) AS p, u, CASE WHEN c < 1e-4 THEN 'MT' WHEN c < .4 THEN 'FR' WHEN c < .8
+  SELECT least(greatest(p, 1e-9), 1 - 1e-9) AS p, u, CASE WHEN c < 1e-3 THEN 'MT' WHEN c < .4 THEN 'FR' WHEN c < .8
     THEN 'IT' ELSE 'PL' END AS country, CASE WHEN c < .4 THEN 1 WHEN c < .8 THEN .6 ELSE 1.4 END AS slope
   FROM (SELECT random() AS p, random() AS u, random() AS c FROM range({rows})))
 """  # noqa: E501
