@@ -1,0 +1,66 @@
+"""Arrays on a device of array-api-strict that NumPy cannot read, and a count of what is
+copied off it.
+"""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+
+def on_device(array, name="device1"):
+    """Return an array on a device that is not the processor."""
+    xp = pytest.importorskip("array_api_strict")
+    return xp.asarray(np.asarray(array), device=xp.Device(name))
+
+
+def off_device(tensor):
+    """Return an array of array-api-strict, on whatever device, as NumPy's."""
+    xp = pytest.importorskip("array_api_strict")
+    return np.asarray(xp.asarray(tensor, device=xp.Device("CPU_DEVICE")))
+
+
+class Copies(list):
+    """The number of bytes of each copy off the device, in their order."""
+
+    def refuse_more_than(self, n_samples, free=0):
+        """Raise if a copy is larger than 8 n bytes, or all of them than 64 n. Copies of
+        up to `free` bytes (parameters, gradients, sums by bin) are not counted.
+        """
+        counted = [size for size in self if size > free]
+        assert max(counted, default=0) <= 8 * n_samples, (n_samples, counted)
+        assert sum(counted) <= 64 * n_samples, (n_samples, counted)
+
+
+@contextmanager
+def counted_copies():
+    """Give the `Copies` off devices of array-api-strict that are made inside.
+
+    Single numbers (`float`, `bool`) are not counted. NumPy, DLPack and buffers cannot
+    read such a device, so that a copy is one of `to_device` or `asarray`.
+    """
+    xp = pytest.importorskip("array_api_strict")
+    processor = xp.Device("CPU_DEVICE")
+    kind = type(xp.asarray(0.0))
+    copies = Copies()
+    to_device, asarray = kind.to_device, xp.asarray
+
+    def count(array, device):
+        if device == processor and array.device != processor:
+            copies.append(array._array.nbytes)
+
+    def counting_to_device(self, device, /, stream=None):
+        count(self, device)
+        return to_device(self, device, stream=stream)
+
+    def counting_asarray(values, /, *, device=None, **options):
+        if isinstance(values, kind):
+            count(values, device)
+        return asarray(values, device=device, **options)
+
+    with (
+        patch.object(kind, "to_device", counting_to_device),
+        patch.object(xp, "asarray", counting_asarray),
+    ):
+        yield copies
