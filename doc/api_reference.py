@@ -284,8 +284,8 @@ _MOST_PAGES = 3
 # Modules whose names are words of the language ("Rows", "Scores"): a page that has the
 # word does not speak of the name.
 _PLAIN_WORDS = {"skcalib.maps"}
-# pages that tell no one how to use a name
-EVIDENCE = {"arena", "levels", "reproductions", "scale", "speed"}
+# The page that tells no one how to use a name.
+EVIDENCE = "evidence"
 
 
 def names(module, title):
@@ -325,7 +325,7 @@ def guide_pages(folder):
     texts = {
         page: (folder / f"{page}.md").read_text("utf-8")
         for page in guide
-        if page not in EVIDENCE
+        if page != EVIDENCE
     }
     pages = {}
     for module, title, _, own, _ in SECTIONS:

@@ -56,8 +56,7 @@ def test_each_name_has_its_pages_of_the_guide():
     assert "which_error" in pages["skcalib.metrics.calibration_test"]
 
 
-# Pages of the guide that need no example: a table of other libraries, and the pages of
-# evidence.
+# Pages of the guide that need no example: a table of other libraries, and evidence.
 NO_EXAMPLE = {
     "class_imbalance",
     "coming_from",
@@ -65,7 +64,7 @@ NO_EXAMPLE = {
     "not_here",
     "outcome_not_known_yet",
     "small_data",
-    *REFERENCE.EVIDENCE,
+    REFERENCE.EVIDENCE,
 }
 
 

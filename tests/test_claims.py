@@ -49,19 +49,28 @@ ROOT = Path(__file__).parents[1]
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl").values()
 
 
+def _text(name):
+    """Return the text of README, of a page of the guide, or of evidence."""
+    if name == "README":
+        return (ROOT / "README.md").read_text("utf-8")
+    for folder in (ROOT / "doc", ROOT / "doc" / "evidence"):
+        if (folder / f"{name}.md").exists():
+            return (folder / f"{name}.md").read_text("utf-8")
+    raise FileNotFoundError(name)
+
+
 def _page(name):
     """Return the text of a page with single spaces, so that lines can be broken
     anywhere.
     """
-    path = ROOT / "README.md" if name == "README" else ROOT / "doc" / f"{name}.md"
-    return " ".join(path.read_text("utf-8").split())
+    return " ".join(_text(name).split())
 
 
 def _names(name):
     names = {}
     for block in re.findall(
         r"^```python\n(.*?)^```",
-        (ROOT / f"doc/{name}.md").read_text("utf-8"),
+        _text(name),
         flags=re.S | re.M,
     ):
         exec(block, names)
@@ -72,7 +81,7 @@ def _row(page, start):
     """Return the numbers of the first row of a table that begins so."""
     line = re.search(
         rf"^\| {re.escape(start)} \|(.*)\|$",
-        (ROOT / f"doc/{page}.md").read_text("utf-8"),
+        _text(page),
         flags=re.M,
     )
     return [
@@ -356,9 +365,7 @@ def test_the_first_example_of_which_recalibrator():
 
 def _first(page, n_blocks=1):
     names = {}
-    for block in re.findall(
-        r"```python\n(.*?)```", (ROOT / f"doc/{page}.md").read_text("utf-8"), flags=re.S
-    )[:n_blocks]:
+    for block in re.findall(r"```python\n(.*?)```", _text(page), flags=re.S)[:n_blocks]:
         exec(block, names)
     return names
 

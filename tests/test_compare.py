@@ -304,7 +304,7 @@ def test_calibration_change_on_the_same_rows_names_compare():
 @pytest.mark.slow
 def test_paired_test_has_power_where_an_unpaired_one_has_none():
     """A calibrated model against one that is 1.25 times too sure, 500 rows: see
-    `doc/levels.md`.
+    `doc/evidence/levels.md`.
     """
     paired = unpaired = 0
     for seed in range(100):

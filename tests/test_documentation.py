@@ -15,7 +15,13 @@ from sklearn.utils.fixes import parse_version
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "doc"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOC.glob("*.md"))]
+EVIDENCE = sorted((DOC / "evidence").glob("*.md"))
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOC.glob("*.md")),
+    *EVIDENCE,
+]
 # The pages whose code other tests run, to compare what it gives with the page.
 RUN_ELSEWHERE = {
     "README.md": "test_readme.py",
@@ -307,25 +313,15 @@ def test_the_table_of_the_guide_has_the_order_of_its_navigation():
     )
 
 
-def test_evidence_pages_begin_with_a_summary():
-    evidence = list(
-        _contents(
-            "```{toctree}\n"
-            + (DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[1]
-        )
-    )
-    assert len(evidence) == 5
-    # the summary of speed is written with its tables
-    for page in set(evidence) - {"speed"}:
-        _, title, summary, *_ = re.split(
-            r"^#+ ", (DOC / f"{page}.md").read_text("utf-8"), flags=re.M
-        )
-        assert summary.startswith("Summary\n"), page
-        assert (
-            8
-            <= len(re.findall(r"^(?:\* |\| (?!method|---))", summary, flags=re.M))
-            <= 14
-        ), page
+@pytest.mark.parametrize("page", EVIDENCE, ids=lambda page: page.name)
+def test_evidence_is_linked_and_begins_with_a_summary(page):
+    assert f"(evidence/{page.name})" in (DOC / "evidence.md").read_text("utf-8")
+    if page.name == "speed.md":  # its summary is written with its tables
+        return
+    _, title, summary, *_ = re.split(r"^#+ ", page.read_text("utf-8"), flags=re.M)
+    assert summary.startswith("Summary\n")
+    lines = re.findall(r"^(?:\* |\| (?!method|---))", summary, flags=re.M)
+    assert 8 <= len(lines) <= 14
 
 
 def test_every_page_is_in_one_table_of_contents():

@@ -225,7 +225,7 @@ ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl")
 
 
 def test_the_page_is_made_of_the_rows():
-    page = (ROOT / "doc/levels.md").read_text()
+    page = (ROOT / "doc/evidence/levels.md").read_text()
     assert with_tables(page, list(ROWS.values())) == page
     assert "**not named**" not in page
     names = re.findall(
@@ -235,7 +235,7 @@ def test_the_page_is_made_of_the_rows():
 
 
 def test_the_lead_of_the_page_names_every_exception():
-    page = (ROOT / "doc/levels.md").read_text()
+    page = (ROOT / "doc/evidence/levels.md").read_text()
     lead = page.split("## Summary")[0]
     table = page.split("## What does not hold")[1].split("## ")[0]
     names = re.findall(r"^\| (.*?) \|", table, re.M)[2:]
@@ -419,7 +419,8 @@ def test_figures_without_labels_are_those_of_the_rows():
     right = [row for row in rows if row not in known + mix + early]
     assert len(right) == 4 * 9
     assert (
-        f"coverage of {_span(right)} % ({{doc}}`levels`); coverage was lowest" in page
+        f"coverage of {_span(right)} % ([measured levels](evidence/levels.md)); coverage was lowest"
+        in page
     )
     assert "lowest with 300 labelled samples" in page
     assert min(right, key=lambda row: row.measured).shape.endswith("few labelled")
@@ -493,14 +494,17 @@ def test_figures_of_several_labels_are_those_of_the_rows():
     measured = f"{rejected:.3f}".removeprefix("0")
     assert f"rejects calibration in {measured} of the calibrated data sets" in guide
     covered = _short("ECE, several labels", off)
-    assert f"coverage of the 90 % interval is {covered} ({{doc}}`levels`)" in guide
+    assert (
+        f"coverage of the 90 % interval is {covered} ([measured levels](evidence/levels.md))"
+        in guide
+    )
 
 
 def test_figures_of_other_pages_are_those_of_tables_and_laws():
     too_few = chi2.sf(chi2.isf(0.05, 8), 10)
     text = _docstring(calibration_test)
     assert f"would reject {100 * too_few:.0f} % of calibrated models" in text
-    arena = (ROOT / "doc/arena.md").read_text()
+    arena = (ROOT / "doc/evidence/arena.md").read_text()
     table = arena.split("with stratified folds | true gain | `gain_` | covered |")[1]
     lines = re.findall(r"^\| (?:10|15|20) \|.*\| ([.\d]+) \|$", table, re.M)[:12]
     covered = 100 * np.mean([float(one) for one in lines])
@@ -520,7 +524,7 @@ def test_figures_of_the_changelog_are_those_of_the_rows():
 
 def test_figures_of_families_of_groups_are_those_of_the_page():
     guide = " ".join((ROOT / "doc/which_groups.md").read_text().split())
-    page = (ROOT / "doc/levels.md").read_text()
+    page = (ROOT / "doc/evidence/levels.md").read_text()
     table = page.split("## Families of groups")[1].split("##")[0]
     holm, exact = np.array(
         re.findall(r"\| (\.\d+) \| (\.\d+) \|$", table, re.M), dtype=float
@@ -562,7 +566,7 @@ def test_figures_of_hospitals_are_those_of_the_page():
 
 def test_figures_of_monitors_are_those_of_the_page():
     text = _docstring(CalibrationMonitor)
-    page = (ROOT / "doc/levels.md").read_text()
+    page = (ROOT / "doc/evidence/levels.md").read_text()
 
     def delays(monitor):
         line = re.search(rf"^\| {re.escape(monitor)} \|.*$", page, re.M)[0]
@@ -584,7 +588,7 @@ def _worst(name):
 def test_rows_of_a_file_are_not_simulated_again(tmp_path, capsys):
     rows = tmp_path / "rows.jsonl"
     page = tmp_path / "page.md"
-    page.write_text((ROOT / "doc/levels.md").read_text())
+    page.write_text((ROOT / "doc/evidence/levels.md").read_text())
     only = ["--only", "^Spiegelhalter, calibrated, n = (20|60)$", "--rows", str(rows)]
     main([*only, "--runs", "3"])
     main([*only, "--runs", "3", "--page", str(page)])
@@ -606,7 +610,9 @@ def test_rows_of_a_file_are_not_simulated_again(tmp_path, capsys):
         r"\| tests in closed form \| 0\.05 \| [\d. to]+ \| 2 \| \d \|", text
     )
     assert text.endswith(
-        (ROOT / "doc/levels.md").read_text().split("<!-- end of the tables -->")[1]
+        (ROOT / "doc/evidence/levels.md")
+        .read_text()
+        .split("<!-- end of the tables -->")[1]
     )
     lost = Row(
         "size", "resampled l2", "calibrated, n = 60", 0.05, 0.9, 0.01, 400, "misses"

@@ -72,8 +72,8 @@ def test_binned_intervals_cover(name, n, n_bins, power):
             scores, scores**power, binning.bin_edges(scores), norm
         )
         covered += low - 1e-12 <= truth <= high + 1e-12
-    # The largest of few gaps is covered less often, as doc/levels.md says: .83 with 3
-    # bins and 200 rows.
+    # The largest of few gaps is covered less often, as doc/evidence/levels.md
+    # says: .83 with 3 bins and 200 rows.
     assert covered / RUNS >= (0.8 if name == "maximum" and n_bins == 3 else 0.86)
 
 

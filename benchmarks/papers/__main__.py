@@ -5,7 +5,7 @@ its rules by quantity, and ``measure(options)`` yields pairs (quantity, (measure
 high)). Its name on the command line has dashes. `options` has `data` (a Path or None),
 `repeats` (an int or None for the module's own default), `quick`, `n_jobs` and `plot` (a
 path for the figure, or None). The name ``index`` rewrites the index of
-``doc/reproductions.md``.
+``doc/evidence/reproductions.md``.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.papers._output import (
 )
 from benchmarks.papers._rules import judge
 
-PAGE = Path(__file__).parents[2] / "doc" / "reproductions.md"
+PAGE = Path(__file__).parents[2] / "doc" / "evidence" / "reproductions.md"
 
 
 def main(argv=None):

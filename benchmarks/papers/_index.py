@@ -1,5 +1,5 @@
-"""The index of ``doc/reproductions.md``: each figure, table and theorem of each paper,
-and its rows.
+"""The index of ``doc/evidence/reproductions.md``: each figure, table and
+theorem of each paper, and its rows.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Rows as a table, as JSON, and as a section of ``doc/reproductions.md``."""
+"""Rows as a table, as JSON, and as a section of ``doc/evidence/reproductions.md``."""
 
 import json
 import re

@@ -69,7 +69,7 @@ ENTRIES = {
         job=_PLAN, result=lambda rows: binning_mse_bound(100)
     ),
     "skcalib.guarantees.classwise_temperature_bound": Entry(
-        job="doc/reproductions.md",
+        job="doc/evidence/reproductions.md",
         result=lambda rows: classwise_temperature_bound(
             10_000, 10, 0.1, **_TEMPERATURES
         ),
