@@ -397,7 +397,8 @@ DIFFERENCES = [
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
         "skcalib inverts a test; uncertainty-calibration resamples the plugin"
-        " error 100 times. {doc}`levels` shows the coverage of both",
+        " error 100 times. The [table of levels](evidence/levels.md) shows the"
+        " coverage of both",
     ),
     Difference(
         "mapie",

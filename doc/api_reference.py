@@ -84,7 +84,7 @@ SECTIONS = [
         "skcalib",
         "Labels",
         "Labels that are distributions, or not known for all samples yet.",
-        "where_predictions_live",
+        "deploying",
         ["expand_soft_labels", "censored_labels"],
     ),
     (
@@ -134,7 +134,7 @@ SECTIONS = [
         "skcalib.metrics",
         "Metrics of your own",
         "An error with its interval, its test and its scorer.",
-        "howto_metric",
+        "contributing",
         ["CalibrationError", "ErrorPower", "Metric", "register_metric"],
     ),
     (
@@ -179,7 +179,13 @@ SECTIONS = [
         "which_threshold",
         None,
     ),
-    ("skcalib.monitoring", "Monitoring", "Calibration over time.", "drift", None),
+    (
+        "skcalib.monitoring",
+        "Monitoring",
+        "Calibration over time.",
+        "after_release",
+        None,
+    ),
     (
         "skcalib.export",
         "Export",
@@ -212,28 +218,28 @@ SECTIONS = [
         "skcalib.recalibrators",
         "Bases",
         "What a recalibrator of your own derives from.",
-        "howto_recalibrator",
+        "contributing",
         ["BaseRecalibrator", "BinaryRecalibrator", "LogitRecalibrator"],
     ),
     (
         "skcalib.maps",
         "Whole maps",
         "What `predict_proba` computes, as a tree of nodes.",
-        "howto_recalibrator",
+        "contributing",
         ["CalibrationMap", "calibration_map", "map_of", "has_map", "Rows", "Node"],
     ),
     (
         "skcalib.maps",
         "Nodes of maps",
         "What `_map` of a recalibrator of your own is made of.",
-        "howto_recalibrator",
+        "contributing",
         None,
     ),
     (
         "skcalib.maps",
         "Forms of maps",
         "Nodes put together, the same for two classes and for more.",
-        "howto_recalibrator",
+        "contributing",
         [
             "step_function",
             "piecewise_polynomial",
@@ -320,7 +326,7 @@ def guide_pages(folder):
     """
     folder = Path(folder)
     guide = re.findall(
-        r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8")
+        r"\]\((\w+)\.md\)", (folder / "getting_started.md").read_text("utf-8")
     )
     texts = {
         page: (folder / f"{page}.md").read_text("utf-8")

@@ -175,7 +175,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "secondary_sidebar_items": _SIDEBARS,
 }
-html_sidebars = {"index": [], "installation": []}
+html_sidebars = {"index": []}
 
 
 def linkcode_resolve(domain, info):

@@ -18,7 +18,7 @@ ENTRIES = [
         "from skcalib import ComplementaryLogLog",
         """
     "skcalib.ComplementaryLogLog": RecalibratorEntry(
-        job="doc/howto_recalibrator.md",
+        job="doc/contributing.md",
         instances=(ComplementaryLogLog(),),
         two_classes=(ComplementaryLogLog(),),
         three_classes=(ComplementaryLogLog(),),
@@ -31,7 +31,7 @@ ENTRIES = [
         "from skcalib.metrics import overestimation_error",
         """
     "skcalib.metrics.overestimation_error": MetricEntry(
-        job="doc/howto_metric.md",
+        job="doc/contributing.md",
         results=_error(overestimation_error),
         no_paper="an example",
     ),
@@ -42,7 +42,7 @@ ENTRIES = [
         "from skcalib.displays import BiasDisplay",
         """
     "skcalib.displays.BiasDisplay": DisplayEntry(
-        job="doc/howto_display.md",
+        job="doc/contributing.md",
         pictures=("bias",),
         no_paper="an example",
         no_finding="its number has no sentence",
@@ -52,10 +52,13 @@ ENTRIES = [
 ]
 
 
-def steps(page):
-    """Return the file and the code of each numbered step of a how-to page."""
-    text = (ROOT / "doc" / f"howto_{page}.md").read_text("utf-8")
-    text = text.split("## Add it to the library")[1]
+def steps(kind):
+    """Return the file and the code of each numbered step that adds a recalibrator, a
+    metric, a strategy, a display or an engine to the library.
+    """
+    page = (ROOT / "doc" / "contributing.md").read_text("utf-8")
+    _, text = re.split(rf"^### Add an? {kind} to the library$", page, flags=re.M)
+    text = text.split("\n## ")[0]
     for step in re.split(r"^\d\. ", text, flags=re.M)[1:]:
         code = re.search(r"```python\n\s*(.*?)\n\s*```", step, flags=re.S)
         yield re.match(r"`([^`]*)`", step).group(1), code and code.group(1)

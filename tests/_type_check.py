@@ -30,7 +30,7 @@ import numpy as np
 y_true = np.array([0, 1])
 y_proba = np.array([0.2, 0.7])
 """
-_PAGES_WITH_NAMES_OF_THE_READER = ("howto_binning", "howto_display", "howto_metric")
+_PAGES_WITH_NAMES_OF_THE_READER = ("contributing",)
 
 # Packages without annotations. Where pyright guesses a parameter's type from its
 # default, or a result from a function's body, it refuses what the package allows. A

@@ -50,7 +50,12 @@ ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl").values()
 
 
 def _text(name):
-    """Return the text of README, of a page of the guide, or of evidence."""
+    """Return the text of README, of a page of the guide, or of evidence; of one section
+    only if `name` is ``page#Title of the section``.
+    """
+    if "#" in name:
+        page, _, title = name.partition("#")
+        return _text(page).split(f"\n## {title}\n")[1].split("\n## ")[0]
     if name == "README":
         return (ROOT / "README.md").read_text("utf-8")
     for folder in (ROOT / "doc", ROOT / "doc" / "evidence"):
@@ -209,7 +214,9 @@ def test_the_guide_quotes_levels():
         "which_error"
     )
     assert "| tests on windows of 500 rows | .77 |" in _page("levels")
-    assert "in 77 % of stable runs of 20,000 samples" in _page("drift")
+    assert "in 77 % of stable runs of 20,000 samples" in _page(
+        "after_release#Has it drifted?"
+    )
 
 
 def test_the_guide_quotes_scale():
@@ -273,7 +280,7 @@ def test_how_tolerance_grows_with_bins_and_falls_with_rows():
 
 
 def test_shares_of_groups_add_up():
-    assert r"$6 / (\pi k)^2$" in _page("drift")
+    assert r"$6 / (\pi k)^2$" in _page("after_release#Has it drifted?")
     assert sum(6 / (np.pi * k) ** 2 for k in range(1, 100_000)) == pytest.approx(
         1, abs=1e-4
     )
@@ -321,9 +328,9 @@ def test_figures_of_how_many_bins():
 
 
 def test_figures_of_the_page_of_scikit_learn():
-    names = _names("scikit_learn")
+    names = _names("coming_from#With scikit-learn 1.8 to 1.12")
     told = re.search(
-        r"The log-losses are (\.\d+), (\.\d+) and (\.\d+)\.", _page("scikit_learn")
+        r"The log-losses are (\.\d+), (\.\d+) and (\.\d+)\.", _page("coming_from")
     ).groups()
     assert names["log_losses"] == pytest.approx([float(one) for one in told], abs=6e-4)
     X, y = make_classification(4000, random_state=0)
@@ -349,6 +356,39 @@ def test_figures_of_the_page_of_scikit_learn():
         )
         beta = theirs.calibrated_classifiers_[0].calibrators[0].beta_
         assert 2 * beta == pytest.approx(1 / ours.temperature_, rel=1e-3)
+
+
+def test_the_figures_of_small_data():
+    section = "which_recalibrator#Small data"
+    names = _names(section)
+    told = re.search(r"log-loss of (\.\d+) on .* log-loss of (\.\d+)\.", _page(section))
+    assert [names["before"], names["after"]] == pytest.approx(
+        [float(one) for one in told.groups()], abs=6e-4
+    )
+
+
+def test_figures_of_getting_started():
+    names, text = _names("getting_started"), _page("getting_started")
+    gain = names["gain"]
+    assert f"{gain.estimate:.3f}, with a 90 % interval from {gain.low:.3f}" in text
+    for name, loss in names["losses"].items():
+        low, high = names["errors"][name].low, names["errors"][name].high
+        assert f"| {name} | {loss:.3f} | {low:.3f} to {high:.3f} |" in text
+    before, after = names["benefit"].values()
+    assert f"from {before[0]:.3f} to {after[0]:.3f}" in text
+    assert f"from {before[1]:.3f} to {after[1]:.3f}" in text
+    first, second, *_ = np.array_split(np.arange(len(names["y_test"])), 6)
+    assert second[0] <= names["monitor"].alarm_row_ <= second[-1]
+
+
+def test_figures_of_a_judge_and_human_labels():
+    names, text = _names("llm_as_a_judge"), _page("llm_as_a_judge")
+    alone, (both,) = names["alone"], names["found"].to_frame().itertuples(index=False)
+    for name, one in (("200 human labels alone", alone), ("both", both)):
+        numbers = [f"{x:.3f}"[1:] for x in (one.estimate, one.low, one.high)]
+        assert "| {} | {} | {} to {} |".format(name, *numbers) in text
+    assert f"{names['verdict'].mean():.3f}"[1:] in text
+    assert f"{names['right'].mean():.3f}"[1:] + " in truth" in text
 
 
 def test_the_first_example_of_which_recalibrator():
@@ -387,14 +427,14 @@ def test_figures_of_recalibrating_training_rows():
 
 def test_the_table_of_drift():
     pytest.importorskip("pandas", reason="to_frame makes a data frame")
-    change = _first("drift")["change"]
+    change = _first("after_release#Has it drifted?")["change"]
     for _, quantity, *values in change.to_frame().itertuples():
-        assert _row("drift", quantity) == pytest.approx(values, abs=6e-4)
+        assert _row("after_release", quantity) == pytest.approx(values, abs=6e-4)
 
 
 def test_figures_of_after_the_release():
     pytest.importorskip("pandas", reason="to_frame needs pandas")
-    page = (ROOT / "doc" / "after_release.md").read_text("utf-8")
+    page = _text("after_release").split("\n## Has it drifted?\n")[0]
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, names)  # noqa: S102
@@ -466,7 +506,7 @@ def test_alarms_of_the_other_monitors():
     ]
     assert (
         f"raises its alarm at row {alarms[0]:,}, and the second at row {alarms[1]:,}"
-        in _page("drift")
+        in _page("after_release#Has it drifted?")
     )
 
 
@@ -534,7 +574,7 @@ def test_the_default_of_the_one_liner():
 
 def test_versions_of_the_installation():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    text = _page("installation")
+    text = _page("getting_started")
     assert f"Python {project['requires-python'].removeprefix('>=')}," in text
     for requirement in project["dependencies"]:
         name, version = requirement.split(">=")

@@ -25,11 +25,7 @@ PAGES = [
 # The pages whose code other tests run, to compare what it gives with the page.
 RUN_ELSEWHERE = {
     "README.md": "test_readme.py",
-    "drift.md": "test_guide_groups.py",
-    "howto_binning.md": "test_documentation.py",
-    "howto_display.md": "test_documentation.py",
-    "howto_metric.md": "test_documentation.py",
-    "howto_recalibrator.md": "test_documentation.py",
+    "contributing.md": "test_documentation.py",
     "large_tables.md": "test_large_tables.py",
     "many_classes.md": "test_guide.py",
     "reading_a_diagram.md": "test_guide.py",
@@ -41,22 +37,26 @@ RUN_ELSEWHERE = {
     "which_threshold.md": "test_decisions.py",
 }
 SLOW = {"pipelines.md"}
+_EXTENSIONS_NEED = {
+    "Write your own display": ["matplotlib"],
+    "Support tables from another library": ["pyarrow", "narwhals"],
+}
 # Packages that users bring: their blocks run where they are installed.
 PEERS = {"xgboost", "lightgbm", "catboost", "torch", "keras"}
 NEEDS = {
     "after_release.md": ["pandas"],
     "coming_from.md": ["pandas"],
-    "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
-    "displays.md": ["matplotlib"],
-    "howto_engine.md": ["pyarrow", "narwhals"],
-    "where_predictions_live.md": [
+    "deploying.md": [
         "duckdb",
         "matplotlib",
         "narwhals",
         "onnx",
+        "onnxruntime",
         "pandas",
         "pyarrow",
+        "skl2onnx",
     ],
+    "displays.md": ["matplotlib"],
 }
 
 
@@ -128,7 +128,6 @@ def test_code_of_packages_that_users_bring(page, peer, tmp_path, monkeypatch):
         ("language_models.md", ["before", "after"]),
         ("neural_networks.md", ["losses", "errors"]),
         ("class_imbalance.md", ["losses"]),
-        ("small_data.md", ["before", "after"]),
     ],
 )
 def test_figures_of_the_pages_for_kinds_of_models(page, figures):
@@ -151,18 +150,29 @@ def test_a_block_of_a_package_that_users_bring_is_left_out(tmp_path):
     assert names["x"] == 1
 
 
-@pytest.mark.parametrize("name", ["binning", "recalibrator", "metric", "display"])
-def test_code_of_the_howto_pages_runs(name):
-    if name == "display":
-        pytest.importorskip("matplotlib")
-    page = DOC / f"howto_{name}.md"
-    (example,) = re.findall(r"\{literalinclude\} (\S+)", page.read_text("utf-8"))
-    names = runpy.run_path(str(DOC / example))
-    assert _blocks(page)
-    _run(
-        page,
-        names | {"y_true": [0, 1, 0, 1] * 25, "y_proba": [0.1, 0.4, 0.35, 0.8] * 25},
-    )
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Write your own binning strategy",
+        "Write your own recalibrator",
+        "Write your own metric",
+        "Write your own display",
+        "Support tables from another library",
+    ],
+)
+def test_code_of_extensions_runs(title):
+    """The sections of `contributing.md` that show how to extend the library."""
+    for package in _EXTENSIONS_NEED.get(title, ()):
+        pytest.importorskip(package)
+    page = DOC / "contributing.md"
+    section = page.read_text("utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    names = {"y_true": [0, 1, 0, 1] * 25, "y_proba": [0.1, 0.4, 0.35, 0.8] * 25}
+    for example in re.findall(r"\{literalinclude\} (examples/\S+)", section):
+        names |= runpy.run_path(str(DOC / example))
+    blocks = re.findall(r"^```python\n(.*?)^```", section, flags=re.S | re.M)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, title, "exec"), names)
 
 
 def test_pages_that_are_run_elsewhere():
@@ -283,9 +293,7 @@ def test_roles_and_directives(page):
 
 
 def test_guide_and_examples_know_each_other():
-    guide = _contents(
-        (DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[0]
-    )
+    guide = _contents((DOC / "getting_started.md").read_text("utf-8"))
     texts = {page: (DOC / f"{page}.md").read_text("utf-8") for page in guide}
     named = {
         page: set(re.findall(r"auto_gallery/(plot_\w+)", text))
@@ -297,17 +305,17 @@ def test_guide_and_examples_know_each_other():
     # these explain, and have no example of their own
     without = {
         "scores",
-        "scikit_learn",
         "coming_from",
-        "glossary",
-        "not_here",
+        "evidence",
+        "llm_as_a_judge",
         "outcome_not_known_yet",
+        "troubleshooting",
     }
     assert {page for page, examples in named.items() if not examples} == without
 
 
 def test_the_table_of_the_guide_has_the_order_of_its_navigation():
-    text = (DOC / "user_guide.md").read_text("utf-8")
+    text = (DOC / "getting_started.md").read_text("utf-8")
     assert re.findall(r"\| \[[^\]]+\]\((\w+)\.md\) \|$", text, flags=re.M) == list(
         _contents(text)
     )
@@ -333,14 +341,11 @@ def test_every_page_is_in_one_table_of_contents():
 
 
 def test_titles_are_the_same_in_the_guide_and_on_the_page():
-    for name in ("user_guide.md", "developers.md"):
-        for title, page in re.findall(
-            r"\| \[([^\]]+)\]\((\w+)\.md\) \|$",
-            (DOC / name).read_text("utf-8"),
-            flags=re.M,
-        ):
-            text = (DOC / f"{page}.md").read_text("utf-8")
-            assert text.startswith(f"# {title}\n") or page == "changelog", page
+    guide = (DOC / "getting_started.md").read_text("utf-8")
+    table = re.findall(r"\| \[([^\]]+)\]\((\w+)\.md\) \|$", guide, flags=re.M)
+    for title, page in table:
+        text = (DOC / f"{page}.md").read_text("utf-8")
+        assert text.startswith(f"# {title}\n"), page
 
 
 # --- Pictures and examples ------------------------------------------------------------

@@ -12,8 +12,11 @@ from scipy.stats import norm
 DOC = Path(__file__).parents[1] / "doc"
 
 
-def _run(page):
+def _run(page, section=None):
+    """Run the snippets of a page, or of one of its sections."""
     text = (DOC / page).read_text("utf-8")
+    if section:
+        text = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
     names = {}
     for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.S):
         exec(snippet, names)
@@ -64,7 +67,7 @@ def test_which_groups():
 
 
 def test_drift():
-    text, names = _run("drift.md")
+    text, names = _run("after_release.md", "Has it drifted?")
     columns = names["change"].columns()
     assert names["change"].pvalue == 0.001
     rows = _rows(text, "| quantity | estimate")

@@ -200,7 +200,7 @@ print(score == -overestimation_error(y, proba), found.estimate == -score)
 
 @pytest.mark.slow
 def test_two_files_add_a_strategy(tmp_path):
-    (module, _), (package, names) = steps("binning")
+    (module, _), (package, names) = steps("strategy")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "geometric_bins.py", tmp_path / module)
     export(tmp_path, package, names)
@@ -280,7 +280,7 @@ def test_displays_are_made_of_public_names():
 
     code = (DOC / "examples" / "bias_display.py").read_text("utf-8")
     assert not re.search(r"import _|\._", code.replace("self._", ""))
-    page = (DOC / "howto_display.md").read_text("utf-8")
+    page = (DOC / "contributing.md").read_text("utf-8")
     for name in base.__all__:
         if name != "Frame":
             assert f"`{name}`" in page, name
@@ -302,7 +302,7 @@ def test_what_the_page_on_engines_names_is_there():
     assert Path(skcalib.__file__).parents[1] / file == Path(_native.__file__)
     assert Path(__file__).parents[1] / tests == Path(_engine_tables.__file__)
     assert (Path(__file__).parents[1] / extras).exists()
-    page = (DOC / "howto_engine.md").read_text("utf-8")
+    page = (DOC / "contributing.md").read_text("utf-8")
     for module, names in (
         (_native, ("_native_table", "fetched", "with_sql")),
         (_engine_tables, ("native", "_PACKAGES", "LAZY")),

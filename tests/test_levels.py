@@ -419,8 +419,8 @@ def test_figures_without_labels_are_those_of_the_rows():
     right = [row for row in rows if row not in known + mix + early]
     assert len(right) == 4 * 9
     assert (
-        f"coverage of {_span(right)} % ([measured levels](evidence/levels.md)); coverage was lowest"
-        in page
+        f"coverage of {_span(right)} % ([measured levels](evidence/levels.md));"
+        " coverage was lowest" in page
     )
     assert "lowest with 300 labelled samples" in page
     assert min(right, key=lambda row: row.measured).shape.endswith("few labelled")
@@ -495,8 +495,8 @@ def test_figures_of_several_labels_are_those_of_the_rows():
     assert f"rejects calibration in {measured} of the calibrated data sets" in guide
     covered = _short("ECE, several labels", off)
     assert (
-        f"coverage of the 90 % interval is {covered} ([measured levels](evidence/levels.md))"
-        in guide
+        f"coverage of the 90 % interval is {covered} ([measured"
+        " levels](evidence/levels.md))" in guide
     )
 
 

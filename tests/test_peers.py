@@ -36,9 +36,7 @@ def test_every_library_has_its_blocks():
         assert f"numbers of {name} -->" in section
         assert ("newest" in peer) == (f"newest of {name} -->" in section)
     assert "names of R -->" in page
-    about = (peer_pages.DOC / "scikit_learn.md").read_text("utf-8")
     written = {what for what in peer_pages.BLOCKS if f"peer_pages`: {what}" in page}
-    written |= {what for what in peer_pages.BLOCKS if f"peer_pages`: {what}" in about}
     assert written == set(peer_pages.BLOCKS)
 
 

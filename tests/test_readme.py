@@ -50,7 +50,7 @@ def test_readme_starts_with_two_commands(readme):
     assert "-m pytest" in blocks[1]
     assert 'pip install ".[plot]"' in "".join(readme.splitlines()[:12])
     first_screen = readme.splitlines()[:12]
-    assert "(doc/scikit_learn.md)" in "".join(first_screen)
+    assert "(doc/coming_from.md#with-scikit-learn" in "".join(first_screen)
 
 
 def test_readme_snippets_name_nothing_that_they_do_not_define(readme):

@@ -3,6 +3,13 @@ say.
 """
 
 WORDS = {
+    "after_release": [
+        "monitoring",
+        "concept drift",
+        "CUSUM",
+        "retrain",
+        "time series",
+    ],
     "boosted_trees": [
         "XGBoost",
         "LightGBM",
@@ -45,6 +52,15 @@ WORDS = {
         "MAPIE",
         "betacal",
         "R package",
+        "regression",
+        "survival",
+        "conformal",
+        "prediction sets",
+        "object detection",
+        "focal loss",
+        "sklearn",
+        "scikit-learn",
+        "scikitlearn",
     ],
     "deploying": [
         "ONNX",
@@ -56,32 +72,29 @@ WORDS = {
         "Java",
         "REST API",
         "export",
+        "CSV",
+        "Hugging Face",
     ],
     "displays": [
         "plot",
         "figure",
         "HTML report",
     ],
-    "drift": [
-        "monitoring",
-        "concept drift",
-        "CUSUM",
-        "retrain",
-        "time series",
+    "evidence": [
+        "benchmark",
+        "papers",
+        "coverage",
+        "speed",
     ],
-    "glossary": [
-        "glossary",
-        "terminology",
+    "getting_started": [
+        "install",
+        "pip install",
+        "conda",
     ],
     "how_many_bins": [
         "certificate",
         "guarantee",
         "distribution-free",
-    ],
-    "installation": [
-        "install",
-        "pip install",
-        "conda",
     ],
     "language_models": [
         "LLM",
@@ -97,6 +110,13 @@ WORDS = {
         "Dask",
         "billion",
         "BigQuery",
+    ],
+    "llm_as_a_judge": [
+        "LLM as a judge",
+        "judge",
+        "human labels",
+        "prediction-powered inference",
+        "PPI",
     ],
     "many_classes": [
         "multiclass",
@@ -117,14 +137,6 @@ WORDS = {
         "BERT",
         "label smoothing",
         "tensor",
-    ],
-    "not_here": [
-        "regression",
-        "survival",
-        "conformal",
-        "prediction sets",
-        "object detection",
-        "focal loss",
     ],
     "pipelines": [
         "data leakage",
@@ -158,11 +170,6 @@ WORDS = {
         "model card",
         "medical",
     ],
-    "scikit_learn": [
-        "sklearn",
-        "scikit-learn",
-        "scikitlearn",
-    ],
     "scores": [
         "logits",
         "logit",
@@ -179,16 +186,15 @@ WORDS = {
         "Brier score",
         "log loss",
         "proper score",
+        "glossary",
+        "terminology",
     ],
-    "small_data": [
-        "small data",
-        "few samples",
-        "small sample",
-        "how many samples",
-    ],
-    "where_predictions_live": [
-        "CSV",
-        "Hugging Face",
+    "troubleshooting": [
+        "error message",
+        "warning",
+        "NaN",
+        "problem",
+        "not working",
     ],
     "which_error": [
         "ECE",
@@ -228,6 +234,10 @@ WORDS = {
         "naive Bayes",
         "SVM",
         "recalibration",
+        "small data",
+        "few samples",
+        "small sample",
+        "how many samples",
     ],
     "which_threshold": [
         "threshold",

@@ -42,9 +42,7 @@ def _write(app, error):
     if error is not None or app.builder.name != "html":
         return
     source, site = Path(app.srcdir), Path(app.outdir)
-    pages = sorted(
-        path.stem for path in source.glob("*.md") if path.stem != "changelog"
-    )
+    pages = sorted(path.stem for path in source.glob("*.md"))
     for page in pages:
         shutil.copyfile(source / f"{page}.md", site / f"{page}.html.md")
     text = listing(source, app.config.html_baseurl.rstrip("/"), pages)

@@ -60,5 +60,5 @@ ReliabilityDisplay.from_estimator(
 )
 
 # %%
-# **See also:** :doc:`/pipelines`, :doc:`/scikit_learn`. Reference:
+# **See also:** :doc:`/pipelines`, :doc:`/coming_from`. Reference:
 # `RecalibratedClassifierCV`, `BetaCalibration`, `calibration_error`.

@@ -65,5 +65,5 @@ ReliabilityDisplay.from_predictions(y_test, shown, layout="columns", random_stat
 
 # %%
 # **See also:** :doc:`/neural_networks`, :doc:`/scores`, :doc:`/many_classes`,
-# :doc:`/where_predictions_live`. Reference: `TemperatureScaling`, `VectorScaling`,
+# :doc:`/deploying`. Reference: `TemperatureScaling`, `VectorScaling`,
 # `DirichletCalibration`.

@@ -65,5 +65,5 @@ for name, table in display.tables.items():
 
 # %%
 # **See also:** :doc:`/language_models`, :doc:`/which_groups`,
-# :doc:`/where_predictions_live`. Reference:
+# :doc:`/deploying`. Reference:
 # `GroupwiseRecalibrator`, `GroupDisplay`, `calibration_by_group`.

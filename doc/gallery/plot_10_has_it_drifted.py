@@ -47,5 +47,5 @@ print(
 MonitorDisplay.from_monitor(monitor)
 
 # %%
-# **See also:** :doc:`/drift`. Reference: `calibration_change`, `CalibrationMonitor`,
-# `MonitorDisplay`.
+# **See also:** :doc:`/after_release`. Reference: `calibration_change`,
+# `CalibrationMonitor`, `MonitorDisplay`.

@@ -98,5 +98,5 @@ ReliabilityDisplay.from_predictions(
 )
 
 # %%
-# **See also:** :doc:`/howto_binning`, :doc:`/howto_recalibrator`, :doc:`/howto_metric`.
+# **See also:** :doc:`/contributing`.
 # Reference: `BaseBinning`, `BinaryRecalibrator`, `calibration_error_interval`.

@@ -68,12 +68,12 @@ ENTRIES = {
         no_paper="bins that are given",
     ),
     "skcalib.binning.assign_bins": Entry(
-        job="doc/howto_binning.md",
+        job="doc/contributing.md",
         result=lambda rows: assign_bins([0.0, 0.5, 0.51, 1.0], [0.0, 0.5, 1.0]),
         no_paper="bins that are given",
     ),
     "skcalib.binning.check_binning": Entry(
-        job="doc/howto_binning.md",
+        job="doc/contributing.md",
         result=lambda rows: [
             check_binning(None),
             check_binning(7),

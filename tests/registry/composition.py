@@ -56,7 +56,7 @@ ENTRIES = {
         result=lambda rows: censored_labels([3, 5, 8, 13], [1, 0, 1, 0], 10)[:2],
     ),
     "skcalib.expand_soft_labels": Entry(
-        job="doc/where_predictions_live.md",
+        job="doc/deploying.md",
         result=lambda rows: expand_soft_labels([0.2, 0.6], [0.25, 1.0], [2, 1]),
         no_paper="rows in another form",
     ),

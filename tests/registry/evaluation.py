@@ -114,17 +114,19 @@ ENTRIES = {
             rows.y, rows.inner_scores, recalibrator=PlattScaling()
         ),
     ),
-    "skcalib.monitoring.CalibrationMonitor": Entry(job="doc/drift.md"),
+    "skcalib.monitoring.CalibrationMonitor": Entry(job="doc/after_release.md"),
     "skcalib.monitoring.GroupMonitors": Entry(
-        job="doc/drift.md", no_paper="CalibrationMonitor"
+        job="doc/after_release.md", no_paper="CalibrationMonitor"
     ),
-    "skcalib.monitoring.calibration_change": Entry(job="doc/drift.md", result=_change),
+    "skcalib.monitoring.calibration_change": Entry(
+        job="doc/after_release.md", result=_change
+    ),
     "skcalib.monitoring.calibration_trend": Entry(
-        job="doc/drift.md",
+        job="doc/after_release.md",
         result=lambda rows: calibration_trend(rows.y, rows.scores, rows.cluster),
     ),
     "skcalib.monitoring.error_autocorrelation": Entry(
-        job="doc/drift.md",
+        job="doc/after_release.md",
         result=lambda rows: error_autocorrelation(
             rows.y, rows.inner_scores, rows.cluster, groups=rows.cluster % 3
         ),

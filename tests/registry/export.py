@@ -19,9 +19,7 @@ ENTRIES = {
         job="doc/deploying.md", **_TEXTS
     ),
     "skcalib.export.to_dict": Entry(job="doc/deploying.md", **_TEXTS),
-    "skcalib.export.to_javascript": Entry(
-        job="doc/where_predictions_live.md", **_TEXTS
-    ),
+    "skcalib.export.to_javascript": Entry(job="doc/deploying.md", **_TEXTS),
     "skcalib.export.to_onnx": Entry(job="doc/deploying.md", **_TEXTS),
     "skcalib.export.to_python": Entry(job="doc/deploying.md", **_TEXTS),
     "skcalib.export.to_sql": Entry(job="doc/deploying.md", **_TEXTS),

@@ -238,7 +238,7 @@ ENTRIES = {
         results=_error(neighborhood_calibration_error),
     ),
     "skcalib.metrics.reliability_curve": MetricEntry(
-        job="doc/scikit_learn.md",
+        job="doc/coming_from.md",
         result=lambda rows: reliability_curve(
             rows.y, rows.scores, binning=5, sample_weight=rows.weight
         ),

@@ -271,17 +271,17 @@ ENTRIES = {
         result=lambda rows: estimate_target_prior(rows.scores, 0.5),
     ),
     "skcalib.recalibrators.BaseRecalibrator": Entry(
-        job="doc/howto_recalibrator.md",
+        job="doc/contributing.md",
         not_frozen="a base",
         no_paper="a base",
     ),
     "skcalib.recalibrators.BinaryRecalibrator": Entry(
-        job="doc/howto_recalibrator.md",
+        job="doc/contributing.md",
         not_frozen="a base",
         no_paper="a base",
     ),
     "skcalib.recalibrators.LogitRecalibrator": Entry(
-        job="doc/howto_recalibrator.md",
+        job="doc/contributing.md",
         not_frozen="a base",
         no_paper="a base",
     ),
