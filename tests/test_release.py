@@ -1,5 +1,6 @@
 """What a release is made of agrees: versions, the changelog, the workflows."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -20,6 +21,8 @@ def test_the_citation_and_the_changelog_have_the_version():
         r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), flags=re.M
     )
     assert cited == skcalib.__version__
+    metadata = json.loads((ROOT / "codemeta.json").read_text("utf-8"))
+    assert metadata["version"] == skcalib.__version__
     newest = re.search(
         r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.M
     ).group(1)

@@ -25,6 +25,7 @@ from test_sql import (
 )
 
 import skcalib
+from skcalib._install import install
 from skcalib.export import to_sql, to_sql_table
 from skcalib.export._sql_warehouses import WAREHOUSES
 
@@ -302,5 +303,5 @@ def test_without_sqlglot(monkeypatch):
 
     monkeypatch.setattr("skcalib.export._sql_warehouses.find_spec", without)
     assert "EXP" in to_sql(fitted, dialect="postgres")
-    with refused(ImportError, "mysql", "skcalib[sql]"):
+    with refused(ImportError, "mysql", install("sql")):
         to_sql(fitted, dialect="mysql")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skcalib._install import install
 from skcalib._verdicts import count_words
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def require_matplotlib():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            'Displays need matplotlib: pip install "skcalib[plot]".'
-        ) from error
+        raise ImportError(f"Displays need matplotlib: {install('plot')}.") from error
     return plt
 
 

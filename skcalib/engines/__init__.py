@@ -3,8 +3,7 @@ and clusters.
 
 A table is reduced to bin statistics, weighted scores or a fitted recalibrator. The
 predictions of a fitted recalibrator are added to a table as a column. All metrics are
-those of `skcalib.metrics`. The extra ``engine`` is required:
-``pip install "skcalib[engine]"``.
+those of `skcalib.metrics`. The extra ``engine`` is required.
 """
 
 from skcalib.engines._scan import scan

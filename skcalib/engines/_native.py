@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from skcalib._install import install
+
 _LISTS = {"i": "BIGINT[]", "f": "DOUBLE[]"}
 
 
@@ -24,7 +26,7 @@ class _Narwhals:
             module = import_module("narwhals.stable.v2")
         except ImportError as error:
             raise ImportError(
-                'skcalib.engines needs narwhals: pip install "skcalib[engine]".'
+                f"skcalib.engines needs narwhals: {install('engine')}."
             ) from error
         self.__dict__.update(module.__dict__)
         return getattr(module, name)

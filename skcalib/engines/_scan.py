@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from skcalib._install import install
 from skcalib.export._sql_text import DIALECTS
 
 _DUCKDB = DIALECTS["duckdb"]
@@ -61,9 +62,7 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
     try:
         duckdb = import_module("duckdb")
     except ImportError as error:
-        raise ImportError(
-            'scan needs DuckDB: pip install "skcalib[engine]".'
-        ) from error
+        raise ImportError(f"scan needs DuckDB: {install('engine')}.") from error
     if not isinstance(path, str | Path):
         raise TypeError(
             f"path must be a string or a Path, found {type(path).__name__}."

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sklearn.base import BaseEstimator
 
 from skcalib._input.scalars import check_int, check_option
+from skcalib._install import install
 from skcalib.export._onnx_graph import ROUNDING, graph_of, graph_of_map
 from skcalib.export._onnx_nodes import ML, TYPES
 from skcalib.export._segments import map_of_segments, segment_items
@@ -58,7 +59,7 @@ def to_onnx(
     Raises
     ------
     ImportError
-        If the onnx package is not installed (``pip install skcalib[onnx]``).
+        If the onnx package is not installed (the extra ``onnx``).
     ValueError
         If the recalibrator cannot be written as a graph, or if an argument is invalid.
 
@@ -126,7 +127,7 @@ def import_onnx():
         import onnx.numpy_helper
     except ImportError:
         raise ImportError(
-            "to_onnx needs the package onnx: pip install 'skcalib[onnx]'."
+            f"to_onnx needs the package onnx: {install('onnx')}."
         ) from None
     return onnx
 

@@ -57,8 +57,8 @@ def to_sql(
     dialect : {"ansi", "duckdb", "spark", "postgres", "snowflake", "bigquery", \
             "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
             default="ansi"
-        The SQL dialect. All but the first four require sqlglot (``pip install
-        skcalib[sql]``), which translates the PostgreSQL text. The tests of this package
+        The SQL dialect. All but the first four require sqlglot (the extra
+        ``sql``), which translates the PostgreSQL text. The tests of this package
         run the SQL for DuckDB, Spark, PostgreSQL, SQLite and MySQL (in MariaDB); for
         the other dialects, the SQL is parsed and then run in DuckDB.
     ids : str, default=None

@@ -50,7 +50,7 @@ def to_sql_table(
             "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
             default="ansi"
         The SQL dialect. For Spark, a temporary view is created instead of a table. All
-        but the first four require sqlglot (``pip install skcalib[sql]``).
+        but the first four require sqlglot (the extra ``sql``).
 
     Returns
     -------

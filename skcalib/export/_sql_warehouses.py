@@ -9,6 +9,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from skcalib._install import install
+
 _SMALLEST = float(np.finfo(np.float64).smallest_normal)
 _DEEPEST_CASE = 10  # SQL Server refuses more levels of CASE in each other
 
@@ -87,7 +89,7 @@ def transpiled(text, name):
     """
     if find_spec("sqlglot") is None:
         raise ImportError(
-            f"dialect={name!r} needs sqlglot: pip install skcalib[sql]. The dialects"
+            f"dialect={name!r} needs sqlglot: {install('sql')}. The dialects"
             " 'ansi', 'duckdb', 'spark' and 'postgres' do not need it."
         )
     from sqlglot import ErrorLevel, parse_one
