@@ -44,7 +44,11 @@ def test_hessian_by_second_differences(affine_map, weighted):
         for u in unit
     ]
     found = log_loss_hessian(
-        affine_map, lambda rows: features[:, rows], 40, weight if weighted else None, at
+        affine_map,
+        lambda rows: features[:, rows],
+        codes,
+        weight if weighted else None,
+        at,
     )
     np.testing.assert_allclose(found, np.array(expected) / (4 * step**2), atol=1e-3)
 

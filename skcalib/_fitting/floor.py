@@ -5,14 +5,20 @@ floor, or a clipping constant.
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import condensed, row_blocks, taken, weights_or_ones
-from skcalib._rows.links import (
-    log_probability,
-    row_sums,
-    two_class_log_odds,
-)
+from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
+from skcalib._rows.blocks import condensed
+from skcalib._rows.links import two_class_log_odds
+from skcalib._rows.namespaces import clipped, exponential, logarithm, row_sums
 from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.sums import (
+    blocks_of,
+    cast,
+    chosen,
+    row_weights,
+    true_entries,
+    working_dtype,
+)
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger
 # floor must gain this many nats of log-likelihood, summed over the rows that are looked
@@ -42,12 +48,15 @@ def floored(scores, floor, input, dtype=np.float64):
     comes back. The floor is above 0. The map is strictly increasing. More than one
     column is returned as `dtype`.
     """
-    if input == "logit" and scores.shape[1] == 1:
-        return _floored_log_odds(scores.astype(np.float64), floor)
+    xp = namespace_of(scores)
     n_classes = max(scores.shape[1], 2)
     factor = 1 - n_classes * floor
+    if xp is not np:
+        return _floored_tensor(scores, floor, factor, input)
+    if input == "logit" and scores.shape[1] == 1:
+        return _floored_log_odds(scores.astype(np.float64), floor)
     out = np.empty(scores.shape, dtype)
-    for rows in row_blocks(*scores.shape):
+    for rows in blocks_of(scores, *scores.shape):
         block = out[rows]
         if input == "probability":
             np.multiply(scores[rows], factor, out=block, dtype=dtype)
@@ -56,11 +65,30 @@ def floored(scores, floor, input, dtype=np.float64):
             largest = scores[rows].max(axis=1, keepdims=True)
             np.subtract(scores[rows], largest, out=block, dtype=dtype)
             np.exp(block, out=block)
-            block *= factor / row_sums(block)
+            block *= factor / row_sums(np, block)
         block += floor
         if input == "logit":
             np.log(block, out=block)
     return out
+
+
+def _floored_tensor(scores, floor, factor, input):
+    """Return what `floored` does, for a tensor; `factor` is that of the
+    probabilities.
+    """
+    xp = namespace_of(scores)
+    scores = cast(scores, working_dtype(scores))
+    if input == "probability":
+        return scores * factor + floor
+    if scores.shape[1] == 1:
+        odds_against = xp.exp(-xp.abs(scores))
+        likelier = 1 / (1 + odds_against)
+        log_odds = xp.log(factor * likelier + floor)
+        log_odds -= xp.log(factor * odds_against * likelier + floor)
+        return xp.where(scores < 0, -log_odds, log_odds)
+    likelihood = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    likelihood *= factor / xp.sum(likelihood, axis=1, keepdims=True)
+    return xp.log(likelihood + floor)
 
 
 def learned_floor(scores, codes, sample_weight, input):
@@ -76,12 +104,12 @@ def learned_floor(scores, codes, sample_weight, input):
 
     Parameters
     ----------
-    scores : ndarray of shape (n, 1) or (n, K)
-        Scores.
-    codes : ndarray of int, shape (n,)
-        Class of each row.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
+    scores : array of shape (n, 1) or (n, K)
+        Scores, NumPy's or a tensor.
+    codes : array of int, shape (n,)
+        Class of each row, where the scores are.
+    sample_weight : array of shape (n,) or None
+        Weights, where the scores are.
     input : {"probability", "logit"}
         What the scores are.
 
@@ -91,14 +119,16 @@ def learned_floor(scores, codes, sample_weight, input):
         From {0, 1e-5, .001, .01, .03, .1}; K times the floor is at most .3.
     """
     n_classes = max(scores.shape[1], 2)
-    if input == "logit" and n_classes > 2 and scores.min() == -np.inf:
+    xp = namespace_of(scores)
+    if input == "logit" and n_classes > 2 and xp.min(scores) == -np.inf:
         # Rows in which a class is impossible say nothing of a floor under all of them.
-        rows = np.isfinite(scores).all(axis=1)
-        if not rows.any():
+        is_finite, _ = as_array(xp.all(xp.isfinite(scores), axis=1))
+        if not is_finite.any():
             return 0.0
-        scores = scores[rows]
-        codes = codes[rows]
-        sample_weight = taken(sample_weight, rows)
+        rows = np.flatnonzero(is_finite)
+        scores = chosen(scores, rows)
+        codes = chosen(codes, rows)
+        sample_weight = chosen(sample_weight, rows)
     # 1e-9 is for rounding: a floor that is exactly at the limit is tried.
     largest = (_LARGEST_TOTAL + 1e-9) / n_classes
     floors = [0.0, *(floor for floor in _CANDIDATES if floor < largest)]
@@ -130,7 +160,12 @@ def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
     The other arguments are those of `learned_floor`. Rows of nearly equal log-odds are
     taken together.
     """
-    z = two_class_log_odds(scores, input)
+    # of a tensor, one column after the other
+    columns = [as_array(scores[:, k])[0] for k in range(scores.shape[1])]
+    z = two_class_log_odds(np.column_stack(columns), input)
+    codes, _ = as_array(codes)
+    if sample_weight is not None:
+        sample_weight, _ = as_array(sample_weight)
     z, labels, weight = condensed(
         z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS
     )
@@ -154,29 +189,33 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
     The other arguments are those of `learned_floor`. Of many rows a sample is taken.
     """
-    weight = weights_or_ones(sample_weight, len(codes))
+    xp = namespace_of(scores)
+    n_rows, n_classes = scores.shape
+    weight = row_weights(sample_weight, scores)
     # The share of a row's target that Platt gives to the other classes, (n,): it is the
     # same in every row, 1 / (weight of all rows + 2).
-    doubt = platt_doubt(codes, weight, scores.shape[1])
+    doubt = platt_doubt(codes, weight, n_classes)
     # A sample has at most `_MOST_ROWS` rows and `_MOST_SCORES` scores. With more
     # classes than that it would have no row, and all rows are taken.
-    n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
-    if len(codes) > n_quantiles > 0:
+    n_quantiles = min(_MOST_ROWS, _MOST_SCORES // n_classes)
+    if n_rows > n_quantiles > 0:
         rows, weight_of_quantile = _quantiles(scores, codes, weight, n_quantiles)
-        scores = scores[rows]
-        codes = codes[rows]
+        scores = chosen(scores, rows)
+        codes = chosen(codes, rows)
         # A row of the sample stands for many rows, but shows no more than one row does:
         # its weight is 1 at most.
-        weight = np.full(len(rows), min(weight_of_quantile, 1.0))
-    logits = np.empty((scores.shape[1], len(floors), len(codes)))
-    for number, floor in enumerate(floors):
-        with_floor = scores
+        weight = like(scores, np.full(len(rows), min(weight_of_quantile, 1.0)))
+        n_rows = len(rows)
+    logits_of_floors = []
+    for floor in floors:
+        with_floor = cast(scores, widest_dtype(scores))
         if floor > 0:
-            with_floor = floored(scores, floor, input)
+            with_floor = floored(with_floor, floor, input)
         if input == "probability":
-            with_floor = log_probability(with_floor)
-        logits[:, number] = with_floor.T
-    doubt_of_rows = doubt[: len(codes)]  # of the sampled rows: all have the same
+            with_floor = logarithm(xp, clipped(xp, with_floor))
+        logits_of_floors.append(with_floor.T)
+    logits = xp.stack(logits_of_floors, axis=1)  # (K, n_floors, n)
+    doubt_of_rows = doubt[:n_rows]  # of the sampled rows: all have the same
     return _likelihoods(logits, codes, weight, doubt_of_rows)
 
 
@@ -188,10 +227,17 @@ def _quantiles(scores, codes, weight, n_quantiles):
     largest, 0 where the model is right. Those with the same margin are in the order of
     the model's confidence.
     """
-    largest = scores.max(axis=1)
-    mean = row_sums(scores)[:, 0] / scores.shape[1]
-    margin = scores[np.arange(len(codes)), codes] - largest
-    order = np.lexsort((largest - mean, margin))
+    xp = namespace_of(scores)
+    largest = xp.max(scores, axis=1)
+    mean = row_sums(xp, scores)[:, 0] / scores.shape[1]
+    margin = true_entries(scores, codes) - largest
+    if xp is np:
+        order = np.lexsort((largest - mean, margin))
+    else:
+        order = xp.argsort(largest - mean, stable=True)
+        by_margin = xp.argsort(xp.take(margin, order, axis=0), stable=True)
+        order, _ = as_array(xp.take(order, by_margin, axis=0))
+        weight, _ = as_array(weight)
     cumulative_weight = np.cumsum(weight[order])
     weight_of_quantile = cumulative_weight[-1] / n_quantiles
     # the rows in the middle of n_quantiles parts of equal weight
@@ -226,26 +272,31 @@ def _likelihoods(logits, codes, weight, doubt):
     likelihoods : ndarray of shape (m,)
         For each floor, at the temperature that suits it best, in nats.
     """
-    n_classes, _, n_rows = logits.shape
-    logits -= logits.max(axis=0)
+    xp = namespace_of(logits)
+    n_classes = logits.shape[0]
+    logits -= xp.max(logits, axis=0)
     # The target of a row is `other_target` for every class, and `own_excess` more for
     # its own class: (n,) each.
     other_target = doubt / (n_classes - 1)
     own_excess = 1 - doubt - other_target
-    own_logits = logits[codes, :, np.arange(n_rows)].T  # (m, n)
-    target_sum = logits.sum(axis=0) @ (weight * other_target)
+    n_floors = logits.shape[1]
+    widest = widest_dtype(logits)
+    own_logits = [true_entries(logits[:, m, :].T, codes) for m in range(n_floors)]
+    own_logits = xp.stack(own_logits)  # (m, n)
+    target_sum = xp.sum(logits, axis=0) @ (weight * other_target)
     target_sum += own_logits @ (weight * own_excess)
+    target_sum, _ = as_array(target_sum)
     # Logits in units of the largest difference within a row: squares of large ones
     # would overflow.
-    spread = -logits.min(axis=(0, 2))
+    spread, _ = as_array(-xp.min(logits, axis=(0, 2)))
     scale = np.where(spread > 0, spread, 1)
-    logits /= scale[:, None]
-    target_sum /= scale
+    logits /= like(logits, scale[:, None])
+    target_sum = target_sum / scale
     # Single precision finds a temperature to 1e-2 in half the time; the likelihood
     # there is computed in double.
     rough_logits = logits
     if n_classes > 2:
-        rough_logits = logits.astype(np.float32)
+        rough_logits = cast(logits, np.float32)
 
     def derivatives(inverse):
         """Return the first and the second derivative (m,) of the loss of each floor at
@@ -256,20 +307,31 @@ def _likelihoods(logits, codes, weight, doubt):
         variances of the logits under the softmax.
         """
         # exp(t x) of all logits x, (K, m, n), each with the t of its floor
-        exponentials = np.exp(
-            inverse.astype(rough_logits.dtype)[:, None] * rough_logits
-        )
-        total = exponentials.sum(axis=0)  # over the classes
+        factor = _with_dtype_of(rough_logits, inverse[:, None])
+        exponentials = exponential(xp, factor * rough_logits)
+        total = xp.sum(exponentials, axis=0)  # over the classes
         # The same memory then holds x exp(t x), and x^2 exp(t x).
         moments = exponentials
         moments *= rough_logits
-        mean = moments.sum(axis=0) / total
+        mean = xp.sum(moments, axis=0) / total
         moments *= rough_logits
-        variance = moments.sum(axis=0) / total - mean**2
+        variance = xp.sum(moments, axis=0) / total - mean**2
         # a variance of rounding alone may be below 0
-        return mean @ weight - target_sum, np.maximum(variance, 0) @ weight
+        variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
+        sums = (cast(of_rows, widest) @ weight for of_rows in (mean, variance))
+        mean_sum, variance_sum = (as_array(of_floors)[0] for of_floors in sums)
+        return mean_sum - target_sum, variance_sum
 
     # The search starts at temperature 1, which is `spread` for logits divided by it.
     inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
-    log_totals = np.log(np.exp(inverse[:, None] * logits).sum(axis=0))  # (m, n)
-    return inverse * target_sum - log_totals @ weight
+    likelihoods = exponential(xp, _with_dtype_of(logits, inverse[:, None]) * logits)
+    log_totals = xp.log(xp.sum(likelihoods, axis=0))  # (m, n)
+    log_total, _ = as_array(log_totals @ weight)
+    return inverse * target_sum - log_total
+
+
+def _with_dtype_of(array, values):
+    """Return NumPy's values in the floating type of an array, where it is."""
+    if namespace_of(array) is np:
+        return values.astype(array.dtype)
+    return namespace_of(array).astype(like(array, values), array.dtype)

@@ -9,8 +9,10 @@ from scipy.special import log_softmax
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import PROBABILITY_CLIP, log_probability, two_class_log_odds
+from skcalib._solvers.sums import cast, chosen, log_sum_exp
 
 _SEED = 0
 # Classes from which on "auto" does not stratify. Chosen where temperature scaling is
@@ -61,12 +63,12 @@ def cross_validation_folds(
     ----------
     cv : int, splitter, iterable of (train, test) or None
         At least two folds; None means 5.
-    scores : ndarray of shape (n, C)
-        Scores.
-    codes : ndarray of int, shape (n,)
-        Class of each row.
-    sample_weight : ndarray of shape (n,), default=None
-        Positive weights.
+    scores : array of shape (n, C)
+        Scores; for an int also logits that are a tensor.
+    codes : array of int, shape (n,)
+        Class of each row, where the scores are.
+    sample_weight : array of shape (n,), default=None
+        Positive weights, where the scores are.
     input : {"probability", "logit"}, default=None
         What the scores are. If it is given, logits and their probabilities make the
         same folds.
@@ -103,9 +105,9 @@ def cross_validation_folds(
     if cv is None or isinstance(cv, Integral):
         return _random_folds(
             cv or 5,
-            scores,
-            codes,
-            sample_weight,
+            _few_columns_off_device(scores),
+            as_array(codes)[0],
+            _off_device(sample_weight),
             input,
             stratified,
             seed,
@@ -228,10 +230,7 @@ def _random_folds(
     # 1. The rows are sorted by stratum, then by rounded log-probabilities, scores,
     # classes and weights. Rows that tie are the same, so that it does not matter which
     # of them comes first.
-    cells = ()
-    if input is not None:
-        cells = _cells(scores, input, sign).T
-    order = _order((weight, codes, *_turned(scores.T, sign), *cells, stratum))
+    order = _order_by_content(scores, weight, codes, stratum, input, sign)
 
     # 2. The copies of the rows are shuffled within each stratum: `dealt` (n_copies,)
     # holds the row of each copy.
@@ -326,6 +325,23 @@ def _split_lone_classes(fold_of_copy, codes, n_folds):
     fold_of_copy[moved] = (fold_of_copy[moved] + 1) % n_folds
 
 
+def _off_device(sample_weight):
+    """Return weights (n,), or None, as NumPy's."""
+    if sample_weight is None:
+        return None
+    return as_array(sample_weight)[0]
+
+
+def _few_columns_off_device(scores):
+    """Return scores of NumPy, or logits (n, K) that are a tensor, as they are; one or
+    two columns of a tensor as NumPy's, copied one after the other.
+    """
+    if scores.shape[1] > 2 or namespace_of(scores) is np:
+        return scores
+    columns = [as_array(scores[:, k])[0] for k in range(scores.shape[1])]
+    return np.column_stack(columns)
+
+
 def _is_event_frequent(scores, codes, weight, input):
     """Return whether the second of two classes has more weight than the first; of
     classes that have the same, whether the scores expect it more often.
@@ -349,6 +365,18 @@ def _copies(sample_weight, n_rows):
     return sample_weight.astype(np.intp)
 
 
+def _order_by_content(scores, weight, codes, stratum, input, sign):
+    """Return the indices that sort rows by their stratum, then by all else that is
+    known of them; the arguments are those of `_cells` and arrays (n,).
+    """
+    if namespace_of(scores) is not np:
+        return _order_of_logits(scores, weight, codes, stratum)
+    columns = _turned(scores.T, sign)
+    if input is not None:
+        columns = (*columns, *_cells(scores, input, sign).T)
+    return _order((weight, codes, *columns, stratum))
+
+
 def _order(keys):
     """Return the indices that sort rows by keys, a sequence of arrays (n,), of which
     the last one counts first, as `np.lexsort` does.
@@ -360,18 +388,52 @@ def _order(keys):
     order = np.lexsort(last_keys)
     if len(keys) == len(last_keys) or len(order) < 2:
         return order
-    is_tied_with_next = np.ones(len(order) - 1, dtype=bool)
-    for key in last_keys:
+    # All keys sort tied rows by the last two keys first, so that each run of ties keeps
+    # its places.
+    places = _places_of_ties(order, last_keys)
+    tied = order[places]
+    order[places] = tied[np.lexsort([key[tied] for key in keys])]
+    return order
+
+
+def _order_of_logits(logits, weight, codes, stratum):
+    """Return what `_order` does for the keys of logits (n, K) that are a tensor; the
+    other keys are (n,) and NumPy's. The logits stay where they are.
+    """
+    xp = namespace_of(logits)
+    last_cell, _ = as_array(_logit_cells(logits)[:, -1])
+    last_keys = (last_cell, stratum)
+    order = np.lexsort(last_keys)
+    places = _places_of_ties(order, last_keys)
+    if len(places) == 0:
+        return order
+    tied = order[places]
+    logits = chosen(logits, tied)
+    cells = _logit_cells(logits)
+    keys = [like(logits, weight[tied]), like(logits, codes[tied])]
+    for columns in (logits, cells):
+        keys += [columns[:, k] for k in range(columns.shape[1])]
+    keys.append(like(logits, stratum[tied]))
+    # One stable sort for each key, the last one counts first.
+    tied_order = like(logits, np.arange(len(tied)))
+    for key in keys:
+        by_key = xp.argsort(xp.take(key, tied_order, axis=0), stable=True)
+        tied_order = xp.take(tied_order, by_key, axis=0)
+    order[places] = tied[as_array(tied_order)[0]]
+    return order
+
+
+def _places_of_ties(order, keys):
+    """Return the places in `order` (n,), which sorts rows by keys (n,), of the rows
+    that have the keys of another row.
+    """
+    is_tied_with_next = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for key in keys:
         is_tied_with_next &= key[order[1:]] == key[order[:-1]]
     is_tied = np.zeros(len(order), dtype=bool)
     is_tied[1:] |= is_tied_with_next
     is_tied[:-1] |= is_tied_with_next
-    # All keys sort tied rows by the last two keys first, so that each run of ties keeps
-    # its places.
-    places = np.flatnonzero(is_tied)
-    tied = order[places]
-    order[places] = tied[np.lexsort([key[tied] for key in keys])]
-    return order
+    return np.flatnonzero(is_tied)
 
 
 def _cells(scores, input, sign=1):
@@ -401,3 +463,12 @@ def _cells(scores, input, sign=1):
     else:
         values = log_probability(scores)
     return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
+
+
+def _logit_cells(logits):
+    """Return the cells of `_cells` for logits (n, K) that are a tensor."""
+    xp = namespace_of(logits)
+    logits = cast(logits, widest_dtype(logits))
+    values = logits - log_sum_exp(logits, axis=1)[:, None]
+    limit = -float(np.log(PROBABILITY_CLIP))
+    return xp.floor(xp.clip(values, -limit, limit) / _CELL + _EDGE)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_expit, logsumexp
 
 from skcalib._fitting.ridge_path import RidgeChoice, ridges_to_try
-from skcalib._rows.blocks import row_blocks, taken, weights_or_ones
+from skcalib._rows.blocks import row_blocks, taken, total_weight, weights_or_ones
 from skcalib._rows.links import log_odds_against_rest
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic, platt_targets
@@ -131,7 +131,9 @@ class ClassProblems(NamedTuple):
         poolings = _AUTO_POOLINGS
         if n_classes > _MOST_CLASSES:
             poolings = _AUTO_POOLINGS[:1]
-        poolings = ridges_to_try(poolings, range(n_rows), self._row_weight, n_classes)
+        poolings = ridges_to_try(
+            poolings, total_weight(self._row_weight, n_rows), n_classes
+        )
         choice = RidgeChoice()
         fits = []
         coefs = None  # each fit starts from the last

@@ -11,8 +11,10 @@ from importlib.metadata import version
 
 import numpy as np
 
+from skcalib._input.tensors import as_array, like, namespace_of
 from skcalib._rows.blocks import label_hash, row_hash
 
+_LARGEST_HASHED = 1e4  # of a tensor's scores
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _KEYS = {"method", "parameters", "n_rows", "events", "weight_type", "hash", "versions"}
 _NEWER_KEYS = {"label_hash"}  # which earlier versions did not write
@@ -24,7 +26,8 @@ def provenance(recalibrator, scores, codes, sample_weight):
     ``method`` and ``parameters`` as they were in the fit; ``n_rows``; ``events``, the
     number of rows of each class in the order of `classes_`; ``weight_type``,
     "frequency" where there were weights, else None; ``hash`` of the scores, labels and
-    weights in any order (see `row_hash`); ``label_hash`` of the labels in the order of
+    weights in any order (see `row_hash`), or for a tensor of one number per row, so
+    that scores stay on their device; ``label_hash`` of the labels in the order of
     their rows; ``versions`` of Python and the packages.
     """
     parameters = {}
@@ -36,13 +39,28 @@ def provenance(recalibrator, scores, codes, sample_weight):
     return {
         "method": type(recalibrator).__name__,
         "parameters": parameters,
-        "n_rows": len(scores),
+        "n_rows": len(codes),
         "events": _counts(codes, len(recalibrator.classes_)),
         "weight_type": weight_type,
-        "hash": row_hash(scores, codes, sample_weight),
+        "hash": row_hash(_row_numbers(scores), codes, sample_weight),
         "label_hash": label_hash(codes),
         "versions": dict(_versions()),
     }
+
+
+def _row_numbers(scores):
+    """Return scores (n, C) of NumPy as they are; of a tensor one number per row (n, 1),
+    a sum of its scores with factors that differ by column.
+    """
+    xp = namespace_of(scores)
+    if xp is np:
+        return scores
+    factors = np.sqrt(np.arange(scores.shape[1]) + 1.0)
+    # -inf, of an impossible class, becomes a number
+    finite = xp.clip(scores, -_LARGEST_HASHED, _LARGEST_HASHED)
+    numbers = finite @ xp.astype(like(scores, factors), scores.dtype)
+    numbers, _ = as_array(numbers)
+    return numbers[:, None]
 
 
 def check_provenance(value):

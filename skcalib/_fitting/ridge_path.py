@@ -2,17 +2,25 @@
 those of an affine map.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skcalib._fitting.folds import cross_validation_folds
-from skcalib._rows.blocks import row_blocks, taken, total_weight
+from skcalib._input.tensors import like, namespace_of, widest_dtype
 from skcalib._solvers.leave_one_out import leave_one_out_loss, log_loss_hessian
 from skcalib._solvers.newton import damped_solution
 from skcalib._solvers.penalised_log_loss import MOST_KEPT
 from skcalib._solvers.softmax_regression import fit_softmax_regression
+from skcalib._solvers.sums import (
+    blocks_of,
+    cast,
+    chosen,
+    log_sum_exp,
+    row_weights,
+    true_entries,
+    weighted_sums,
+)
 
 # Classes up to which every row is left out by one Newton step. That takes K^4
 # operations a row: beyond, the first of five folds is left out.
@@ -39,22 +47,22 @@ class AffineProblem(NamedTuple):
     `affine_map` is `DiagonalMap` or `MatrixMap`; `logits` are (n, K); `reference` (n,)
     is subtracted from the logits of its row, and the difference is multiplied by
     `inverse_temperature`; `codes` (n,) are the classes; `sample_weight` is (n,) or
-    None.
+    None. All arrays are where the logits are, NumPy's or tensors on a device.
     """
 
     affine_map: type
-    logits: np.ndarray
-    reference: np.ndarray
+    logits: Any
+    reference: Any
     inverse_temperature: float
-    codes: np.ndarray
-    sample_weight: np.ndarray | None
+    codes: Any
+    sample_weight: Any
 
     def features(self, rows):
         """Return the temperature-scaled logits above the reference, with a last row of
         ones, (K + 1, n_rows).
         """
         return affine_features(
-            self.logits[rows], self.reference[rows], self.inverse_temperature
+            self.logits[rows, ...], self.reference[rows], self.inverse_temperature
         )
 
     def fit(self, penalty, start=None, preconditioner=None):
@@ -80,9 +88,10 @@ class AffineProblem(NamedTuple):
         """Which classes are impossible in their rows, booleans (n, K); None if none
         is.
         """
-        if self.logits.min() > -np.inf:
+        xp = namespace_of(self.logits)
+        if xp.min(self.logits) > -np.inf:
             return None
-        return np.isneginf(self.logits)
+        return xp.isinf(self.logits)
 
     def inverse_curvature(self, parameters, penalty):
         """Return the inverse Hessian (n_parameters, n_parameters) of the mean log-loss
@@ -93,7 +102,7 @@ class AffineProblem(NamedTuple):
         hessian = log_loss_hessian(
             self.affine_map,
             self.features,
-            len(self.codes),
+            self.codes,
             self.sample_weight,
             parameters,
         )
@@ -118,27 +127,28 @@ class AffineProblem(NamedTuple):
 
     def log_loss(self, parameters):
         """Return the log-loss, summed over the rows."""
+        xp = namespace_of(self.logits)
+        weight = row_weights(self.sample_weight, self.logits)
+        parameters = like(self.logits, parameters)
         loss = 0.0
-        for rows in row_blocks(*self.logits.shape):
+        for rows in blocks_of(self.logits, *self.logits.shape):
             logits = self.affine_map.apply(parameters, self.features(rows))
             # Impossible classes have finite features (see `affine_features`): their
             # logits are set back to -inf.
-            logits[np.isneginf(self.logits[rows].T)] = -np.inf
-            of_class = logits[self.codes[rows], np.arange(logits.shape[1])]
-            losses = logsumexp(logits, axis=0) - of_class
-            if self.sample_weight is None:
-                loss += losses.sum()
-            else:
-                loss += self.sample_weight[rows] @ losses
+            is_impossible = xp.isinf(self.logits[rows, ...].T)
+            logits = xp.where(is_impossible, -np.inf, logits)
+            of_class = true_entries(logits.T, self.codes[rows])
+            losses = log_sum_exp(logits, axis=0) - of_class
+            loss += weighted_sums(weight[rows], losses)[0]
         return float(loss)
 
     def taken(self, rows, sample_weight):
         """Return the problem of some of the rows, with weights of their own."""
         return self._replace(
-            logits=self.logits[rows],
-            reference=self.reference[rows],
-            codes=self.codes[rows],
-            sample_weight=sample_weight,
+            logits=chosen(self.logits, rows),
+            reference=chosen(self.reference, rows),
+            codes=chosen(self.codes, rows),
+            sample_weight=like(self.logits, sample_weight),
         )
 
 
@@ -153,11 +163,9 @@ def fit_path(problem, penalties):
     n_classes = problem.logits.shape[1]
     # Too many logits to keep in memory: a sample chooses. Every parameter needs a
     # ridge, since a sample may be separable though the rows are not.
-    if problem.logits.size > MOST_KEPT and min(penalties[0]) > 0:
+    if _n_logits(problem) > MOST_KEPT and min(penalties[0]) > 0:
         return _fit_path_on_sample(problem, penalties)
-    penalties = ridges_to_try(
-        penalties, problem.codes, problem.sample_weight, n_classes
-    )
+    penalties = ridges_to_try(penalties, _total(problem), n_classes)
     if len(penalties) == 1:
         parameters, _ = fit_ridge(problem, penalties[0])
         return 0, parameters
@@ -190,14 +198,14 @@ def fit_ridge(problem, penalty, start=None, curvature=None):
     `start` (n_parameters,) and `curvature`, the inverse Hessian, may come from a fit to
     similar rows: they change the number of steps, and not what is found.
     """
-    step = len(problem.codes) // _CURVATURE_ROWS
+    step = problem.codes.shape[0] // _CURVATURE_ROWS
     # Of many rows every `step`-th one is fitted first. From its optimum, and with its
     # inverse Hessian, the fit to all rows takes fewer passes over them: two thirds of
     # the time with 100,000 rows of ten classes.
     is_sampled = step >= _LEAST_STEP and curvature is None and min(penalty) > 0
     if is_sampled and len(penalty) <= _MOST_PARAMETERS:
         sampled = slice(None, None, step)
-        sample = problem.taken(sampled, taken(problem.sample_weight, sampled))
+        sample = problem.taken(sampled, chosen(problem.sample_weight, sampled))
         # the ridge is on the summed loss: a share of the rows has a share of it
         sample_penalty = penalty * (_total(sample) / _total(problem))
         start = sample.fit(sample_penalty, start)
@@ -212,9 +220,9 @@ def _fit_path_on_sample(problem, penalties):
     The chosen ridge serves all rows as it is: it is the precision of a prior, which
     does not depend on their number. The last fit starts from the sample's parameters.
     """
-    step = -(-problem.logits.size // _SAMPLE)  # rounded up
+    step = -(-_n_logits(problem) // _SAMPLE)  # rounded up
     sampled = slice(None, None, step)
-    sample = problem.taken(sampled, taken(problem.sample_weight, sampled))
+    sample = problem.taken(sampled, chosen(problem.sample_weight, sampled))
     best, start = fit_path(sample, penalties)
     share = _total(sample) / _total(problem)
     # With the inverse Hessian of the sample, rows are read less often: with 10 classes
@@ -247,11 +255,11 @@ def _best_fit(problem, penalties, loss_of):
     return choice.best, fits[choice.best]
 
 
-def ridges_to_try(ridges, codes, sample_weight, n_classes):
+def ridges_to_try(ridges, total, n_classes):
     """Return the ridges to try, from a list with the strongest first: that one alone
-    where there are fewer than 30 rows for each class, else all.
+    where there are fewer than 30 rows for each class, else all. `total` is the weight
+    of the rows.
     """
-    total = total_weight(sample_weight, len(codes))
     if total >= _LEAST_ROWS_A_CLASS * n_classes:
         return ridges
     return ridges[:1]
@@ -292,15 +300,32 @@ class RidgeChoice:
 
 def _total(problem):
     """Return the total weight of a problem's rows."""
-    return total_weight(problem.sample_weight, len(problem.codes))
+    if problem.sample_weight is None:
+        return problem.codes.shape[0]
+    xp = namespace_of(problem.sample_weight)
+    return float(xp.sum(problem.sample_weight))
+
+
+def _n_logits(problem):
+    """Return the number of a problem's logits."""
+    n_rows, n_classes = problem.logits.shape
+    return n_rows * n_classes
 
 
 def affine_features(logits, reference, scale=1.0):
     """Return the features of an affine map: ``scale * (logits - reference)`` as float64
     (K + 1, n), with a last row of ones.
 
-    `logits` are (n, K), `reference` is (n,).
+    `logits` are (n, K), `reference` is (n,). A device may have no float64: tensors have
+    the widest type that there is.
     """
+    xp = namespace_of(logits)
+    if xp is not np:
+        dtype = widest_dtype(logits)
+        scaled = (cast(logits.T, dtype) - cast(reference, dtype)) * scale
+        # An impossible class adds nothing to the logits of the others.
+        scaled = xp.where(xp.isinf(scaled), xp.zeros_like(scaled), scaled)
+        return xp.concat((scaled, xp.ones_like(scaled[:1, ...])))
     features = np.empty((logits.shape[1] + 1, len(logits)))
     np.subtract(logits.T, reference, out=features[:-1], dtype=np.float64)
     features[:-1] *= scale

@@ -24,15 +24,23 @@ def as_array(values):
 
 
 def _on_processor(values):
-    """Return an array of the array API as a NumPy array if DLPack allows that, and any
-    other values unchanged.
+    """Return an array of the array API as a NumPy array, and any other values
+    unchanged.
     """
-    if isinstance(values, np.ndarray) or not hasattr(values, "__array_namespace__"):
+    if isinstance(values, np.ndarray):
+        return values
+    if _is_cupy(values):
+        return values.get()
+    if not hasattr(values, "__array_namespace__"):
         return values
     try:
         return np.from_dlpack(values)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        pass
+    xp = values.__array_namespace__()
+    if not hasattr(xp, "Device"):
         return values
+    return np.asarray(values.to_device(xp.Device("CPU_DEVICE")))  # array-api-strict
 
 
 def as_given(array, given):
@@ -59,6 +67,7 @@ def dispatched_namespace(values):
     to the array API; None and None for anything else.
     """
     is_tensor = hasattr(values, "__array_namespace__") or _is_tensor(values)
+    is_tensor = is_tensor or _is_cupy(values)
     if isinstance(values, np.ndarray) or not is_tensor:
         return None, None
     if not get_config()["array_api_dispatch"]:
@@ -67,11 +76,58 @@ def dispatched_namespace(values):
     return (xp, device) if is_dispatched else (None, None)
 
 
+def namespace_of(values):
+    """Return the namespace that computes with an array: NumPy, or that of a tensor on
+    which scikit-learn dispatches to the array API.
+    """
+    if isinstance(values, np.ndarray):
+        return np
+    found = _NAMESPACES.get(type(values))
+    if found is None:
+        found, _ = dispatched_namespace(values)
+        _NAMESPACES[type(values)] = found
+    return found
+
+
+_NAMESPACES = {}  # by the type of the tensors: asking for one takes many microseconds
+
+
+def like(array, values):
+    """Return a NumPy array in the namespace of `array`, on its device, without float64
+    where the device has none; a tensor, and None, stay as they are.
+    """
+    xp = namespace_of(array)
+    if xp is np or not isinstance(values, np.ndarray):
+        return values
+    if values.dtype == np.float64:
+        values = values.astype(widest_dtype(array), copy=False)
+    return xp.asarray(values, device=array.device)
+
+
+def widest_dtype(array):
+    """Return the widest floating type of an array's device as NumPy's: float64, or
+    float32 where there is none.
+    """
+    xp = namespace_of(array)
+    if xp is np:
+        return np.float64
+    # Namespaces of older versions of the array API standard do not tell their types.
+    info = getattr(xp, "__array_namespace_info__", None)
+    if info is not None and "float64" not in info().dtypes(device=array.device):
+        return np.float32
+    return np.float64
+
+
 def _is_tensor(values):
     """Return whether values are a PyTorch tensor, by its methods."""
     return all(
         callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")
     )
+
+
+def _is_cupy(values):
+    """Return whether values are an array of CuPy, by its methods."""
+    return hasattr(values, "__dlpack__") and hasattr(values, "get")
 
 
 def column_names(table):

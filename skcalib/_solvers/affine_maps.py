@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from skcalib._rows.blocks import row_blocks
+from skcalib._input.tensors import as_array, like, namespace_of
+from skcalib._solvers.sums import blocks_of
 
 
 class DiagonalMap:
@@ -35,9 +36,10 @@ class DiagonalMap:
         """Return the logits (K, n) of features (K + 1, n): for each class its slope
         times its feature, plus its intercept.
         """
-        coef, intercept = parameters.reshape(2, -1, 1)
-        logits = coef * features[:-1]
-        logits += intercept
+        xp = namespace_of(features)
+        coef_and_intercept = xp.reshape(parameters, (2, -1, 1))
+        logits = coef_and_intercept[0, ...] * features[:-1, ...]
+        logits += coef_and_intercept[1, ...]
         return logits
 
     @staticmethod
@@ -45,9 +47,10 @@ class DiagonalMap:
         """Return the gradient (2 K,), by the parameters, of a sum of losses with the
         derivatives `residual` (K, n) by the logits.
         """
-        gradient_of_coef = np.vecdot(residual, features[:-1])
-        gradient_of_intercept = residual @ features[-1]
-        return np.concatenate((gradient_of_coef, gradient_of_intercept))
+        xp = namespace_of(features)
+        gradient_of_coef = xp.vecdot(residual, features[:-1, ...])
+        gradient_of_intercept = residual @ features[-1, ...]
+        return xp.concat((gradient_of_coef, gradient_of_intercept))
 
     @staticmethod
     def hessian(variance, root, features):
@@ -64,24 +67,25 @@ class DiagonalMap:
         features : ndarray of shape (K + 1, n)
             The features.
         """
-        n_classes = len(root)
-        x = features[:-1]
+        xp = namespace_of(features)
+        n_classes = root.shape[0]
+        x = features[:-1, ...]
         # The slope of class k has the derivative x_k, the intercept has 1. First every
         # entry is -root_k root_l times both derivatives, summed over the rows.
-        root_of_parameters = np.concatenate((root * x, root))
-        hessian = root_of_parameters @ root_of_parameters.T
-        np.negative(hessian, out=hessian)
+        root_of_parameters = xp.concat((root * x, root))
+        hessian, _ = as_array(root_of_parameters @ root_of_parameters.T)
+        hessian = -hessian
         # Then the entries of a class with itself are set: `variance` in place of the
         # difference w p - root^2, which would lose digits. Axes: slope or intercept,
         # class, slope or intercept, class.
         by_kind = hessian.reshape(2, n_classes, 2, n_classes)
         k = np.arange(n_classes)
         variance_x = variance * x
-        slope_by_intercept = variance_x.sum(axis=1)
-        by_kind[0, k, 0, k] = np.vecdot(variance_x, x)
+        slope_by_intercept, _ = as_array(xp.sum(variance_x, axis=1))
+        by_kind[0, k, 0, k], _ = as_array(xp.vecdot(variance_x, x))
         by_kind[0, k, 1, k] = slope_by_intercept
         by_kind[1, k, 0, k] = slope_by_intercept
-        by_kind[1, k, 1, k] = variance.sum(axis=1)
+        by_kind[1, k, 1, k], _ = as_array(xp.sum(variance, axis=1))
         return hessian
 
     @staticmethod
@@ -91,10 +95,12 @@ class DiagonalMap:
 
         `residual` (K, n) holds the derivatives of the losses by the logits.
         """
-        x = features[:-1]
-        gradients = np.concatenate((residual * x, residual))  # (2 K, n)
-        coef, intercept = np.split(inverse @ gradients, 2)
-        return coef * x + intercept
+        xp = namespace_of(features)
+        x = features[:-1, ...]
+        n_classes = x.shape[0]
+        gradients = xp.concat((residual * x, residual))  # (2 K, n)
+        changes = inverse @ gradients
+        return changes[:n_classes, ...] * x + changes[n_classes:, ...]
 
 
 class MatrixMap:
@@ -126,14 +132,15 @@ class MatrixMap:
     @staticmethod
     def apply(parameters, features):
         """Return the logits (K, n) of features (K + 1, n)."""
-        return parameters.reshape(-1, len(features)) @ features
+        xp = namespace_of(features)
+        return xp.reshape(parameters, (-1, features.shape[0])) @ features
 
     @staticmethod
     def adjoint(residual, features):
         """Return the gradient (K (K + 1),), by the parameters, of a sum of losses with
         the derivatives `residual` (K, n) by the logits.
         """
-        return (residual @ features.T).ravel()
+        return namespace_of(features).reshape(residual @ features.T, (-1,))
 
     @staticmethod
     def hessian(variance, root, features):
@@ -143,20 +150,32 @@ class MatrixMap:
         The arguments are those of `DiagonalMap.hessian`: with weight w and probability
         p, `variance` (K, n) is ``w p (1 - p)`` and `root` (K, n) is ``sqrt(w) p``.
         """
-        n_classes = len(root)
-        n_features = len(features)
+        xp = namespace_of(features)
+        n_classes = root.shape[0]
+        n_features = features.shape[0]
         # The coefficient of feature i for class k and that of feature j for class m
         # have the entry: sum over the rows of W_km x_i x_j, with W the Hessian by the
         # logits. It stays the same if k and m, or i and j, are exchanged. So only pairs
         # k <= m and i <= j are summed, which takes .7 of the time of all pairs.
-        k, m = np.triu_indices(n_classes)
-        i, j = np.triu_indices(n_features)
+        pairs_of_classes = np.triu_indices(n_classes)
+        pairs_of_features = np.triu_indices(n_features)
+        is_same_class = pairs_of_classes[0] == pairs_of_classes[1]
+        k, m = (like(root, of_pair) for of_pair in pairs_of_classes)
+        i, j = (like(root, of_pair) for of_pair in pairs_of_features)
         sums = 0  # (pairs of classes, pairs of features)
-        for rows in row_blocks(root.shape[1], 2 * len(i)):
-            hessian_by_logits = -root[k, rows] * root[m, rows]
-            hessian_by_logits[k == m] = variance[:, rows]
-            products = features[i, rows] * features[j, rows]
-            sums += hessian_by_logits @ products.T
+        for rows in blocks_of(root, root.shape[1], 2 * len(pairs_of_features[0])):
+            hessian_by_logits = -_rows_at(root, k, rows) * _rows_at(root, m, rows)
+            if xp is np:
+                hessian_by_logits[is_same_class] = variance[:, rows]
+            else:
+                hessian_by_logits = xp.where(
+                    like(root, is_same_class[:, None]),
+                    _rows_at(variance, k, rows),
+                    hessian_by_logits,
+                )
+            products = _rows_at(features, i, rows) * _rows_at(features, j, rows)
+            of_block, _ = as_array(hessian_by_logits @ products.T)
+            sums += of_block
         # Spread the sums over an array with the axes k, i, m, j.
         pair_of_classes = _pair_numbers(n_classes)[:, None, :, None]
         pair_of_features = _pair_numbers(n_features)[None, :, None, :]
@@ -171,12 +190,23 @@ class MatrixMap:
         `residual` (K, n) holds the derivatives of the losses by the logits.
         """
         # of each parameter (class k, feature j) and column: residual_k * x_j
-        gradients = residual[:, None] * features  # (K, K + 1, n)
-        n_parameters = len(inverse)
-        changes = inverse @ gradients.reshape(n_parameters, -1)
-        changes = changes.reshape(gradients.shape)
+        xp = namespace_of(features)
+        gradients = residual[:, None, :] * features[None, ...]  # (K, K + 1, n)
+        n_parameters = inverse.shape[0]
+        changes = inverse @ xp.reshape(gradients, (n_parameters, -1))
+        changes = xp.reshape(changes, gradients.shape)
         # A logit changes by the sum over the features of change times feature.
-        return np.einsum("kjn,jn->kn", changes, features)
+        if xp is np:
+            return np.einsum("kjn,jn->kn", changes, features)
+        return xp.sum(changes * features[None, ...], axis=1)
+
+
+def _rows_at(values, positions, columns):
+    """Return the rows of values (m, n) at positions, for a slice of the columns."""
+    xp = namespace_of(values)
+    if xp is np:
+        return values[positions, columns]
+    return xp.take(values[:, columns], positions, axis=0)
 
 
 def _pair_numbers(size):

@@ -3,10 +3,20 @@ Newton step a row.
 """
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit
 
-from skcalib._rows.blocks import row_blocks, weights_or_ones
+from skcalib._input.tensors import like, namespace_of, widest_dtype
+from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.newton import damped_solution
+from skcalib._solvers.sums import (
+    blocks_of,
+    cast,
+    column_dots,
+    log_sum_exp,
+    row_weights,
+    true_entries,
+    weighted_sums,
+)
 
 _LARGEST_LEVERAGE = 0.95  # of a row: beyond it, one Newton step says too little
 
@@ -46,47 +56,49 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     loss : float
         Weighted sum, in nats.
     """
-    weight = weights_or_ones(sample_weight, len(codes))
+    xp = namespace_of(codes)
+    n_rows = codes.shape[0]
+    weight = row_weights(sample_weight, codes)
     _, intercept = affine_map.unpacked(parameters)
     n_classes = len(intercept)
-    blocks = row_blocks(len(codes), n_classes * (n_classes + 1))
-    hessian = log_loss_hessian(
-        affine_map, features, len(codes), sample_weight, parameters
-    )
+    blocks = blocks_of(codes, n_rows, n_classes * (n_classes + 1))
+    hessian = log_loss_hessian(affine_map, features, codes, sample_weight, parameters)
     hessian_of_ridge = 2 * np.diag(penalty)
     inverse = damped_solution(hessian + hessian_of_ridge, np.eye(len(hessian)))
+    inverse = like(codes, inverse)
+    parameters = like(codes, parameters)
+    widest = widest_dtype(codes)
     loss = 0.0
     # Arrays of a block are (K, n_rows), or (n_rows,) where the classes are summed over.
     for rows in blocks:
         block = features(rows)
         logits = affine_map.apply(parameters, block)
-        probability = softmax(logits, axis=0)
-        # selects the entry of each row's true class from an array (K, n_rows)
-        true_class = (codes[rows], np.arange(logits.shape[1]))
-        residual = probability.copy()  # p_i - y_i
-        residual[true_class] -= 1
+        probability = xp.exp(logits - log_sum_exp(logits, axis=0))
+        classes = like(codes, np.arange(n_classes))
+        is_true = classes[:, None] == codes[None, rows]
+        residual = probability - cast(is_true, widest)  # p_i - y_i
         move = affine_map.moves(inverse, residual, block)  # d_i
         # d' W d = E[d^2] - E[d]^2 under the row's probabilities
         p_times_move = probability * move
-        mean = p_times_move.sum(axis=0)
-        variance = np.einsum("kn,kn->n", p_times_move, move) - mean**2
-        residual_times_move = np.einsum("kn,kn->n", residual, move)  # (p - y)' d
-        leverage = np.divide(
-            variance,
-            residual_times_move,
-            out=np.zeros_like(residual_times_move),
-            where=residual_times_move > 0,
+        mean = xp.sum(p_times_move, axis=0)
+        variance = column_dots(p_times_move, move) - mean**2
+        residual_times_move = column_dots(residual, move)  # (p - y)' d
+        is_positive = residual_times_move > 0
+        leverage = xp.where(is_positive, variance, xp.zeros_like(variance)) / xp.where(
+            is_positive, residual_times_move, xp.ones_like(variance)
         )
         # What is left out of a row with a weight above 1 is one of the rows it stands
         # for.
-        left_out_weight = np.minimum(weight[rows], 1)
-        leverage = np.clip(left_out_weight * leverage, 0, _LARGEST_LEVERAGE)
+        left_out_weight = xp.clip(weight[rows], 0.0, 1.0)
+        leverage = xp.clip(left_out_weight * leverage, 0.0, _LARGEST_LEVERAGE)
         logits += move * (left_out_weight / (1 - leverage))
-        loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[true_class])
+        true_logit = true_entries(logits.T, codes[rows])
+        row_losses = log_sum_exp(logits, axis=0) - true_logit
+        loss += weighted_sums(weight[rows], row_losses)[0]
     return float(loss)
 
 
-def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
+def log_loss_hessian(affine_map, features, codes, sample_weight, parameters):
     """Return the Hessian of the summed log-loss by the parameters of an affine map,
     without that of a ridge.
 
@@ -97,9 +109,9 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
     features : callable
         ``features(rows)`` returns the features of a slice of the rows, (K + 1, n_rows);
         the last one is 1.
-    n_rows : int
-        Number of rows.
-    sample_weight : ndarray of shape (n,) or None
+    codes : array of shape (n,)
+        Class of each row, where the features are.
+    sample_weight : array of shape (n,) or None
         Positive weights.
     parameters : ndarray of shape (n_parameters,)
         Where the Hessian is taken.
@@ -108,20 +120,24 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
     -------
     hessian : ndarray of shape (n_parameters, n_parameters)
     """
+    xp = namespace_of(codes)
     hessian = 0.0
     _, intercept = affine_map.unpacked(parameters)
     n_classes = len(intercept)
     # at least as many rows as classes: enough for one efficient matrix product
-    for rows in row_blocks(n_rows, n_classes, at_least=n_classes):
+    parameters = like(codes, parameters)
+    for rows in blocks_of(codes, codes.shape[0], n_classes, at_least=n_classes):
         block = features(rows)
-        weight = 1.0
+        weight = root_of_weight = 1.0
         if sample_weight is not None:
             weight = sample_weight[rows]
+            root_of_weight = xp.sqrt(weight)
         # The Hessian of a row's loss by its logits is w (diag(p) - p p'): w p (1 - p)
         # on the diagonal, and minus the products of sqrt(w) p elsewhere.
-        probability = softmax(affine_map.apply(parameters, block), axis=0)
+        logits = affine_map.apply(parameters, block)
+        probability = xp.exp(logits - log_sum_exp(logits, axis=0))
         variance = weight * probability * (1 - probability)
-        root = probability * np.sqrt(weight)
+        root = probability * root_of_weight
         hessian = hessian + affine_map.hessian(variance, root, block)
     return hessian
 

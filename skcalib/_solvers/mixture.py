@@ -4,7 +4,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._input.tensors import as_array, like, namespace_of
+from skcalib._solvers.sums import row_weights
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 30
@@ -28,21 +29,22 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
 
     Parameters
     ----------
-    likelihoods : ndarray of shape (n, m)
+    likelihoods : array of shape (n, m)
         Probability that each of m forecasts gives the label of each row, with a
-        positive one in every row.
-    sample_weight : ndarray of shape (n,), default=None
-        Weights of the rows.
+        positive one in every row; NumPy's or a tensor.
+    sample_weight : array of shape (n,), default=None
+        Weights of the rows, where the likelihoods are.
 
     Returns
     -------
     weights : ndarray of shape (m,)
         Weights of the forecasts.
     """
-    share = weights_or_ones(sample_weight, len(likelihoods))  # of each row
-    share = share / share.sum()
+    xp = namespace_of(likelihoods)
+    share = row_weights(sample_weight, likelihoods)  # of each row
+    share = share / xp.sum(share)
     # One factor per row does not move the optimum.
-    likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)
+    likelihoods = likelihoods / xp.max(likelihoods, axis=1, keepdims=True)
 
     def loss(weights):
         """Return the function to minimise, the mean negative log-likelihood plus the
@@ -51,15 +53,16 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
         # The sum of the weights stands for the condition that it is 1: it is 1 at the
         # minimum.
         with np.errstate(divide="ignore"):
-            return weights.sum() - share @ np.log(likelihoods @ weights)
+            mixture = likelihoods @ like(likelihoods, weights)
+            return weights.sum() - float(share @ xp.log(mixture))
 
     weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
     current = loss(weights)
     for _ in range(_MAX_STEPS):
-        mixture = likelihoods @ weights
+        mixture = likelihoods @ like(likelihoods, weights)
         ratio = likelihoods / mixture[:, None]  # (n, m)
-        gradient = 1 - share @ ratio
-        hessian = (ratio.T * share) @ ratio
+        gradient = 1 - as_array(share @ ratio)[0]
+        hessian, _ = as_array((ratio.T * share) @ ratio)
         step = _quadratic_minimiser(hessian, gradient, weights) - weights
         if -gradient @ step <= _LEAST_DECREMENT:
             # the last step: it gains less than the rounding of the loss

@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from skcalib._rows.blocks import row_blocks, weights_or_ones
+from skcalib._input.tensors import namespace_of, widest_dtype
 from skcalib._solvers.block_loss import BlockLoss
 from skcalib._solvers.conjugate_gradients import Preconditioner, conjugate_gradients
 from skcalib._solvers.newton import damped_solution
+from skcalib._solvers.sums import blocks_of, row_weights
 
 TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats per row
 _DAMPING = 1e-8  # of the Hessian's diagonal, for directions without curvature
@@ -31,10 +32,11 @@ class PenalisedLogLoss:
         Curvature of the ridge: twice its strength, over the sum of the weights.
     blocks : list of BlockLoss
         The log-loss of each block of rows.
-    dtype : type
-        What the loss and its gradient are evaluated in. The Hessian, which only says
-        how to get to the optimum, is in single precision throughout if there is a ridge
-        that keeps it from being close to singular.
+    dtype, last_dtype : type
+        `dtype` is what the loss and its gradient are evaluated in, `last_dtype` that of
+        the last steps. The Hessian, which only says how to get to the optimum, is in
+        single precision throughout if there is a ridge that keeps it from being close
+        to singular.
     gradient : ndarray of shape (n_parameters,)
         At the parameters of the last `evaluate`.
     is_dense : bool
@@ -60,18 +62,22 @@ class PenalisedLogLoss:
         tolerance=TOLERANCE,
         is_impossible=None,
     ):
-        n_rows = len(codes)
-        weight = weights_or_ones(sample_weight, n_rows)
+        xp = namespace_of(codes)
+        n_rows = codes.shape[0]
+        weight = row_weights(sample_weight, codes)
+        total = float(xp.sum(weight))
         # The loss is a mean over the rows: weights, and with them the ridge, are
         # divided by the sum of the weights. A ridge ``penalty * deviation**2`` has the
         # curvature ``2 * penalty``.
-        self.penalty = 2 * penalty / weight.sum()
-        weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
+        self.penalty = 2 * penalty / total
+        weight = xp.clip(weight / total, _LEAST_WEIGHT, 1.0)
         self.centre = centre
         self.affine_map = affine_map
         self.tolerance = tolerance
         self.blocks = self._blocks_of_rows(features, codes, weight, is_impossible)
-        self.dtype = np.float64
+        # that of the last steps: a device may have no other than float32
+        self.last_dtype = widest_dtype(codes)
+        self.dtype = self.last_dtype
         if self._can_be_single():
             self.dtype = np.float32
         for block in self.blocks:
@@ -91,17 +97,17 @@ class PenalisedLogLoss:
         """Return a list with the `BlockLoss` of each block of rows; `weight` (n,) sums
         to 1, and the other arguments are those of `fit_softmax_regression`.
         """
-        n_rows = len(codes)
+        n_rows = codes.shape[0]
         _, intercept = self.affine_map.unpacked(self.centre)
         n_classes = len(intercept)
         keeps_probabilities = n_rows * n_classes <= MOST_KEPT
         blocks = []
         # `row_blocks` expects numbers of 8 bytes, and most steps are made in single
         # precision, with 4 bytes: half the number of classes gives the right size.
-        for rows in row_blocks(n_rows, (n_classes + 1) // 2):
+        for rows in blocks_of(codes, n_rows, (n_classes + 1) // 2):
             impossible_in_block = None
             if is_impossible is not None:
-                impossible_in_block = is_impossible[rows].T
+                impossible_in_block = is_impossible[rows, ...].T
             block = BlockLoss(
                 self.affine_map,
                 partial(features, rows),
@@ -125,7 +131,9 @@ class PenalisedLogLoss:
         # features x.
         mean_square = 0
         for block in self.blocks:
-            mean_square += np.max(np.square(block.features()) @ block.weight)
+            features = block.features()
+            xp = namespace_of(features)
+            mean_square += float(xp.max(xp.square(features) @ block.weight))
         return least_ridge > _RIDGE_FOR_SINGLE_PRECISION * (mean_square / 4)
 
     def evaluate(self, parameters):

@@ -12,6 +12,9 @@ from skcalib._solvers.penalised_log_loss import TOLERANCE, PenalisedLogLoss
 _MAX_STEPS = 60
 _WARM_TOLERANCE = 1e-7  # of the fit in single precision that gives the start
 _WORTH_A_WARNING = 1e-9  # twice the loss that a fit leaves, in nats per row
+# The same where there is only single precision, and what that resolves at best.
+_WORTH_A_WARNING_IN_SINGLE = 1e-5
+_SINGLE_TOLERANCE = 1e-12
 
 
 # BLAS sometimes flags a product of finite single-precision numbers as invalid: the same
@@ -45,12 +48,13 @@ def fit_softmax_regression(
     affine_map : type
         `DiagonalMap` or `MatrixMap`: what the parameters stand for.
     features : callable
-        ``features(rows)`` returns the features of a slice of the rows as a new float64
-        array (K + 1, n_rows); the last one is 1.
-    codes : ndarray of shape (n,)
-        Class of each row.
-    sample_weight : ndarray of shape (n,), default=None
-        Positive weights.
+        ``features(rows)`` returns the features of a slice of the rows as a new array
+        (K + 1, n_rows), NumPy's or a tensor, of float64 where the device has it; the
+        last one is 1.
+    codes : array of shape (n,)
+        Class of each row, where the features are.
+    sample_weight : array of shape (n,), default=None
+        Positive weights, where the features are.
     centre : ndarray of shape (n_parameters,)
         The point that the ridge pulls to.
     penalty : ndarray of shape (n_parameters,)
@@ -63,7 +67,7 @@ def fit_softmax_regression(
     tolerance : float, default=1e-16
         The fit ends when twice the loss that can still be gained, in nats per row, is
         at most this.
-    is_impossible : ndarray of bool, shape (n, K), default=None
+    is_impossible : array of bool, shape (n, K), default=None
         Classes that are impossible in their rows, and have no part in the softmax.
 
     Returns
@@ -90,9 +94,13 @@ def fit_softmax_regression(
     if loss.dtype == np.float32:
         loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
-        loss.dtype = np.float64
+        loss.dtype = loss.last_dtype
+    worth_a_warning = _WORTH_A_WARNING
+    if loss.last_dtype == np.float32:  # of a device without double precision
+        tolerance = max(tolerance, _SINGLE_TOLERANCE)
+        worth_a_warning = _WORTH_A_WARNING_IN_SINGLE
     parameters, twice_loss_left = _minimised(loss, parameters, tolerance)
-    if twice_loss_left > _WORTH_A_WARNING:
+    if twice_loss_left > worth_a_warning:
         message = (
             f"The fit stopped with about {twice_loss_left / 2:.1g} nats a row still to"
             " be gained"

@@ -5,9 +5,22 @@ regression with one parameter.
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import condensed, row_blocks, taken, weights_or_ones
+from skcalib._input.tensors import like, namespace_of
+from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._rows.namespaces import exponential
 from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.sums import (
+    blocks_of,
+    cast,
+    chosen,
+    column_dots,
+    row_weights,
+    transposed,
+    true_entries,
+    weighted_sums,
+    working_dtype,
+)
 
 # A sample of the rows gives the start of the steps: it has at least this many rows,
 # and about this many misclassified ones, as estimated from so many rows. The last steps
@@ -42,12 +55,12 @@ def fit_inverse_temperature(
 
     Parameters
     ----------
-    logits : ndarray of shape (n, K)
-        Logits; -inf for impossible classes.
-    codes : ndarray of int, shape (n,)
-        True class of each row.
-    sample_weight : ndarray of shape (n,), default=None
-        Weights.
+    logits : array of shape (n, K)
+        Logits, NumPy's or a tensor; -inf for impossible classes.
+    codes : array of int, shape (n,)
+        True class of each row, where the logits are.
+    sample_weight : array of shape (n,), default=None
+        Weights, where the logits are.
     bounds : tuple of two floats, default=None
         Limits of the factor; None means `RELATIVE_BOUNDS` in units of
         1 / `largest_spread`.
@@ -83,28 +96,35 @@ def _start_from_sample(logits, codes, sample_weight, bounds):
     A sample without misclassified rows has no finite optimum, so that k is chosen to
     leave about `_WARM_START_ERRORS` of them, by the error rate among some of the rows.
     """
-    looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
-    predicted = logits[looked_at].argmax(axis=1)
-    error_rate = np.mean(predicted != codes[looked_at])
+    n_rows = logits.shape[0]
+    looked_at = slice(None, None, max(n_rows // _LOOKED_AT, 1))
+    error_rate = _error_rate(chosen(logits, looked_at), codes[looked_at])
     if error_rate == 0:
         return 1.0
     n_needed = max(_WARM_START_ROWS, _WARM_START_ERRORS / error_rate)
-    step = int(len(codes) / n_needed)
+    step = int(n_rows / n_needed)
     if step <= 1:  # all rows are no more than the sample would need
         return 1.0
     sample = slice(None, None, step)
     optimum = _minimum(
         1.0,
         bounds,
-        logits[sample],
+        chosen(logits, sample),
         codes[sample],
-        taken(sample_weight, sample),
+        chosen(sample_weight, sample),
         tolerance=1e-2,
     )
     # on a bound: no row of the sample was misclassified
     if not bounds[0] < optimum < bounds[1]:
         return 1.0
     return optimum
+
+
+def _error_rate(logits, codes):
+    """Return the share of the rows whose largest logit is not that of their class."""
+    xp = namespace_of(logits)
+    is_wrong = xp.argmax(logits, axis=1) != codes
+    return float(xp.count_nonzero(is_wrong)) / logits.shape[0]
 
 
 def smoothed_inverse_temperature(
@@ -153,21 +173,23 @@ def _slope_of_smoothing(logits, codes, sample_weight):
     If a share d of a row's target moves from its true class to the others, its slope
     grows by d times the margin of the true class's logit over the mean of theirs.
     """
+    xp = namespace_of(logits)
     n_classes = logits.shape[1]
     slope = 0.0
     share = None
-    for rows in row_blocks(*logits.shape):
-        row_number = np.arange(len(codes[rows]))
-        true_logit = logits[rows][row_number, codes[rows]].astype(np.float64)
+    for rows in blocks_of(logits, *logits.shape):
+        block = logits[rows, ...]
+        true_logit = true_entries(block, codes[rows])
         # Mostly the first block has a misclassified row, so that this is fast.
-        if (true_logit < logits[rows].max(axis=1)).any():
+        if xp.any(true_logit < xp.max(block, axis=1)):
             return 0.0
         if share is None:
             share = platt_doubt(codes, sample_weight, n_classes)
         weighted_share = share[rows]
         if sample_weight is not None:
             weighted_share = weighted_share * sample_weight[rows]
-        slope += _margins(true_logit, logits[rows]) @ weighted_share
+        (of_block,) = weighted_sums(weighted_share, _margins(true_logit, block))
+        slope += of_block
     return float(slope)
 
 
@@ -175,16 +197,18 @@ def _margins(true_logit, logits):
     """Return how far the logit of each row's true class (n,) is above the mean logit of
     the other possible classes, for logits (n, K); -inf marks an impossible class.
     """
+    xp = namespace_of(logits)
     n_classes = logits.shape[1]
+    logits = cast(logits, working_dtype(logits))
     # With S the sum over all K classes, the true one included, the margin is
     # true - (S - true) / (K - 1) = (K true - S) / (K - 1).
-    if logits.min() > -np.inf:
-        total = logits.sum(axis=1, dtype=np.float64)
+    if xp.min(logits) > -np.inf:
+        total = xp.sum(logits, axis=1)
         return (true_logit * n_classes - total) / (n_classes - 1)
-    possible = logits > -np.inf
-    n_possible = np.count_nonzero(possible, axis=1)
-    total = logits.sum(axis=1, dtype=np.float64, where=possible)
-    return (true_logit * n_possible - total) / np.maximum(n_possible - 1, 1)
+    is_possible = logits > -np.inf
+    total = xp.sum(xp.where(is_possible, logits, xp.zeros_like(logits)), axis=1)
+    n_possible = xp.sum(xp.astype(is_possible, logits.dtype), axis=1)
+    return (true_logit * n_possible - total) / xp.clip(n_possible - 1, 1, n_classes)
 
 
 def _minimum(
@@ -197,19 +221,16 @@ def _minimum(
     steps begin at `start`; `bounds` is a pair (lowest, highest). They end when one is
     smaller than `tolerance` times the inverse temperature.
     """
-    weight = weights_or_ones(sample_weight, len(logits))
+    weight = row_weights(sample_weight, logits)
 
     def derivatives(inverse):
         """Return the first two derivatives of the loss, (1,) each, by the inverse
         temperature (1,).
         """
-        slope = np.full(1, slope_of_smoothing)
-        curvature = np.zeros(1)
-        blocks = row_derivatives(inverse[0], logits, codes)
-        for rows, row_slope, row_curvature in blocks:
-            slope += weight[rows] @ row_slope
-            curvature += weight[rows] @ row_curvature
-        return slope, curvature
+        sums = np.array([slope_of_smoothing, 0.0])
+        for rows, *of_rows in row_derivatives(inverse[0], logits, codes):
+            sums += weighted_sums(weight[rows], *of_rows)
+        return sums[:1], sums[1:]
 
     (minimum,) = minimise_convex(derivatives, np.array([start]), bounds, tolerance)
     return float(minimum)
@@ -219,17 +240,20 @@ def largest_spread(logits):
     """Return the largest difference, over all rows, between two possible logits of a
     row.
     """
-    if logits.shape[1] == 2:
+    xp = namespace_of(logits)
+    if xp is np and logits.shape[1] == 2:
         log_odds = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         return float(np.abs(log_odds).max())
     largest = 0.0
-    for rows in row_blocks(*logits.shape):
-        high = logits[rows].max(axis=1)
-        low = logits[rows].min(axis=1)
-        if low.min() == -np.inf:  # of impossible classes
-            possible = logits[rows] > -np.inf
-            low = logits[rows].min(axis=1, where=possible, initial=np.inf)
-        spread = np.subtract(high, low, dtype=np.float64).max()
+    for rows in blocks_of(logits, *logits.shape):
+        block = logits[rows, ...]
+        high = xp.max(block, axis=1)
+        low = xp.min(block, axis=1)
+        if xp.min(low) == -np.inf:  # of impossible classes
+            possible = xp.where(block > -np.inf, block, high[:, None])
+            low = xp.min(possible, axis=1)
+        dtype = working_dtype(logits)
+        spread = xp.max(cast(high, dtype) - cast(low, dtype))
         largest = max(largest, float(spread))
     return largest
 
@@ -241,31 +265,34 @@ def row_derivatives(inverse, logits, codes):
 
     With z the logits of a row and y its class they are E[z] - z_y and Var[z] under the
     row's probabilities. `inverse` is one inverse temperature, or one per row. One or
-    two columns of logits are two classes.
+    two columns of logits are two classes. All are computed where the logits are.
     """
-    if logits.shape[1] <= 2:
+    xp = namespace_of(logits)
+    if xp is np and logits.shape[1] <= 2:
         yield from _two_class_derivatives(inverse, logits, codes)
         return
-    ones = np.ones(logits.shape[1])  # a product with it is a fast sum
-    inverse = np.asarray(inverse)
-    for rows in row_blocks(*logits.shape):
-        z = logits[rows].astype(np.float64)
-        z -= z.max(axis=1, keepdims=True)
+    if np.ndim(inverse) == 0:
+        inverse = float(inverse)
+    dtype = working_dtype(logits)
+    ones = like(logits, np.ones(logits.shape[1], dtype))  # a product with it: a sum
+    for rows in blocks_of(logits, *logits.shape):
+        z = cast(logits[rows, ...], dtype)
+        z -= xp.max(z, axis=1, keepdims=True)
         inverse_of_rows = inverse
-        if inverse.ndim > 0:
+        if np.ndim(inverse) > 0:
             inverse_of_rows = inverse[rows, None]
-        likelihood = inverse_of_rows * z
-        np.exp(likelihood, out=likelihood)
+        likelihood = exponential(xp, inverse_of_rows * z)
         total = likelihood @ ones
         with np.errstate(invalid="ignore"):
-            mean = np.vecdot(likelihood, z) / total
-        if np.isnan(mean).any():
+            mean = xp.vecdot(likelihood, z) / total
+        if xp.any(xp.isnan(mean)):
             # Impossible classes have the logit -inf and the likelihood 0.
-            z[np.isneginf(z)] = 0
-            mean = np.vecdot(likelihood, z) / total
-        z_true = z[np.arange(len(z)), codes[rows]]
+            z = xp.where(xp.isinf(z), xp.zeros_like(z), z)
+            mean = xp.vecdot(likelihood, z) / total
+        z_true = true_entries(z, codes[rows])
         z *= z
-        variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)
+        variance = xp.vecdot(likelihood, z) / total - mean**2
+        variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
         yield rows, mean - z_true, variance
 
 
@@ -299,7 +326,7 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
     """
     if largest_spread(logits) == 0:
         return 1.0
-    if logits.shape[1] == 2:
+    if namespace_of(logits) is np and logits.shape[1] == 2:
         log_odds = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         cells, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
         if len(cells) < len(logits):
@@ -322,8 +349,11 @@ def _least_minimum(logits, codes, sample_weight):
     """
     # 1. The score of a sample on a grid of half octaves.
     spread = largest_spread(logits)
-    sampled = slice(None, None, max(logits.size // _SAMPLE_LOGITS, 1))
-    sample = _BrierScore(logits[sampled], codes[sampled], taken(sample_weight, sampled))
+    n_logits = logits.shape[0] * logits.shape[1]
+    sampled = slice(None, None, max(n_logits // _SAMPLE_LOGITS, 1))
+    sample = _BrierScore(
+        chosen(logits, sampled), codes[sampled], chosen(sample_weight, sampled)
+    )
     first_octave, last_octave = _OCTAVES
     n_half_octaves = 2 * (last_octave - first_octave)
     octaves = np.arange(n_half_octaves + 1) / 2 + first_octave
@@ -375,17 +405,18 @@ class _BrierScore:
     def __init__(self, logits, codes, sample_weight):
         self.logits = logits
         self.codes = codes
-        if sample_weight is None:
-            self.weight = np.ones(len(codes))
-        else:
-            self.weight = sample_weight / sample_weight.max()
+        self.weight = row_weights(sample_weight, logits)
+        if sample_weight is not None:
+            xp = namespace_of(logits)
+            self.weight = self.weight / xp.max(self.weight)
 
     def __call__(self, inverse):
         """Return the Brier score, summed over the rows, at one inverse temperature."""
         total = 0
-        for p, _, true_class, weight in self._blocks(inverse):
+        for p, _, codes, weight in self._blocks(inverse):
             # the sum over the classes of (p - [true class])^2
-            total += weight @ (_dot(p, p) - 2 * p[true_class] + 1)
+            row_scores = column_dots(p, p) - 2 * true_entries(p.T, codes) + 1
+            total += weighted_sums(weight, row_scores)[0]
         return total
 
     def at_half_octaves(self, grid):
@@ -397,15 +428,17 @@ class _BrierScore:
         grid, and squares lead from each point to the next but one: a fit takes .4 to .9
         of the time.
         """
+        xp = namespace_of(self.logits)
         scores = np.zeros(len(grid))
         for first in (0, 1):
-            for p, _, true_class, weight in self._blocks(grid[first]):
+            for p, _, codes, weight in self._blocks(float(grid[first])):
                 # Before each pass `p` (K, m) holds the probabilities at grid[k].
                 for k in range(first, len(grid), 2):
-                    p_true = p[true_class]
+                    p_true = true_entries(p.T, codes)
                     p *= p
-                    sum_of_squares = p.sum(axis=0)
-                    scores[k] += weight @ (sum_of_squares - 2 * p_true + 1)
+                    sum_of_squares = xp.sum(p, axis=0)
+                    row_scores = sum_of_squares - 2 * p_true + 1
+                    scores[k] += weighted_sums(weight, row_scores)[0]
                     p /= sum_of_squares
         return scores
 
@@ -416,40 +449,36 @@ class _BrierScore:
         Those of a probability p are p' = p d and p'' = p (d^2 - v): d is the deviation
         of the logit from its mean under the row's probabilities, v its variance.
         """
-        slope = np.zeros(1)
-        curvature = np.zeros(1)
+        sums = np.zeros(2)
         # The score of a row is ``sum p^2 - 2 p_true + 1``, with the first derivative
         # 2 (sum p p' - p_true') and the second 2 (sum p'^2 + sum p p'' - p_true'').
-        for p, logits, true_class, weight in self._blocks(inverse[0]):
-            deviation = logits - _dot(p, logits)
-            p_true = p[true_class]
-            deviation_of_true = deviation[true_class]
+        for p, logits, codes, weight in self._blocks(float(inverse[0])):
+            deviation = logits - column_dots(p, logits)
+            p_true = true_entries(p.T, codes)
+            deviation_of_true = true_entries(deviation.T, codes)
             deviation *= p
             p_prime = deviation  # in the same memory
-            variance = _dot(p_prime, logits)
-            slope += 2 * (weight @ (_dot(p, p_prime) - p_true * deviation_of_true))
+            variance = column_dots(p_prime, logits)
+            slope = column_dots(p, p_prime) - p_true * deviation_of_true
             # sum p p'' = sum p'^2 - v sum p^2
-            sums_of_p = 2 * _dot(p_prime, p_prime) - variance * _dot(p, p)
+            sums_of_p = 2 * column_dots(p_prime, p_prime) - variance * column_dots(p, p)
             p_true_second = p_true * (deviation_of_true**2 - variance)
-            curvature += 2 * (weight @ (sums_of_p - p_true_second))
-        return slope, curvature
+            sums += 2 * weighted_sums(weight, slope, sums_of_p - p_true_second)
+        return sums[:1], sums[1:]
 
     def _blocks(self, inverse):
         """Yield, for blocks of m rows, a tuple of four: the probabilities (K, m) at an
-        inverse temperature, the logits (K, m), the index that selects each row's true
-        class from such an array, and the weights (m,).
+        inverse temperature, the logits (K, m), each row's true class (m,), and the
+        weights (m,).
         """
-        for rows in row_blocks(*self.logits.shape):
-            logits = np.ascontiguousarray(self.logits[rows].T, dtype=np.float64)
-            logits -= logits.max(axis=0)
-            p = np.exp(inverse * logits)
-            p /= p.sum(axis=0)
-            if logits.min() == -np.inf:
-                logits[np.isneginf(logits)] = 0  # impossible classes have p = 0
-            true_class = (self.codes[rows], np.arange(p.shape[1]))
-            yield p, logits, true_class, self.weight[rows]
-
-
-def _dot(a, b):
-    """Return the sums over the classes of ``a * b`` (K, m), as (m,)."""
-    return np.einsum("kn,kn->n", a, b)
+        xp = namespace_of(self.logits)
+        dtype = working_dtype(self.logits)
+        for rows in blocks_of(self.logits, *self.logits.shape):
+            logits = transposed(self.logits[rows, ...], dtype)
+            logits -= xp.max(logits, axis=0)
+            p = exponential(xp, inverse * logits)
+            p /= xp.sum(p, axis=0)
+            if xp.min(logits) == -np.inf:
+                # impossible classes have p = 0
+                logits = xp.where(xp.isinf(logits), xp.zeros_like(logits), logits)
+            yield p, logits, self.codes[rows], self.weight[rows]

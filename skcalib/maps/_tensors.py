@@ -41,7 +41,7 @@ def mapped_tensor(recalibrator, X):
         return None
     # The common case takes two passes, of which NaN and all that is rare fail the test.
     all_possible = recalibrator.input == "probability" or _are_possible(scores, xp)
-    if not all_possible and not _are_valid_logits(scores, xp, dtype):
+    if not all_possible and not are_valid_logits(scores, xp, dtype):
         return None
     node = predicted_node(recalibrator, scores.shape[1])
     n_classes = len(recalibrator.classes_)
@@ -92,7 +92,7 @@ def _valid_scores(recalibrator, X, xp, dtype):
     if recalibrator.input == "logit":
         return scores
     name_of_dtype = str(X.dtype).rpartition(".")[2]
-    return _valid_probabilities(xp.astype(scores, dtype), xp, name_of_dtype)
+    return valid_probabilities(xp.astype(scores, dtype), xp, name_of_dtype)
 
 
 def _are_possible(logits, xp):
@@ -105,7 +105,7 @@ def _are_possible(logits, xp):
     return bool(xp.all(is_moderate & is_near))
 
 
-def _are_valid_logits(logits, xp, dtype):
+def are_valid_logits(logits, xp, dtype):
     """Return whether logits (n, C) are valid in the floating type `dtype`.
 
     They may be -inf, but the largest of a row must be finite: it is NaN if there is a
@@ -118,7 +118,7 @@ def _are_valid_logits(logits, xp, dtype):
     return bool(xp.all(xp.isfinite(largest)) & xp.all(is_small))
 
 
-def _valid_probabilities(scores, xp, name_of_dtype):
+def valid_probabilities(scores, xp, name_of_dtype):
     """Return probabilities (n, 1) or (n, K) with rows that sum to 1; None if they may
     be invalid.
 

@@ -18,7 +18,7 @@ from skcalib._input.scores import (
     drop_zero_weight,
 )
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._input.tensors import as_given
+from skcalib._input.tensors import as_given, like, namespace_of
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import (
     LARGEST_GAP,
@@ -27,6 +27,7 @@ from skcalib._rows.links import (
 from skcalib._rows.namespaces import without_impossible
 from skcalib.maps._prediction import predicted
 from skcalib.maps._tensors import mapped_tensor
+from skcalib.recalibrators._tensor_rows import tensor_rows
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 _MOST_MARKS = 2  # distinct finite logits that mark impossible classes, at most
@@ -86,6 +87,9 @@ class BaseRecalibrator(ProbabilityTransformer):
     # A class whose `_fit_scores` takes `Shortcuts` as a fourth argument sets
     # `_takes_shortcuts`. Subclasses do not inherit it: their hooks may have three.
     #
+    # A class whose `_fit_scores` computes where a tensor of scores lives sets
+    # `_fits_tensors`, which subclasses do not inherit for the same reason.
+    #
     # Whether `predict` gives the class of the largest score, also where probabilities
     # round or are spread otherwise.
     _keeps_decisions = False
@@ -128,9 +132,14 @@ class BaseRecalibrator(ProbabilityTransformer):
         self._validate_params()
         with unchanged_if_refused(self):
             y = self._with_counted_labels(y, sample_weight, X)
-            scores, codes, weight = self._validated_rows(X, y, sample_weight)
+            rows = None
+            if "_fits_tensors" in vars(type(self)):
+                rows = tensor_rows(self, X, y, sample_weight)
+            if rows is None:
+                rows = self._validated_rows(X, y, sample_weight)
+            scores, codes, weight = rows
             self._check_classes_present(codes)
-            self._fit_scores(scores, codes, weight)
+            self._fit_scores(scores, like(scores, codes), like(scores, weight))
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -259,9 +268,12 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return which of more than two classes have a logit of -inf, and so are
         impossible in their rows: booleans (n, K), None if none is.
         """
-        if self.input != "logit" or scores.shape[1] <= 2 or scores.min() > -np.inf:
+        if self.input != "logit" or scores.shape[1] <= 2:
             return None
-        return np.isneginf(scores)
+        xp = namespace_of(scores)
+        if xp.min(scores) > -np.inf:
+            return None
+        return scores == -np.inf
 
     def _restricted(self, probabilities, is_impossible):
         """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true; None

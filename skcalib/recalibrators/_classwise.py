@@ -9,8 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._input.tensors import like, namespace_of
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.sums import (
+    cast,
+    chosen,
+    class_sums,
+    row_weights,
+    same_type,
+    working_dtype,
+)
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.maps import (
     Choice,
@@ -153,6 +161,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         "bounds": ["array-like"],
     }
 
+    _fits_tensors = True
     _keeps_decisions = True
     _leaves_impossible_out = True
     _needs_classes = "two"
@@ -229,7 +238,7 @@ class _PredictedClassLosses:
 
     Attributes
     ----------
-    predicted : ndarray of int, shape (n,)
+    predicted : array of int, shape (n,)
         Predicted class of each row.
     has_optimum : ndarray of bool, shape (n_classes,)
         Whether some row that is predicted as the class depends on its temperature.
@@ -239,12 +248,16 @@ class _PredictedClassLosses:
         # logits (n, K), and for each row its class, weight and predicted class, (n,)
         self.logits = logits
         self.codes = codes
-        self.weight = weights_or_ones(sample_weight, len(codes))
-        self.predicted = logits.argmax(axis=1)
+        xp = namespace_of(logits)
+        self.weight = row_weights(sample_weight, logits)
+        self.predicted = xp.argmax(logits, axis=1)
         # Rows of equal logits do not change with the temperature. A class with only
         # such rows has no optimum.
-        is_decided = logits.max(axis=1) > logits.min(axis=1)
-        n_decided = np.bincount(self.predicted[is_decided], minlength=logits.shape[1])
+        is_decided = xp.max(logits, axis=1) > xp.min(logits, axis=1)
+        dtype = working_dtype(logits)
+        (n_decided,) = class_sums(
+            self.predicted, logits.shape[1], cast(is_decided, dtype)
+        )
         self.has_optimum = n_decided > 0
 
     def derivatives(self, inverse):
@@ -262,14 +275,15 @@ class _PredictedClassLosses:
         """
         n_classes = len(inverse)
         sums = np.zeros((3, n_classes))
-        inverse_of_rows = inverse[self.predicted]
+        factor = like(self.logits, inverse.astype(working_dtype(self.logits)))
+        inverse_of_rows = chosen(factor, self.predicted)
         blocks = row_derivatives(inverse_of_rows, self.logits, self.codes)
         for rows, slope, curvature in blocks:
             predicted = self.predicted[rows]
             weight = self.weight[rows]
-            sums[0] += np.bincount(predicted, weight * slope, n_classes)
-            sums[1] += np.bincount(predicted, weight * curvature, n_classes)
-            sums[2] += np.bincount(predicted, weight * slope**2, n_classes)
+            weight, slope, curvature = same_type(weight, slope, curvature)
+            vectors = (weight * slope, weight * curvature, weight * slope**2)
+            sums += class_sums(predicted, n_classes, *vectors)
         return sums
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.floor import floored, learned_floor
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.tensors import namespace_of
 from skcalib._rows.links import (
     PROBABILITY_CLIP,
 )
@@ -83,7 +84,7 @@ class ClippedRecalibrator(BaseRecalibrator):
         # time.
         dtype = np.float64
         if self.input == "logit":
-            dtype = scores.dtype
+            dtype = scores.dtype  # which tensors always keep
         return self._clipped(scores, dtype)
 
     def _clipped(self, scores, dtype=np.float64):
@@ -101,7 +102,7 @@ class ClippedRecalibrator(BaseRecalibrator):
         is_impossible = self._impossible_classes(scores)
         if is_impossible is None:
             return clipped
-        return np.where(is_impossible, -np.inf, clipped)
+        return namespace_of(clipped).where(is_impossible, -np.inf, clipped)
 
     def _clipped_node(self, scores):
         """Return the expression in `skcalib.maps` for the clipped scores: the

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skcalib import maps as nodes
+from skcalib._input.tensors import namespace_of
 from skcalib._rows.links import (
     impossible_at_clip,
     log_probability,
@@ -64,7 +65,8 @@ class LogitRecalibrator(BaseRecalibrator):
         label, `codes` (n,).
         """
         scores = self._start_fit(scores, codes, sample_weight, shortcuts)
-        codes = codes.astype(np.intp, copy=False)
+        if isinstance(codes, np.ndarray):
+            codes = codes.astype(np.intp, copy=False)
         logits = self._logits(scores)
         if not self._leaves_impossible_out:
             # The method needs finite logits: impossible classes get that of the
@@ -77,6 +79,10 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _logits(self, scores):
         """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""
+        xp = namespace_of(scores)
+        if xp is not np:
+            node = self._logits_node(nodes.Scores(scores.shape[1]))
+            return nodes.Rows(scores)(node)
         if scores.shape[1] == 1:
             log_odds = two_class_log_odds(scores, self.input)
             return np.column_stack((np.zeros(len(scores)), log_odds))
@@ -84,11 +90,10 @@ class LogitRecalibrator(BaseRecalibrator):
             return scores
         return log_probability(scores)
 
-    def _map_of(self, scores):
-        """Return the calibrated probabilities as an expression in `skcalib.maps`, for a
-        node `scores`: `_map` of the logits of all classes.
+    def _logits_node(self, scores):
+        """Return the expression in `skcalib.maps` of the logits of all classes, from a
+        node of scores that are kept away from 0 and 1.
         """
-        scores = self._clipped_node(scores)
         logits = scores
         if self.input == "probability":
             if scores.width == 1:
@@ -97,6 +102,13 @@ class LogitRecalibrator(BaseRecalibrator):
                 logits = nodes.Log(scores)
         if scores.width == 1:
             logits = self._logits_of(logits)
+        return logits
+
+    def _map_of(self, scores):
+        """Return the calibrated probabilities as an expression in `skcalib.maps`, for a
+        node `scores`: `_map` of the logits of all classes.
+        """
+        logits = self._logits_node(self._clipped_node(scores))
         if has_map(type(self)):
             return self._map(logits)
         n_classes = len(self.classes_)

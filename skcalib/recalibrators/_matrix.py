@@ -13,9 +13,10 @@ from skcalib._fitting.ridge_path import (
     fit_ridge,
 )
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.blocks import row_blocks
+from skcalib._input.tensors import like, namespace_of, widest_dtype
 from skcalib._rows.links import row_log_sum_exp
 from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
+from skcalib._solvers.sums import blocks_of, cast, log_sum_exp
 from skcalib._solvers.temperature import fit_inverse_temperature
 from skcalib.maps import Affine, Centred, Scaled, class_probabilities, log_probabilities
 from skcalib.maps.checks import matrix, number, numbers, positive
@@ -114,10 +115,15 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             )
         self.inverse_temperature_ = float(inverse_temperature)
         # what is subtracted from the logits of each row, such as their mean, (n,)
-        reference = np.empty(len(logits))
-        for rows in row_blocks(*logits.shape):
-            reference[rows] = self._reference(logits[rows])
-        largest = self.inverse_temperature_ * np.abs(reference).max()
+        xp = namespace_of(logits)
+        references = []
+        for rows in blocks_of(logits, *logits.shape):
+            block = logits[rows, ...]
+            if xp is not np:
+                block = cast(block, widest_dtype(block))
+            references.append(self._reference(block))
+        reference = xp.concat(references)
+        largest = self.inverse_temperature_ * float(xp.max(xp.abs(reference)))
         if largest > _LARGEST_FEATURE:
             raise ValueError(
                 "X contains logits that need the temperature"
@@ -178,9 +184,15 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         mean over the possible classes, so that a constant added to the row changes
         nothing.
         """
-        if logits.min() > -np.inf:
+        xp = namespace_of(logits)
+        if xp is np and logits.min() > -np.inf:
             return logits.mean(axis=1, dtype=np.float64)
-        return logits.mean(axis=1, dtype=np.float64, where=logits > -np.inf)
+        if xp is np:
+            return logits.mean(axis=1, dtype=np.float64, where=logits > -np.inf)
+        is_possible = ~xp.isinf(logits)
+        n_possible = xp.sum(xp.astype(is_possible, logits.dtype), axis=1)
+        possible = xp.where(is_possible, logits, xp.zeros_like(logits))
+        return xp.sum(possible, axis=1) / n_possible
 
 
 def _alpha_or_default(alpha, default):
@@ -293,6 +305,7 @@ class VectorScaling(AffineScaling):
     }
 
     _affine_map = DiagonalMap
+    _fits_tensors = True
     _takes_shortcuts = True
     _attributes = {**AffineScaling._attributes, "coef_": numbers}
 
@@ -326,7 +339,7 @@ class VectorScaling(AffineScaling):
         """
         if self.center:
             return super()._reference(logits)
-        return np.zeros(len(logits))
+        return like(logits, np.zeros(logits.shape[0]))
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
@@ -462,6 +475,7 @@ class MatrixScaling(AffineScaling):
     }
 
     _affine_map = MatrixMap
+    _fits_tensors = True
     _takes_shortcuts = True
 
     def __init__(
@@ -579,12 +593,15 @@ class DirichletCalibration(MatrixScaling):
     """
 
     _auto_alphas = (1.0, 0.1, 0.03)
+    _fits_tensors = True
     _takes_shortcuts = True
 
     def _reference(self, logits):
         """Return what is subtracted from the logits of each row, (n,)."""
         # Logits minus their log-sum-exp are log-probabilities.
-        return row_log_sum_exp(logits)
+        if isinstance(logits, np.ndarray):
+            return row_log_sum_exp(logits)
+        return log_sum_exp(logits, axis=1)
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the

@@ -9,12 +9,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.blocks import taken
+from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
 from skcalib._rows.links import PROBABILITY_CLIP, row_softmax
+from skcalib._rows.namespaces import clipped, row_exponentials, row_shares
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib._solvers.sums import (
+    blocks_of,
+    cast,
+    chosen,
+    log_sum_exp,
+    true_entries,
+    working_dtype,
+)
 from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
 from skcalib.maps import (
     Mixture,
@@ -128,6 +136,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         "loss": [StrOptions({"log", "brier"}), callable],
     }
 
+    _fits_tensors = True
     _keeps_decisions = True
     _leaves_impossible_out = True
     _needs_classes = "two"
@@ -168,7 +177,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         is_clipped = self.clip_ not in (0, PROBABILITY_CLIP)
         is_read = shortcuts is None or not shortcuts.only_forecasts
         if is_clipped and is_read:
-            codes = codes.astype(np.intp, copy=False)
+            if isinstance(codes, np.ndarray):
+                codes = codes.astype(np.intp, copy=False)
             logits = self._logits(scores)
             # The steps begin at the temperature above the floor, which is often near.
             inverse = self._inverse_temperature(
@@ -221,10 +231,10 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         The best point of a grid is found first, on a sample if there are many rows. A
         minimisation on all rows, between its neighbours, then refines it.
         """
-        step = max(len(codes) // _GRID_ROWS, 1)
+        step = max(logits.shape[0] // _GRID_ROWS, 1)
         sample = slice(None, None, step)
         on_sample = self._objective(
-            logits[sample], codes[sample], taken(sample_weight, sample)
+            chosen(logits, sample), codes[sample], chosen(sample_weight, sample)
         )
         # Logarithms of inverse temperatures, from a 30th to 30 times that of `around`,
         # which is in the middle.
@@ -248,11 +258,20 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             return np.exp(refined.x)
         return np.exp(grid[best])
 
+    def _labels(self, codes):
+        """Return the labels (n,) of class codes (n,) as the user gave them: as a tensor
+        if they were one.
+        """
+        if not getattr(self, "_has_label_tensor", False):
+            return self.classes_[as_array(codes)[0]]
+        classes = like(codes, self.classes_)
+        return namespace_of(codes).take(classes, codes, axis=0)
+
     def _objective(self, logits, codes, sample_weight):
         """Return the user's loss on these rows as a function of the logarithm of the
         inverse temperature.
         """
-        y_true = self.classes_[codes]
+        y_true = self._labels(codes)
         # Weights are passed only if there are some: the loss may not take any.
         options = {}
         if sample_weight is not None:
@@ -260,7 +279,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
         def objective(log_inverse):
             """Return the user's loss at the logarithm of an inverse temperature."""
-            y_proba = row_softmax(np.exp(log_inverse) * logits)
+            y_proba = _softmax(logits, float(np.exp(log_inverse)))
             value = self.loss(y_true, y_proba, **options)
             if not isinstance(value, Real) or np.isnan(value):
                 raise ValueError(
@@ -348,6 +367,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     """
 
     loss = "log"  # no parameter here
+    _fits_tensors = True
     _takes_shortcuts = True
     _parameter_constraints = {
         **ClippedRecalibrator._parameter_constraints,
@@ -372,10 +392,18 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Fit the temperature, then the weights of the mixture."""
         super()._fit_logits(logits, codes, sample_weight, shortcuts)
-        # (n, K, 3), and of these the probabilities of the labels (n, 3)
-        forecasts = np.stack(self._forecasts(logits.astype(np.float64)), axis=2)
-        likelihoods = forecasts[np.arange(len(codes)), codes]
-        self.weights_ = fit_mixture_weights(likelihoods, sample_weight)
+        xp = namespace_of(logits)
+        likelihoods = []
+        for rows in blocks_of(logits, *logits.shape):
+            z = cast(logits[rows, ...], working_dtype(logits))
+            # The probability of each row's label, tempered, unchanged and uniform.
+            tempered = self._label_likelihoods(
+                z * self.inverse_temperature_, codes[rows]
+            )
+            unchanged = self._label_likelihoods(z, codes[rows])
+            uniform = xp.full_like(unchanged, 1 / z.shape[1])
+            likelihoods.append(xp.stack((tempered, unchanged, uniform), axis=1))
+        self.weights_ = fit_mixture_weights(xp.concat(likelihoods), sample_weight)
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`: the
@@ -394,10 +422,20 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         # of these.
         return clipped_probability(normalized_rows(clipped_probability(mixture)))
 
-    def _forecasts(self, logits):
-        """Return the tempered, the unchanged and the uniform probabilities for logits
-        (n, K), a tuple of three arrays (n, K).
-        """
-        tempered = softmax(logits * self.inverse_temperature_, axis=1)
-        uniform = np.full_like(tempered, 1 / logits.shape[1])
-        return tempered, softmax(logits, axis=1), uniform
+    @staticmethod
+    def _label_likelihoods(logits, codes):
+        """Return the probability of each row's label (n,) by logits (n, K)."""
+        log_likelihood = true_entries(logits, codes) - log_sum_exp(logits, axis=1)
+        likelihood = namespace_of(logits).exp(log_likelihood)
+        return cast(likelihood, widest_dtype(likelihood))
+
+
+def _softmax(logits, inverse_temperature):
+    """Return the probabilities (n, K) of logits (n, K) times an inverse temperature,
+    where the logits are, inside [2^-52, 1 - 2^-52].
+    """
+    if isinstance(logits, np.ndarray):
+        return row_softmax(inverse_temperature * logits)
+    likelihood = row_exponentials(namespace_of(logits), logits * inverse_temperature)
+    shares = row_shares(namespace_of(logits), likelihood, logits.shape[1])
+    return clipped(namespace_of(logits), shares)
