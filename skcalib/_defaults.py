@@ -17,9 +17,11 @@ def check_fitted(estimator):
     """Raise a NotFittedError if an estimator is not fitted, and a ValueError if a
     parameter has changed since the fit: predictions would mix old and new values.
     """
-    check_is_fitted(estimator)
-    # By parameter, what `_remember_parameters` stored in the fit.
+    # By parameter, what `_remember_parameters` stored in the fit. Only a fit does that:
+    # scikit-learn's check, which collects tags first, has nothing to add.
     snapshots = getattr(estimator, "_fitted_with_", {})
+    if not snapshots:
+        check_is_fitted(estimator)
     for name, snapshot in snapshots.items():
         change = _first_change(name, snapshot, getattr(estimator, name))
         if change is not None:

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcalib._defaults import ParameterHints, unchanged_if_refused
+from skcalib._defaults import ParameterHints, check_fitted, unchanged_if_refused
 from skcalib._fitting.folds import splits_of
 from skcalib._fitting.gains import Design
 from skcalib._fitting.wrapped import check_recalibrator, design_parameters
@@ -25,7 +25,7 @@ from skcalib._input.annotations import CrossValidation
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
-from skcalib._input.scores import check_sample_weight
+from skcalib._input.scores import check_sample_weight, normalized_again
 from skcalib._input.tensors import as_array, as_given
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
@@ -612,12 +612,16 @@ class RecalibratedModel(NamedTuple):
 
     def recalibrated(self, scores):
         """Return the probabilities (n, n_classes) for scores of the classifier."""
+        recalibrator = self.recalibrator
+        if getattr(recalibrator, "_predicts_validated_rows", False):
+            check_fitted(recalibrator)
+            if np.array_equal(recalibrator.classes_, self.classes):
+                # The scores have been checked, and so need their probabilities not be.
+                if recalibrator.input == "probability":
+                    scores = normalized_again(scores, name="X")
+                return recalibrator._predict_checked(scores, uses_table=True)
         probabilities = classifier_scores(
-            self.recalibrator,
-            scores,
-            self.classes,
-            "predict_proba",
-            rows_sum_to_one=False,
+            recalibrator, scores, self.classes, "predict_proba", rows_sum_to_one=False
         )
         return probabilities.astype(np.float64, copy=False)
 

@@ -252,6 +252,62 @@ def test_json_refuses_a_map_that_is_not_frozen_or_not_of_this_package():
         to_dict(online)
 
 
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], ["no", "yes"]])
+@pytest.mark.parametrize("input", ["probability", "logit"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_single_rows_take_a_short_way_to_the_same_state(width, input, labels):
+    """A row in a tuple takes the way of batches, with all their checks."""
+    scores, y = _stream(60)
+    scores[7:9] = 0, 1
+    labels = np.array(labels)[y.astype(int)]
+    if input == "logit":
+        scores = logit(scores.clip(1e-9, 1 - 1e-9))
+    columns = {"probability": (1 - scores, scores), "logit": (-scores / 2, scores / 2)}
+    rows = np.column_stack(columns[input][2 - width :])
+    if width == 1:
+        rows = scores[:, None]
+    short, lists, long = (
+        OnlineRecalibrator(input=input).fit(rows[:40], labels[:40]) for _ in range(3)
+    )
+    for row, label in zip(rows[40:], labels[40:], strict=True):
+        assert short._one_plain_row(row[None], np.array([label])) is not None
+        assert long._one_plain_row((tuple(row),), (label,)) is None
+        short.partial_fit(row[None], np.array([label]))
+        lists.partial_fit([row.tolist()], [label])
+        long.partial_fit((tuple(row),), (label,))
+    for other in (lists, long):
+        assert short._learned.tolist() == other._learned.tolist()
+        assert short._faded.tolist() == other._faded.tolist()
+        assert short.weights_.tolist() == other.weights_.tolist()
+        assert short.n_rows_ == other.n_rows_ == 60
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -0.1, 1.1, 1e200])
+@pytest.mark.parametrize("input", ["probability", "logit"])
+def test_the_short_way_of_single_rows_refuses_what_batches_refuse(bad, input):
+    scores, y = _stream(40)
+    if input == "logit":
+        scores = logit(scores)
+    one = OnlineRecalibrator(input=input).fit(scores, y)
+    two = OnlineRecalibrator(input=input).fit(np.column_stack((1 - scores, scores)), y)
+    valid = input == "logit" and abs(bad) < 2
+    for online, rows in (
+        (one, [[bad]]),
+        (two, [[0.5, bad]]),
+        (two, [[bad, 0.5]]),
+        (two, [[0.5]]),
+        (one, [[0.5, [0.5]]]),
+    ):
+        n_columns = online.n_features_in_
+        if valid and len(rows[0]) == n_columns and np.size(rows[0][-1]) == 1:
+            online.partial_fit(np.array(rows), np.array([True]))
+            continue
+        with pytest.raises((ValueError, TypeError)):
+            online.partial_fit(rows, [True])
+    with pytest.raises(ValueError, match="unknown label 2"):
+        one.partial_fit(np.array([[0.5]]), np.array([2]))
+
+
 def test_a_fixed_map_is_a_member_and_survives_clone():
     scores, y = _stream()
     platt = PlattScaling().fit(scores[:1000], y[:1000])

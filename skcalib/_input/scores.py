@@ -296,7 +296,9 @@ def _row_summary(scores, add, predict):
             largest[rows] = block[np.arange(len(block)), predicted[rows]]
         elif not inside_unit_interval(block):
             return None
-        if add:
+        if add and block.shape[1] == 2:  # a tenth of the time of `einsum`
+            np.add(block[:, 0], block[:, 1], out=total[rows], dtype=dtype)
+        elif add:
             np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
     # So a score outside [0, 1] is the largest of its row, and only the largest scores
     # need to be checked.
@@ -408,6 +410,14 @@ def _normalize_rows(scores, total, name, refused, untouched):
         total[off <= untouched] = 1
         scores = scores / total[:, None].astype(scores.dtype)
     return scores
+
+
+def normalized_again(scores, *, name):
+    """Return probabilities (n, K) that were checked and then rounded with the sums of
+    their rows that `check_scores` gives them.
+    """
+    total, _, _ = _row_summary(scores, add=True, predict=False)
+    return _normalize_rows(scores, total, name, *ROUNDING["float64"])
 
 
 def check_sample_weight(sample_weight, n_samples):

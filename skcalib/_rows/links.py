@@ -9,6 +9,7 @@ from skcalib._rows.blocks import row_blocks
 # |log-odds| <= 36.04. Both ends: a float64 next to 0 may be 1e-300, whose complement is
 # exactly 1.
 PROBABILITY_CLIP = 2.0**-52
+_FEW_VALUES = 1 << 10
 
 # A logit that lies further below the largest of its row says that the class is
 # impossible: exp(-745) is 0 in double precision. A limit as near as 36, the clipping
@@ -18,15 +19,18 @@ LARGEST_GAP = 700.0
 # Binary digits of a score that is rounded, of the 53 of a float64: the others are left
 # to rounding errors.
 _DIGITS = 36
+_DROPPED = 53 - _DIGITS
+# Smaller floats have fewer digits.
+_SMALLEST_NORMAL = np.finfo(np.float64).smallest_normal
 
 
 def clip_probability(probability):
     """Return probabilities as float64 inside [2^-52, 1 - 2^-52]."""
-    return np.clip(
-        np.asarray(probability, dtype=np.float64),
-        PROBABILITY_CLIP,
-        1 - PROBABILITY_CLIP,
-    )
+    probability = np.asarray(probability, dtype=np.float64)
+    if probability.size > _FEW_VALUES:
+        return np.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+    # a third of the time of `clip` for one value
+    return np.minimum(np.maximum(probability, PROBABILITY_CLIP), 1 - PROBABILITY_CLIP)
 
 
 def row_sums(values):
@@ -78,6 +82,15 @@ def log_odds(probability, complement=None):
         else:
             block -= np.log(clip_probability(complement[rows]))
     return out
+
+
+def log_odds_of_two(probabilities):
+    """Return the log-odds (n,) of the second of two classes, from the probabilities
+    (n, 2) of both, of which none counts less than 2^-52. One logarithm is enough.
+    """
+    odds = np.maximum(probabilities[:, 1], PROBABILITY_CLIP)
+    odds /= np.maximum(probabilities[:, 0], PROBABILITY_CLIP)
+    return np.log(odds, out=odds)
 
 
 def two_class_log_odds(scores, input):
@@ -187,8 +200,28 @@ def rounded(scores):
     The same score, computed in two ways, may differ in the last of its 53 digits. After
     rounding both are equal, as they must be for a map that is a step function.
     """
+    scores = np.array(scores, dtype=np.float64)
+    is_subnormal = (np.abs(scores) < _SMALLEST_NORMAL) & (scores != 0)
+    if is_subnormal.any():
+        scores[is_subnormal] = _rounded_digits(scores[is_subnormal])
+        scores[~is_subnormal] = rounded(scores[~is_subnormal])
+        return scores
+    # The last bits of a float are set to 0, after a half of the last kept digit was
+    # added to it: less one bit if that digit is even, so that a tie goes to it.
+    bits = scores.view(np.int64)
+    is_odd = (bits >> _DROPPED) & 1
+    bits += is_odd
+    bits += (1 << (_DROPPED - 1)) - 1
+    bits &= -(1 << _DROPPED)
+    return scores
+
+
+def _rounded_digits(scores):
+    """Return scores as `rounded` does, by their mantissas: also those that have fewer
+    digits than others.
+    """
     # score = mantissa * 2^exponent, with a mantissa from 1/2 to 1
-    mantissa, exponent = np.frexp(np.asarray(scores, dtype=np.float64))
+    mantissa, exponent = np.frexp(scores)
     return np.ldexp(np.round(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
 
 

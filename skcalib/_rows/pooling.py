@@ -1,8 +1,15 @@
 """Several probability forecasts of the same rows, pooled as one."""
 
 import numpy as np
+from scipy.special import expit
 
-from skcalib._rows.links import log_probability, row_softmax
+from skcalib._rows.links import (
+    PROBABILITY_CLIP,
+    log_odds_of_two,
+    log_probability,
+    row_softmax,
+)
+from skcalib._rows.namespaces import row_sums
 
 # Forecasts of models that were fitted to overlapping rows agree in part: their
 # geometric mean is slightly underconfident. Chosen on 35 cells of bundled data, where
@@ -41,12 +48,20 @@ def geometric_pool(forecasts, exponent=1.0):
         probabilities are left as they are.
     """
     n_forecasts = len(forecasts)
-    mean_log = sum(log_probability(forecast) for forecast in forecasts) / n_forecasts
-    total = sum(forecast.sum(axis=1, keepdims=True) for forecast in forecasts)
-    total /= n_forecasts
-    is_normalised = np.abs(total - 1) < _ROUNDING
-    pooled = row_softmax(exponent * mean_log)
-    # Other rows get back the sum that they had; no probability may exceed 1 by that.
-    pooled = np.where(is_normalised, pooled, np.minimum(total * pooled, 1))
-    pooled[sum(forecasts) == 0] = 0
+    if forecasts[0].shape[1] == 2:
+        log_odds = sum(log_odds_of_two(forecast) for forecast in forecasts)
+        log_odds *= exponent / n_forecasts
+        pooled = np.column_stack((expit(-log_odds), expit(log_odds)))
+        np.clip(pooled, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=pooled)
+    else:
+        mean_log = sum(log_probability(forecast) for forecast in forecasts)
+        pooled = row_softmax(exponent / n_forecasts * mean_log)
+    summed = sum(forecasts)
+    total = row_sums(np, summed) / n_forecasts
+    is_off = np.abs(total - 1) >= _ROUNDING
+    if is_off.any():
+        # These rows get back the sum that they had; no probability may exceed 1 by
+        # that.
+        pooled = np.where(is_off, np.minimum(total * pooled, 1), pooled)
+    pooled[summed == 0] = 0
     return pooled

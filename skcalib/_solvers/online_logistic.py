@@ -141,7 +141,9 @@ def _state_or_initial(state, ridge):
 def _corrected(log_odds, clip, state):
     """Return log-odds (n,) with a learner's change of slope and intercept."""
     slope, intercept = state[:2]
-    return log_odds + (slope - 1) * np.clip(log_odds, -clip, clip) + intercept
+    # a third of the time of `clip` for one sample
+    clipped = np.minimum(np.maximum(log_odds, -clip), clip)
+    return log_odds + (slope - 1) * clipped + intercept
 
 
 def _expit(x):

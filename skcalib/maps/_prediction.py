@@ -9,6 +9,7 @@ from skcalib._rows.blocks import row_blocks, taken
 from skcalib.maps._calibration_map import with_zero_for_impossible
 from skcalib.maps._leaves import Scores
 from skcalib.maps._node import Rows
+from skcalib.maps._tabulated import tabulated
 from skcalib.maps._value_functions import Expit
 
 # Maps each recalibrator that has predicted to its attributes at that time, its number
@@ -35,7 +36,7 @@ def predicted_node(recalibrator, n_columns):
     return node
 
 
-def predicted(recalibrator, scores, ids=None):
+def predicted(recalibrator, scores, ids=None, *, uses_table=False):
     """Return the probabilities (n, K) by the map of a fitted recalibrator.
 
     Parameters
@@ -46,9 +47,13 @@ def predicted(recalibrator, scores, ids=None):
         Valid scores.
     ids : ndarray of shape (n,) or None
         Ids of the rows.
+    uses_table : bool, default=False
+        Whether the smooth parts of a mixture for two classes are read from a table.
     """
     node = predicted_node(recalibrator, scores.shape[1])
     n_classes = len(recalibrator.classes_)
+    if uses_table and n_classes == 2:
+        node = tabulated(node, recalibrator.input)
     probabilities = np.empty((len(scores), n_classes))
     # Each row is predicted on its own, so blocks of rows change nothing: they keep the
     # memory of intermediate results small.

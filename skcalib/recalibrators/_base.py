@@ -244,23 +244,33 @@ class BaseRecalibrator(ProbabilityTransformer):
         probabilities = mapped_tensor(self, X)
         if probabilities is not None:
             return probabilities
-        scores, is_impossible = self._possible_scores(X)
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
         if ids is not None:
             ids = check_ids(ids, len(scores))
-        probabilities = self._predict_encoded(scores, ids)
+        return as_given(self._predict_checked(scores, ids), X)
+
+    def _predict_checked(self, scores, ids=None, *, uses_table=False):
+        """Return the probabilities (n, K) of scores (n, C) that were validated, in
+        which impossible classes are not marked yet; `ids` are (n,) or None.
+
+        With `uses_table` the smooth parts of a mixture for two classes are read from a
+        table: see `skcalib.maps._tabulated`.
+        """
+        scores, is_impossible = self._with_marks(scores)
+        probabilities = self._predict_encoded(scores, ids, uses_table=uses_table)
         # An impossible class of two has a finite logit in `scores` (see
         # `_possible_scores`), and gets its 0 here. One of more classes has -inf, which
         # `_predict_encoded` turns into 0.
         if scores.shape[1] > 2:
             is_impossible = None
-        return as_given(self._restricted(probabilities, is_impossible), X)
+        return self._restricted(probabilities, is_impossible)
 
-    def _predict_encoded(self, scores, ids=None):
+    def _predict_encoded(self, scores, ids=None, *, uses_table=False):
         """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
         ``_predict_scores`` of a method that has none. `ids` are (n,) or None.
         """
         if not hasattr(self, "_predict_scores"):
-            return predicted(self, scores, ids)
+            return predicted(self, scores, ids, uses_table=uses_table)
         probabilities = self._predict_scores(self._clipped(scores))
         return self._restricted(probabilities, self._impossible_classes(scores))
 
@@ -403,6 +413,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         finite.
         """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
+        return self._with_marks(scores)
+
+    def _with_marks(self, scores):
+        """Return what `_possible_scores` does, for validated scores (n, C)."""
         is_impossible = None
         if self.input == "logit":
             gap = LARGEST_GAP

@@ -21,6 +21,7 @@ from skcalib._input.classes import (
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scores import (
+    ROUNDING,
     check_estimator_scores,
     check_sample_weight,
     drop_zero_weight,
@@ -28,6 +29,7 @@ from skcalib._input.scores import (
 )
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import (
+    LARGEST_GAP,
     clip_probability,
     impossible,
     log_odds_against_rest,
@@ -47,6 +49,7 @@ from skcalib.maps.checks import (
 from skcalib.recalibrators._base import refuse_impossible_labels
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
+_PLAIN_KINDS = {list, np.ndarray}
 _MEMBERS = (
     ("scores", "learning", "forgetting"),
     ("scores", "fixed", "learning", "forgetting"),
@@ -305,18 +308,25 @@ class OnlineRecalibrator(ProbabilityTransformer):
         did; then the members that learn are updated. With `reset` what was learned
         before is forgotten. The other arguments are those of `partial_fit`.
         """
-        self._check_parameters()
-        if not reset:
+        if reset:
+            self._check_parameters()
+        else:
             check_fitted(self)  # also raises if a parameter was changed after the fit
+        row = None
+        if not reset and classes is None and sample_weight is None:
+            row = self._one_plain_row(X, y)
         with unchanged_if_refused(self):
-            if reset:
-                if classes is None and self.recalibrator is not None:
-                    classes = self.recalibrator.classes_
-                X, classes = in_class_order(
-                    X, y, classes, name="X", y_name="y", labels_name="classes"
-                )
-            scores = check_estimator_scores(self, X, input=self.input, reset=reset)
-            codes = self._codes(y, scores, classes, reset)
+            if row is not None:
+                scores, codes = row
+            else:
+                if reset:
+                    if classes is None and self.recalibrator is not None:
+                        classes = self.recalibrator.classes_
+                    X, classes = in_class_order(
+                        X, y, classes, name="X", y_name="y", labels_name="classes"
+                    )
+                scores = check_estimator_scores(self, X, input=self.input, reset=reset)
+                codes = self._codes(y, scores, classes, reset)
             refuse_impossible_labels(self._impossible_classes(scores), codes)
             weight = check_sample_weight(sample_weight, len(scores))
             if reset:
@@ -370,6 +380,42 @@ class OnlineRecalibrator(ProbabilityTransformer):
                 f"recalibrator has input={inner.input!r}, but this object has"
                 f" input={self.input!r}: both must use the same scores."
             )
+
+    def _one_plain_row(self, X, y):
+        """Return the scores (1, C) and the code (1,) of a single sample of two classes,
+        if a few comparisons show that both are valid; else None.
+
+        A service learns from one label at a time: the checks of a batch, which look for
+        all that can be wrong, take longer than the step itself.
+        """
+        width = self.n_features_in_
+        has_names = hasattr(self, "feature_names_in_")
+        kinds = {type(X), type(y)}
+        if width > 2 or len(self.classes_) > 2 or has_names or kinds - _PLAIN_KINDS:
+            return None
+        if len(X) != 1 or len(y) != 1:
+            return None
+        try:
+            X = np.asarray(X)
+            y = np.asarray(y)
+        except ValueError:  # lists of different lengths
+            return None
+        has_shape = X.size == width and X.ndim <= 2 and y.ndim == 1
+        has_type = X.dtype == np.float64 and y.dtype.kind == self.classes_.dtype.kind
+        classes = self.classes_.tolist()
+        if not has_shape or not has_type or y.tolist()[0] not in classes:
+            return None
+        scores = X.reshape(1, width)
+        (row,) = scores.tolist()
+        if self.input == "logit":
+            is_valid = all(abs(logit) <= LARGEST_GAP / 2 for logit in row)
+        else:
+            _, untouched = ROUNDING["float64"]
+            is_valid = all(0 <= probability <= 1 for probability in row)
+            is_valid &= width == 1 or abs(sum(row) - 1) <= untouched
+        if not is_valid:
+            return None
+        return scores, np.array([classes.index(y.tolist()[0])])
 
     def _codes(self, y, scores, classes, reset):
         """Return the column index of each label (n,); set `classes_` in the first
@@ -520,4 +566,6 @@ def _without_certainty(log_odds):
     learned from the log-odds of the constant.
     """
     is_certain = np.abs(log_odds) >= _LIMIT
+    if not is_certain.any():
+        return log_odds
     return np.where(is_certain, np.sign(log_odds) * _CERTAIN_LOG_ODDS, log_odds)
