@@ -37,14 +37,15 @@ class Copies(list):
 def counted_copies():
     """Give the `Copies` off devices of array-api-strict that are made inside.
 
-    Single numbers (`float`, `bool`) are not counted. NumPy, DLPack and buffers cannot
-    read such a device, so that a copy is one of `to_device` or `asarray`.
+    As on a GPU, NumPy and DLPack cannot read such a device: `to_device` and `asarray`
+    copy, and are counted. Single numbers (`float`, `bool`) are not.
     """
     xp = pytest.importorskip("array_api_strict")
     processor = xp.Device("CPU_DEVICE")
     kind = type(xp.asarray(0.0))
     copies = Copies()
     to_device, asarray = kind.to_device, xp.asarray
+    dlpack, dlpack_device = kind.__dlpack__, kind.__dlpack_device__
 
     def count(array, device):
         if device == processor and array.device != processor:
@@ -59,8 +60,20 @@ def counted_copies():
             count(values, device)
         return asarray(values, device=device, **options)
 
+    def refusing_dlpack(self, **options):
+        if self.device != processor:
+            raise BufferError("not on the processor")
+        return dlpack(self, **options)
+
+    def device_of_dlpack(self):
+        if self.device != processor:
+            return (2, 0)  # a GPU
+        return dlpack_device(self)
+
     with (
         patch.object(kind, "to_device", counting_to_device),
+        patch.object(kind, "__dlpack__", refusing_dlpack),
+        patch.object(kind, "__dlpack_device__", device_of_dlpack),
         patch.object(xp, "asarray", counting_asarray),
     ):
         yield copies

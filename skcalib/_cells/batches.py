@@ -8,22 +8,34 @@ from scipy.special import expit
 from skcalib._cells.class_statistics import ClassBinStatistics
 from skcalib._cells.columns import binary_rows, resolve_multiclass
 from skcalib._input.classes import in_class_order
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_score_column, check_scored_labels
-from skcalib._input.scores import check_scores
-from skcalib._input.tensors import as_array
+from skcalib._input.scores import check_scores, probabilities_on_device
+from skcalib._input.sklearn_private import num_samples
+from skcalib._input.tensors import as_array, chosen_samples
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import row_softmax
 
 
 def summed_batch(
-    sums, y_true, y_proba, sample_weight, *, multiclass, labels, input, ignore_label
+    sums,
+    class_sums,
+    y_true,
+    y_proba,
+    sample_weight,
+    *,
+    multiclass,
+    labels,
+    input,
+    ignore_label,
 ):
     """Return the sums by bin of a batch: `BinStatistics`, or for "marginal"
     `ClassBinStatistics`, those of each class.
 
-    `sums(scores, labels, weight)` returns those of one binary problem. The other
-    parameters are those of `BinStatistics.from_predictions`.
+    `sums(scores, labels, weight)` returns those of one binary problem, and
+    `class_sums(data)` those of each class for `ScoredLabels` whose scores stay on a
+    device. The other parameters are those of `BinStatistics.from_predictions`.
     """
     check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
     check_option(input, "input", ("probability", "logit"))
@@ -31,7 +43,7 @@ def summed_batch(
         y_true, y_proba, sample_weight = _without(
             ignore_label, y_true, y_proba, sample_weight
         )
-    if np.size(y_true) == 0 and len(y_proba) == 0:
+    if num_samples(y_true) == 0 and num_samples(y_proba) == 0:
         return _no_rows(sums, y_proba, multiclass, labels)
     if input == "logit":
         y_proba, labels = in_class_order(
@@ -58,9 +70,13 @@ def summed_batch(
         multilabel=multiclass == "marginal",
     )
     # One binary problem, or for "marginal" one for each class.
-    statistics = []
-    for scores, events in binary_rows(data, resolve_multiclass(multiclass, data)):
-        statistics.append(sums(scores, events, data.sample_weight))
+    kind = resolve_multiclass(multiclass, data)
+    if kind == "marginal" and isinstance(data.scores, DeviceScores):
+        statistics = class_sums(data)
+    else:
+        statistics = []
+        for scores, events in binary_rows(data, kind):
+            statistics.append(sums(scores, events, data.sample_weight))
     if multiclass != "marginal":
         return statistics[0]
     return ClassBinStatistics(dict(zip(data.classes.tolist(), statistics, strict=True)))
@@ -72,15 +88,10 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
     is_kept = labels != ignore_label
     if np.all(is_kept):
         return y_true, y_proba, sample_weight
-    # A tensor stays one: how much rounding of its scores is tolerated depends on its
-    # type.
-    scores = y_proba
-    if not hasattr(y_proba, "shape"):
-        scores, _ = as_array(y_proba)
     if sample_weight is not None:
         weight, _ = as_array(sample_weight)
         sample_weight = weight[is_kept]
-    return labels[is_kept], scores[is_kept], sample_weight
+    return labels[is_kept], chosen_samples(y_proba, is_kept), sample_weight
 
 
 def _no_rows(sums, y_proba, multiclass, labels):
@@ -103,6 +114,9 @@ def _probabilities(logits):
     """Return the probabilities of one column of log-odds (n,), or of K logits (n, K)
     in their own precision.
     """
+    stayed = probabilities_on_device(logits, input="logit")
+    if stayed is not None:
+        return stayed
     logits = check_scores(logits, name="y_proba", input="logit")
     if logits.shape[1] == 1:
         return expit(logits[:, 0])

@@ -4,6 +4,7 @@ class against the rest.
 
 import numpy as np
 
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.scalars import check_option
 from skcalib._rows.blocks import row_blocks
 
@@ -33,6 +34,8 @@ def top_label(scores):
     """Return the predicted class of each row (n,), the first of the largest scores, and
     its score (n,), for scores (n, K).
     """
+    if isinstance(scores, DeviceScores):
+        return scores.top_label
     predicted = scores.argmax(axis=1)
     confidence = np.take_along_axis(scores, predicted[:, None], axis=1)
     return predicted, confidence[:, 0]
@@ -69,6 +72,9 @@ def _columns(scores):
     Some columns at a time are copied together, in tiles of rows that fit the cache.
     """
     n, n_classes = scores.shape
+    if isinstance(scores, DeviceScores):
+        yield from map(scores.column, range(n_classes))
+        return
     for columns in row_blocks(n_classes, n, at_least=_COLUMNS):
         # the length of the slice, which may end beyond the last column
         n_columns = len(range(n_classes)[columns])

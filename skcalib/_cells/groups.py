@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._cells.columns import top_label
 from skcalib._input.groups import check_named_groups
 
 
@@ -58,7 +59,8 @@ def predicted_class(data):
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)
     if data.predicted is None:
-        return data.classes, data.scores.argmax(axis=1)
+        predicted, _ = top_label(data.scores)
+        return data.classes, predicted
     return data.classes, data.predicted
 
 

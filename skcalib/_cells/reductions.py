@@ -6,7 +6,9 @@ import numpy as np
 
 from skcalib._cells.binned import BinnedTask
 from skcalib._cells.columns import binary_rows, resolve_multiclass
+from skcalib._cells.device_columns import DeviceColumns
 from skcalib._cells.tasks import BinaryTask, PooledTask, WeightedTask
+from skcalib._input.device_scores import DeviceScores
 
 
 def binary_tasks(data, multiclass, *, pooled=False):
@@ -21,11 +23,15 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield data
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
+    is_on_device = isinstance(data.scores, DeviceScores)
+    if kind == "marginal" and is_on_device and not _vary(data.label_weights):
+        yield from DeviceColumns(data).tasks()
+        return
     if kind != "pooled":
         for scores, labels in binary_rows(data, kind):
             yield _row_task(scores, labels, data)
         return
-    scores = data.scores
+    scores = np.asarray(data.scores)
     if data.is_binary:
         scores = np.column_stack((1 - scores, scores))
     label_weights = data.label_weights

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._cells.batches import summed_batch
 from skcalib._cells.cells import CellSums
+from skcalib._cells.device_sums import sums_of_classes
 from skcalib._input.label_weights import check_weight_type, is_importance
 from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
@@ -195,9 +196,13 @@ class BinStatistics(CellSums):
         def sums(scores, events, weight):
             return bin_statistics(scores, events, edges, weight)
 
+        def class_sums(data):
+            return class_statistics(data, [edges] * data.scores.shape[1])
+
         # The result for "marginal" is another class, `ClassBinStatistics`.
         return summed_batch(
             sums,
+            class_sums,
             y_true,
             y_proba,
             sample_weight,
@@ -528,6 +533,22 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     by_name = dict(zip(_SUMS, sums, strict=True))
     by_name["count"] = sums[_COUNT].astype(np.int64)
     return unchecked_statistics(edges, **by_name)
+
+
+def class_statistics(data, edges, *, moments=2):
+    """Return the `BinStatistics` of each class against the rest, a list of K, for
+    `ScoredLabels` whose scores stay on a device. `edges` is a list of K arrays; for
+    `moments` see `bin_statistics`.
+    """
+    statistics = []
+    of_classes = sums_of_classes(data, edges, moments)
+    for of_class, sums in zip(edges, of_classes, strict=True):
+        for name, power in _SUMS.items():
+            if power > moments:
+                sums[name] = np.full(len(of_class) - 1, np.nan)
+        sums["count"] = sums["count"].astype(np.int64)
+        statistics.append(unchecked_statistics(of_class, **sums))
+    return statistics
 
 
 def _most_are_lowest(scores, edges):

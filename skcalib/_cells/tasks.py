@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._input.device_scores import sums_of_rows
 from skcalib._input.label_weights import few_effective_events, looks_like_counts
 from skcalib._input.several_labels import NORMALISED
 from skcalib._rows.sorting import in_order, sorted_rows
@@ -399,4 +400,4 @@ def one_label_a_row(scores):
     """Return whether the scores (n, K) of each row are the probabilities of one
     label.
     """
-    return bool(np.all(np.abs(scores.sum(axis=1) - 1) < NORMALISED))
+    return bool(np.all(np.abs(sums_of_rows(scores) - 1) < NORMALISED))

@@ -150,7 +150,7 @@ class _KernelRows:
                 " columns of y_true are several labels per row: pass one column of"
                 " y_true and of y_proba at a time."
             )
-        proba = data.scores
+        proba = np.asarray(data.scores)
         if data.is_binary:
             proba = np.column_stack((1 - proba, proba))
         weight = data.sample_weight

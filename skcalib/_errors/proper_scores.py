@@ -2,8 +2,14 @@
 
 import numpy as np
 
+from skcalib._input.device_scores import (
+    scores_of_labels,
+    smallest_scores,
+    sums_of_squares,
+)
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.links import log_probability
+from skcalib._rows.namespaces import clipped
 
 
 def brier_score(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None):
@@ -34,12 +40,21 @@ def _brier(scores, labels):
     """Return the Brier score of each sample, for scores (n,) of boolean labels or (n,
     K) of column indices.
     """
-    scores = scores.astype(np.float64)
     if scores.ndim == 1:
-        return (scores - labels) ** 2
+        return (scores.astype(np.float64) - labels) ** 2
     # sum_k (p_k - [y = k])^2 = sum_k p_k^2 - 2 p_y + 1
-    score_of_label = scores[np.arange(len(labels)), labels]
-    return np.vecdot(scores, scores) - 2 * score_of_label + 1
+    return sums_of_squares(scores) - 2.0 * scores_of_labels(scores, labels) + 1
+
+
+def largest_brier(scores):
+    """Return the largest Brier score that a sample could have with another label, for
+    scores as in `losses_by_label`.
+    """
+    if scores.ndim == 1:
+        scores = scores.astype(np.float64)
+        return float(np.max(np.maximum(scores, 1 - scores)) ** 2)
+    smallest = smallest_scores(scores).astype(np.float64)
+    return float(np.max(sums_of_squares(scores) - 2 * smallest + 1))
 
 
 def _log(scores, labels):
@@ -49,7 +64,7 @@ def _log(scores, labels):
     if scores.ndim == 1:
         score_of_label = np.where(labels, scores, 1 - scores)
     else:
-        score_of_label = scores[np.arange(len(labels)), labels]
+        score_of_label = scores_of_labels(scores, labels)
     return -log_probability(score_of_label)
 
 
@@ -65,7 +80,13 @@ def losses_by_label(scores, loss):
         n_rows = len(scores)
         labels = (np.zeros(n_rows, dtype=bool), np.ones(n_rows, dtype=bool))
         return np.column_stack([LOSSES[loss](scores, label) for label in labels])
+    return losses_of_classes(np, scores.astype(np.float64), loss)
+
+
+def losses_of_classes(xp, scores, loss):
+    """Return the loss with each class as the label (n, K), for scores (n, K) in the
+    namespace `xp`.
+    """
     if loss == "log":
-        return -log_probability(scores)
-    scores = scores.astype(np.float64)
-    return np.vecdot(scores, scores)[:, None] - 2 * scores + 1
+        return -xp.log(clipped(xp, scores))
+    return xp.sum(scores**2, axis=1, keepdims=True) - 2 * scores + 1

@@ -49,6 +49,9 @@ class ScoredLabels(NamedTuple):
     Of several labels per row (multilabel) `labels` is boolean (n, L), like the scores,
     and `classes` holds the names of the labels, in the order of the columns.
 
+    Scores (n, K) of a tensor that NumPy cannot read stay on its device, as
+    `DeviceScores`.
+
     `label_weights` is None unless the weights are of importance (`counted_rows` sets
     it); it says what is known about the weights of the other label.
     """
@@ -77,6 +80,12 @@ class ScoredLabels(NamedTuple):
         if self.sample_weight is None:
             return np.arange(len(self.scores))
         return np.flatnonzero(self.sample_weight)
+
+    def copied(self):
+        """Return the same with scores of NumPy, for results that need those of all
+        classes.
+        """
+        return self._replace(scores=np.asarray(self.scores))
 
     def at(self, rows):
         """Return the `ScoredLabels` of some rows: a mask or an array of positions."""
@@ -159,6 +168,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         name="y_proba",
         rows_sum_to_one=not by_class,
         predict_from=_fewest_predicted_from(multiclass),
+        may_stay=True,
     )
     sample_weight = check_sample_weight(sample_weight, len(scores))
     y_true = check_label_vector(

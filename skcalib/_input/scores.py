@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from skcalib._input.classes import in_fitted_order
+from skcalib._input.device_scores import DeviceScores, device_scores
 from skcalib._input.scalars import as_numbers, first_string
 from skcalib._input.tensors import (
     as_array,
@@ -51,6 +52,7 @@ def only_zero_and_one(scores):
     """Return whether all scores are 0 or 1."""
     # The first rows mostly show that they are not.
     for values in (scores[:_FIRST_ROWS], scores):
+        values = np.asarray(values)
         if not np.all((values == 0) | (values == 1)):
             return False
     return True
@@ -139,14 +141,29 @@ def _warn_of_probabilities(scores):
 
 
 def checked_scores(
-    scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf
+    scores,
+    *,
+    name,
+    input="probability",
+    rows_sum_to_one=True,
+    predict_from=np.inf,
+    may_stay=False,
 ):
     """Return the checked scores (n, C), and the predicted column of each row and its
     score, (n,) each; these two are None with fewer than `predict_from` columns.
 
     Scores are validated as in `check_scores`. The predicted column is the first of the
-    largest ones. All is done in one pass over the scores, if they are valid.
+    largest ones. All is done in one pass over the scores, if they are valid. With
+    `may_stay`, probabilities of several columns on a device that NumPy cannot read
+    become `DeviceScores`.
     """
+    if may_stay:
+        stayed = probabilities_on_device(scores, rows_sum_to_one=rows_sum_to_one)
+        if stayed is not None:
+            top_label = (None, None)
+            if stayed.shape[1] >= predict_from:
+                top_label = stayed.top_label
+            return stayed, *top_label
     scores, precision = _as_float_matrix(scores, name)
     # Row sums that are farther than `refused` from 1 are an error, those within
     # `untouched` are left as they are, and rows between are divided by their sum.
@@ -168,6 +185,21 @@ def checked_scores(
     if normalized is not scores and predicted is not None:
         largest = np.take_along_axis(normalized, predicted[:, None], axis=1)[:, 0]
     return normalized, predicted, largest
+
+
+def probabilities_on_device(scores, *, input="probability", rows_sum_to_one=True):
+    """Return probabilities (n, K), or the softmax of logits, as `DeviceScores`; None if
+    NumPy has to read them.
+    """
+    if isinstance(scores, DeviceScores):  # validated before
+        return scores
+    return device_scores(
+        scores,
+        roundings=ROUNDING,
+        largest=MAX_MAGNITUDE,
+        is_logit=input == "logit",
+        rows_sum_to_one=rows_sum_to_one,
+    )
 
 
 def _as_float_matrix(scores, name):

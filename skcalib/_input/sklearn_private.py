@@ -14,12 +14,21 @@ from sklearn.utils.validation import _check_feature_names_in as check_feature_na
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
+try:
+    from sklearn.externals import array_api_compat
+except ImportError:  # scikit-learn 1.6 asks for the package, and need not have it
+    try:
+        import array_api_compat
+    except ImportError:
+        array_api_compat = None
+
 __all__ = [
     "BaseScorer",
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "array_api_compat",
     "check_feature_names_in",
     "check_method_params",
     "get_namespace_and_device",

@@ -5,7 +5,9 @@ of the same kind again.
 import numpy as np
 from sklearn import get_config
 
-from skcalib._input.sklearn_private import get_namespace_and_device
+from skcalib._input.sklearn_private import array_api_compat, get_namespace_and_device
+
+_PROCESSOR = 1  # DLPack's number of this kind of device
 
 # The names of the common types by their characters: NumPy puts `dtype.name` together
 # anew each time, which takes several microseconds.
@@ -47,6 +49,38 @@ def _on_processor(values):
     if not hasattr(xp, "Device"):
         return values
     return np.asarray(values.to_device(xp.Device("CPU_DEVICE")))  # array-api-strict
+
+
+def off_processor(values):
+    """Return the namespace and the device of a tensor that lives where NumPy cannot
+    read it, such as on a GPU; None and None for anything else.
+    """
+    if array_api_compat is None or isinstance(values, np.ndarray):
+        return None, None
+    if not hasattr(values, "__dlpack_device__"):
+        return None, None
+    try:
+        kind, _ = values.__dlpack_device__()
+    except (BufferError, RuntimeError, ValueError):
+        kind = None  # a device that DLPack does not know
+    if kind == _PROCESSOR or not array_api_compat.is_array_api_obj(values):
+        return None, None
+    xp = array_api_compat.array_namespace(values)
+    return xp, array_api_compat.device(values)
+
+
+def chosen_samples(values, is_chosen):
+    """Return the samples of an array-like (n, ...) that a mask (n,) of NumPy chooses. A
+    tensor stays one: how much rounding of its scores is tolerated depends on its type.
+    """
+    if array_api_compat is not None and array_api_compat.is_array_api_obj(values):
+        xp = array_api_compat.array_namespace(values)
+        device = array_api_compat.device(values)
+        positions = xp.asarray(np.flatnonzero(is_chosen), device=device)
+        return xp.take(values, positions, axis=0)
+    if not hasattr(values, "shape"):
+        values, _ = as_array(values)
+    return values[is_chosen]
 
 
 def as_given(array, given):

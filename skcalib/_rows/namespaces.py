@@ -65,6 +65,24 @@ def chosen_entries(xp, values, positions):
     return values.take(positions)
 
 
+def entries_of_columns(xp, values, columns):
+    """Return the entry (n,) of each row of values (n, K) in its column, for columns
+    (n,) on the device of the values.
+    """
+    n, n_columns = values.shape
+    first = xp.arange(n, device=values.device) * n_columns
+    return xp.take(xp.reshape(values, (-1,)), first + columns, axis=0)
+
+
+def entries_at(xp, values, positions):
+    """Return the entries (m, K) of the columns of values (n, K) at positions (m, K)."""
+    n_columns = values.shape[1]
+    columns = xp.arange(n_columns, device=values.device)
+    flat = xp.reshape(positions * n_columns + columns, (-1,))
+    entries = xp.take(xp.reshape(values, (-1,)), flat, axis=0)
+    return xp.reshape(entries, positions.shape)
+
+
 def side_by_side(xp, columns):
     """Return several arrays (n, ...) as one array with their columns."""
     if xp is not np or len(columns) > MANY_COLUMNS:
@@ -142,6 +160,12 @@ def row_shares(xp, values, n_shares):
 def row_exponentials(xp, logits):
     """Return ``exp(logits - largest logit of the row)`` of logits (n, K)."""
     return exponential(xp, logits - row_maxima(xp, logits))
+
+
+def clipped_softmax(xp, logits):
+    """Return the softmax of the rows of logits (n, K), in [2^-52, 1 - 2^-52]."""
+    exponentials = row_exponentials(xp, logits)
+    return clipped(xp, exponentials / row_sums(xp, exponentials))
 
 
 def without_impossible(xp, probabilities, is_impossible, *, rescale=True):

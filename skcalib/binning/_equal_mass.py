@@ -64,17 +64,19 @@ class EqualMass(BaseBinning):
     ):
         self.n_bins = n_bins
 
+    def _n_bins_for(self, n_rows, sample_weight):
+        """Return the number of bins of so many samples with weights (n,) or None."""
+        if sample_weight is not None:
+            return resolve_n_bins(self.n_bins, n_rows, sample_weight)
+        # Any number is accepted: where it exceeds that of the rows, each row has a bin.
+        return resolve_n_bins(self.n_bins, n_rows, maximum=2**53)
+
     def _edges(self, scores, y, sample_weight):
         """Return the edges (n_bins + 1,) of bins of equal weight for scores (n,) in any
         order, with weights (n,) or None; `y` is not used.
         """
         is_weighted = sample_weight is not None
-        if is_weighted:
-            n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
-        else:
-            # Any number is accepted: where it exceeds that of the rows, each row has a
-            # bin.
-            n_bins = resolve_n_bins(self.n_bins, len(scores), maximum=2**53)
+        n_bins = self._n_bins_for(len(scores), sample_weight)
         find_cuts = partial(equal_mass_cuts, n_bins=n_bins)
         is_sorted = in_order(scores)
         if not is_sorted and counting_pays(scores, find_cuts, is_weighted=is_weighted):
@@ -83,7 +85,7 @@ class EqualMass(BaseBinning):
             near, weight_up_to = scores_near(scores, sample_weight, find_cuts)
             return edges_above(near, find_cuts(weight_up_to))
         if not is_weighted:
-            last_of_bin = _last_ranks(len(scores), n_bins) - 1  # ranks begin at 1
+            last_of_bin = last_ranks(len(scores), n_bins) - 1  # ranks begin at 1
             return edges_above(sorted_scores(scores), last_of_bin)
         if not is_sorted:
             order = np.argsort(scores)
@@ -101,15 +103,21 @@ def equal_mass_cuts(cumulative, n_bins):
     least k / n_bins of the total weight.
     """
     if cumulative.dtype.kind == "i":
-        needed = _last_ranks(int(cumulative[-1]), n_bins)
+        needed = last_ranks(int(cumulative[-1]), n_bins)
     else:
-        # A little less than the total, so that the rounding of sums moves no cut.
-        total = cumulative[-1] * (1 - WEIGHT_TOLERANCE)
-        needed = np.arange(1, n_bins) * total / n_bins
+        needed = needed_shares(n_bins) * cumulative[-1]
     return np.searchsorted(cumulative, needed, side="left")
 
 
-def _last_ranks(n_rows, n_bins):
+def needed_shares(n_bins):
+    """Return the share of the weight (n_bins - 1,) up to which each bin but the last
+    holds the rows: a little less than k / n_bins, so that the rounding of sums moves no
+    cut.
+    """
+    return np.arange(1, n_bins) * (1 - WEIGHT_TOLERANCE) / n_bins
+
+
+def last_ranks(n_rows, n_bins):
     """Return for each of `n_bins` bins but the last the rank of its last row among
     sorted rows, counted from 1. More bins than rows become one for each row.
     """

@@ -386,7 +386,9 @@ def deciding_scores(y_proba, promise, column=1):
     """
     if promise in ANSWERS:
         # From two columns on, the largest probability of each row is returned as well.
-        scores, _, largest = checked_scores(y_proba, name="y_proba", predict_from=2)
+        scores, _, largest = checked_scores(
+            y_proba, name="y_proba", predict_from=2, may_stay=True
+        )
         if largest is not None:
             return largest
         # A single column: the predicted class is the event or the other class.

@@ -16,6 +16,7 @@ from skcalib._cells.statistics import BinStatistics, bin_statistics, set_cluster
 from skcalib._cells.tasks import BinaryTask
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scores import drop_zero_weight
+from skcalib._input.sklearn_private import num_samples
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import too_few_units
 from skcalib._rows.blocks import taken
@@ -286,7 +287,9 @@ class CurveMaker:
         tasks, kind, event = panel_tasks(
             y_true, models, multiclass, groups, order, input_options
         )
-        cluster_of_rows = clusters_by_panel(clusters, groups, tasks, len(y_true))
+        cluster_of_rows = clusters_by_panel(
+            clusters, groups, tasks, num_samples(y_true)
+        )
         panels = self._shown_panels(tasks, order, max_panels)
         # All histograms have the same edges, which cover the scores of all curves.
         lows = []

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.sklearn_private import num_samples
 from skcalib._input.warn import warn
 from skcalib._verdicts import count_words, percent_words, rounded
 from skcalib.displays._finish import finish
@@ -456,7 +457,7 @@ def _curve(model, repeats, kind, epsilons, options):
     standard_error = np.zeros(len(epsilons))
     if len(curves) > 1:
         standard_error = np.std(curves, axis=0, ddof=1) / np.sqrt(len(curves))
-    n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
+    n_rows = float(np.mean([num_samples(y_true) for y_true, _ in repeats]))
     return ValidityCurve(
         model, kind, epsilons, validity, standard_error, n_rows, len(repeats)
     )

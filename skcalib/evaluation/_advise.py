@@ -423,7 +423,7 @@ def advise(
         pos_label=pos_label,
         labels=labels,
         drop=False,
-    )
+    ).copied()
     counted_rows(data, weight_type)  # for its checks
     n_samples = len(data.scores)
     columns, expressions = _columns_of_groups(groups, data)

@@ -18,8 +18,8 @@ from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import (
     LOSSES,
     brier_score,
+    largest_brier,
     log_loss,
-    losses_by_label,
 )
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
@@ -645,7 +645,7 @@ class _Comparison(NamedTuple):
                 observed = min(observed, reference.observed_events)
                 few_events = EqualSquares(observed, is_unequal)
             else:
-                few_events = EqualLosses.of(
+                few_events = EqualLosses(
                     loss,
                     self._of_positive_weight(self.data[name])[0],
                     self._of_positive_weight(self.data[self.reference])[0],
@@ -689,7 +689,7 @@ class _Comparison(NamedTuple):
                 cluster,
             )
             if loss_name == "brier":
-                largest = float(losses_by_label(data.scores, "brier").max())
+                largest = largest_brier(data.scores)
                 low, high, reason = mean_loss_interval(loss, largest, influence, level)
             else:  # there is no largest log-loss
                 low, high, reason = influence.interval(estimate, level)

@@ -495,6 +495,7 @@ def cross_fits(data, cv, design, n_repeats=1, random_state=None):
     cv, n_repeats, random_state
         The user's arguments; see `cross_validate`.
     """
+    data = data.copied()
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)
     return CrossFits(

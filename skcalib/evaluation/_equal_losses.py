@@ -3,10 +3,13 @@ few events say about it.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from skcalib._errors.proper_scores import losses_by_label
+from skcalib._errors.proper_scores import losses_of_classes
+from skcalib._input.device_scores import DeviceScores
+from skcalib._input.tensors import as_array
 from skcalib._intervals.few_events import (
     FEWEST_FOR_NORMAL,
     FEWEST_FOR_SPREAD,
@@ -21,49 +24,75 @@ from skcalib._rows.blocks import weights_or_ones
 _MOST_DRAWN = 10_000
 
 
-@dataclass(frozen=True)
 class EqualLosses:
     """Samples of two models, with labels under the hypothesis of equal losses.
 
+    Each sample has a distribution of its label between those of both models, under
+    which their expected losses are equal. For two classes with the loss differences D1
+    with and D0 without the event, the event has the probability -D0 / (D1 - D0).
+
     Parameters
     ----------
-    probability : ndarray of shape (n, K)
-        A distribution of the labels between those of both models, under which their
-        expected losses are equal. For two classes with the loss differences D1 with and
-        D0 without the event, the event has the probability -D0 / (D1 - D0).
-    difference : ndarray of shape (n, K)
-        Loss of the first model less that of the second, by label.
-    codes : ndarray of int, shape (n,)
-        The observed labels, as columns.
+    name : {"brier", "log"}
+        The loss.
+    first, second : ScoredLabels
+        The samples with the scores of either model.
     influence : Influence
         Weights and clusters of the samples.
     """
 
-    probability: np.ndarray
-    difference: np.ndarray
-    codes: np.ndarray
-    influence: object
+    def __init__(self, name, first, second, influence):
+        self.name = name
+        self.scores = (first.scores, second.scores)
+        if not all(isinstance(scores, DeviceScores) for scores in self.scores):
+            self.scores = tuple(_by_class(np.asarray(s)) for s in self.scores)
+        self.codes = first.labels.astype(np.intp)
+        self.influence = influence
 
-    @classmethod
-    def of(cls, name, first, second, influence):
-        """Return the hypothesis for two `ScoredLabels` of the same samples and the name
-        of a loss.
+    @cached_property
+    def _of_rows(self):
+        """Of each sample (n,): the expected second and fourth power of the difference
+        of losses, and the largest probability.
         """
-        difference = losses_by_label(first.scores, name)
-        difference -= losses_by_label(second.scores, name)
-        first_scores = _by_class(first.scores)
-        second_scores = _by_class(second.scores)
+        first, second = self.scores
+        if isinstance(first, DeviceScores):
+            found = np.empty((3, len(first)))
+            pairs = zip(first.blocks, second.blocks, strict=True)
+            for (rows, block), (_, other) in pairs:
+                dtype = first.sum_dtype
+                block, other = (first.xp.astype(b, dtype) for b in (block, other))
+                found[:, rows] = self._reduced(first.xp, block, other)
+            return found
+        return np.stack(self._reduced(np, first, second))
+
+    def _reduced(self, xp, first, second):
+        """Return the three numbers of each sample, (m,) each, for scores (m, K)."""
+        probability, difference = self._equal(xp, first, second)
+        squares = difference**2
+        reduced = (
+            xp.sum(probability * squares, axis=1),
+            xp.sum(probability * squares**2, axis=1),
+            xp.max(probability, axis=1),
+        )
+        return [as_array(numbers)[0] for numbers in reduced]
+
+    def _equal(self, xp, first, second):
+        """Return the probabilities of the labels (m, K) under the hypothesis, and the
+        difference of losses by label (m, K): those of the first model less those of the
+        second, for their scores (m, K).
+        """
+        losses = losses_of_classes(xp, first, self.name)
+        difference = losses - losses_of_classes(xp, second, self.name)
         # Losses are proper: the first model's labels favour it, and the second's the
         # second model. Between them lies a mixture that favours none.
-        favour = -np.vecdot(first_scores, difference)
-        against = np.vecdot(second_scores, difference)
+        favour = -xp.sum(first * difference, axis=1, keepdims=True)
+        against = xp.sum(second * difference, axis=1, keepdims=True)
         total = favour + against
-        share = np.full(len(total), 0.5)
-        np.divide(favour, total, out=share, where=total > 0)
-        share = np.clip(share, 0, 1)[:, None]
-        probability = (1 - share) * first_scores + share * second_scores
-        codes = first.labels.astype(np.intp)
-        return cls(probability, difference, codes, influence)
+        is_some = total > 0
+        one = xp.ones_like(total)
+        share = xp.where(is_some, favour / xp.where(is_some, total, one), one / 2)
+        share = xp.clip(share, 0, 1)
+        return (1 - share) * first + share * second, difference
 
     @property
     def _weight(self):
@@ -71,13 +100,13 @@ class EqualLosses:
         return weights_or_ones(self.influence.weight, len(self.codes))
 
     def _moment(self, power):
-        """Return the sum over samples of an expected power of what they add to the sum
-        of weighted loss differences.
+        """Return the sum over samples of an expected power, 2 or 4, of what they add to
+        the sum of weighted loss differences.
         """
         weight = self._weight
         if self.influence.importance:
             weight = weight**power
-        return float(weight @ np.vecdot(self.probability, self.difference**power))
+        return float(weight @ self._of_rows[power // 2 - 1])
 
     @property
     def variance(self):
@@ -121,7 +150,7 @@ class EqualLosses:
         if self.expected_events() >= FEWEST_FOR_SPREAD:
             return None
         total = self._weight.sum()
-        n_uncertain = self._weight @ (1 - self.probability.max(axis=1))
+        n_uncertain = self._weight @ (1 - self._of_rows[2])
         is_few = self.expected_events() < FEWEST_FOR_NORMAL
         if not is_few or n_uncertain > _MOST_DRAWN:
             return normal_pvalue(mean_difference, self.variance / total**2)
@@ -131,12 +160,14 @@ class EqualLosses:
             factor = self._weight[0]
             copies = None
         # In order, so that the draws do not depend on that of the rows.
-        order = np.lexsort(self.difference.T)
+        first, second = (np.asarray(s, dtype=np.float64) for s in self.scores)
+        probability, difference = self._equal(np, first, second)
+        order = np.lexsort(difference.T)
         if copies is not None:
             copies = copies[order]
         drawn = sums_of_drawn_labels(
-            self.probability[order],
-            factor * self.difference[order],
+            probability[order],
+            factor * difference[order],
             copies,
             np.random.default_rng(0),
         )

@@ -446,7 +446,7 @@ def _check_rows_sum_to_one(rows):
     """Raise unless the probabilities of each row of a `MetricInput` sum to 1, so that
     one label per row can be drawn from them.
     """
-    check_scores(rows.data.scores, name="y_proba")
+    check_scores(np.asarray(rows.data.scores), name="y_proba")
 
 
 def _called_statistics(metric, data, drawn_rows, options, n_jobs):

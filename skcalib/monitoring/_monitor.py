@@ -30,7 +30,7 @@ from skcalib._input.labels import (
     shown,
 )
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
-from skcalib._input.scores import check_scores, refuse_swapped
+from skcalib._input.scores import checked_scores, refuse_swapped
 from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
 
@@ -529,7 +529,9 @@ class CalibrationMonitor(BaseEstimator):
         if shape is not None:
             cure = "For several labels per row use one monitor for each."
             raise no_vector(y, "y", "scores", shape, cure)
-        scores = check_scores(scores, name="scores")
+        scores, predicted, confidence = checked_scores(
+            scores, name="scores", predict_from=3, may_stay=True
+        )
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
         refuse_swapped(y, scores, name="y", scores_name="scores")
         if classes is not None:
@@ -537,8 +539,7 @@ class CalibrationMonitor(BaseEstimator):
                 y, scores.shape[1], classes, name="y", classes_name="classes"
             )
             if scores.shape[1] > 2:
-                confidence = scores.max(axis=1).astype(np.float64)
-                return confidence, codes == scores.argmax(axis=1)
+                return confidence.astype(np.float64), codes == predicted
             events = codes == 1
         else:
             if scores.shape[1] > 2:

@@ -7,7 +7,8 @@ from skcalib._input.label_weights import is_importance, warn_of_counts
 from skcalib._input.labels import check_groups, missing_values
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._input.scores import check_scores
+from skcalib._input.scores import checked_scores
+from skcalib._input.sklearn_private import num_samples
 from skcalib._intervals.influence import Influence, Spread
 from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning import EqualMass, check_binning
@@ -71,7 +72,7 @@ class LabelledSamples:
             is_left = data.kept
             if sample_weight is not None:
                 is_left = np.asarray(sample_weight, dtype=np.float64) > 0
-            _, codes = check_groups(clusters, len(np.asarray(y_true)), name="clusters")
+            _, codes = check_groups(clusters, num_samples(y_true), name="clusters")
             _, self.cluster = np.unique(codes[is_left], return_inverse=True)
             if self.cluster.max() == 0:
                 raise ValueError(
@@ -92,15 +93,16 @@ class LabelledSamples:
                 name="y_proba_new",
                 classes_name="the labels",
             )
-        scores = check_scores(y_proba_new, name="y_proba_new")
+        scores, predicted, confidence = checked_scores(
+            y_proba_new, name="y_proba_new", predict_from=3, may_stay=True
+        )
         if not self.is_binary:
             if scores.shape[1] != len(self.classes):
                 raise ValueError(
                     f"y_proba_new has {scores.shape[1]} columns and y_proba has"
                     f" {len(self.classes)}."
                 )
-            predicted = scores.argmax(axis=1)
-            return scores.max(axis=1), self.classes[predicted]
+            return confidence, self.classes[predicted]
         if scores.shape[1] > 2:
             raise ValueError(
                 f"y_proba_new has {scores.shape[1]} columns, but y_proba is for one"

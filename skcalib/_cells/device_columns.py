@@ -1,0 +1,161 @@
+"""Each class against the rest, of scores that stay on a device: their bins and the sums
+of the bins are computed there, of all classes together.
+"""
+
+import numpy as np
+
+from skcalib._cells.statistics import class_statistics
+from skcalib._cells.tasks import BinaryTask
+from skcalib._input.tensors import as_array
+from skcalib._rows.namespaces import entries_at
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, check_binning
+from skcalib.binning._base import edges_between
+from skcalib.binning._equal_mass import last_ranks, needed_shares
+
+_COLUMN_ELEMENTS = 1 << 26  # scores that are sorted together
+
+
+class DeviceColumns:
+    """The binary problems of the classes of scores on a device.
+
+    Parameters
+    ----------
+    data : ScoredLabels
+        Validated data, whose scores are `DeviceScores`.
+    """
+
+    def __init__(self, data):
+        self.data = data
+        self._known = (None, None, None)  # a strategy, its moments and statistics
+
+    def tasks(self):
+        """Yield the problem of each class."""
+        for k in range(self.data.scores.shape[1]):
+            yield DeviceTask(self, k)
+
+    def statistics(self, strategy, moments):
+        """Return the `BinStatistics` of each class under a strategy, a list; None if
+        the bins cannot be found on the device.
+        """
+        known, known_moments, found = self._known
+        if known is strategy and known_moments >= moments:
+            return found
+        found = None
+        edges = _edges(self.data.scores, self.data.sample_weight, strategy)
+        if edges is not None:
+            found = class_statistics(self.data, edges, moments=moments)
+        self._known = (strategy, moments, found)
+        return found
+
+
+class DeviceTask:
+    """The problem of class k of `DeviceColumns`. It takes the place of a `BinaryTask`:
+    whatever needs more than sums by bin copies the scores of the class.
+    """
+
+    label_weights = None
+    n_columns = 1
+
+    def __init__(self, columns, k):
+        self._columns = columns
+        self._k = k
+        self._rows = None
+
+    def statistics(self, binning=None, *, moments=2):
+        """Return the bin statistics under a strategy; see `BinaryTask.statistics`."""
+        strategy = check_binning(binning, EqualMass(15))
+        found = self._columns.statistics(strategy, moments)
+        if found is None:
+            return self._copied.statistics(strategy, moments=moments)
+        return found[self._k]
+
+    bin_cells = BinaryTask.bin_cells
+    adjusted = BinaryTask.adjusted
+
+    @property
+    def labels(self):
+        """Whether the class of each sample is this one, (n,)."""
+        return self._columns.data.labels == self._k
+
+    @property
+    def sample_weight(self):
+        """The weights, or None."""
+        return self._columns.data.sample_weight
+
+    @property
+    def _copied(self):
+        """The problem with the scores of the class copied from the device."""
+        if self._rows is None:
+            scores = self._columns.data.scores.column(self._k)
+            self._rows = BinaryTask(scores, self.labels, self.sample_weight)
+        return self._rows
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._copied, name)
+
+    def __iter__(self):
+        return iter(self._copied)
+
+
+def _edges(scores, sample_weight, strategy):
+    """Return the edges of the bins of each class, a list of K arrays; None if the
+    strategy needs more than order statistics.
+    """
+    n_classes = scores.shape[1]
+    if type(strategy) in (EqualWidth, FixedEdges):
+        # which do not depend on the scores
+        edges = strategy._edges_of(np.zeros(len(scores)), None, sample_weight)
+        return [edges] * n_classes
+    if type(strategy) is not EqualMass:
+        return None
+    if sample_weight is not None and scores.sum_dtype != scores.xp.float64:
+        return None
+    n_bins = strategy._n_bins_for(len(scores), sample_weight)
+    edges = []
+    n_together = max(_COLUMN_ELEMENTS // len(scores), 1)
+    for start in range(0, n_classes, n_together):
+        columns = scores.columns(slice(start, min(start + n_together, n_classes)))
+        edges += _equal_mass_edges(scores, columns, n_bins, sample_weight)
+    return edges
+
+
+def _equal_mass_edges(scores, columns, n_bins, sample_weight):
+    """Return the edges of bins of equal mass for each of some columns (n, m), a list of
+    m arrays.
+    """
+    xp = scores.xp
+    n, n_columns = columns.shape
+    if sample_weight is None:
+        ordered = xp.sort(columns, axis=0)
+        last = xp.asarray(last_ranks(n, n_bins) - 1, device=scores.device)
+        lower = xp.take(ordered, last, axis=0)
+    else:
+        order = xp.argsort(columns, axis=0)
+        ordered = entries_at(xp, columns, order)
+        weight = xp.asarray(sample_weight, device=scores.device)
+        weight = xp.reshape(xp.take(weight, xp.reshape(order, (-1,))), (n, n_columns))
+        cumulative = xp.cumulative_sum(weight, axis=0)
+        needed = needed_shares(n_bins).tolist()
+        last = [_count(xp, cumulative < share * cumulative[-1:, :]) for share in needed]
+        lower = entries_at(xp, ordered, xp.stack(last))
+    # The position of the next larger score in each column.
+    following = [_count(xp, ordered <= lower[b, :]) for b in range(lower.shape[0])]
+    if not following:
+        return [np.array([0.0, 1.0])] * n_columns
+    position = xp.stack(following)
+    upper = entries_at(xp, ordered, xp.clip(position, None, n - 1))
+    lower, _ = as_array(lower)
+    upper, _ = as_array(upper)
+    has_next = as_array(position)[0] < n
+    edges = []
+    for k in range(n_columns):
+        distinct, first = np.unique(lower[has_next[:, k], k], return_index=True)
+        edges.append(edges_between(distinct, upper[has_next[:, k], k][first]))
+    return edges
+
+
+def _count(xp, mask):
+    """Return the number of true entries of each column of a mask (n, m)."""
+    return xp.sum(xp.astype(mask, xp.int64), axis=0)

@@ -1,0 +1,116 @@
+"""Sums by bin of each class against the rest, of scores that stay on a device."""
+
+import numpy as np
+
+from skcalib._input.tensors import as_array
+from skcalib._rows.blocks import weights_or_ones
+
+
+def sums_of_classes(data, edges, moments):
+    """Return the sums by bin of each class against the rest, a list of K dicts from the
+    fields of `BinStatistics` to arrays (n_bins,).
+
+    Parameters
+    ----------
+    data : ScoredLabels
+        Validated data, whose scores are `DeviceScores`.
+    edges : list of K ndarray
+        The edges of the bins of each class.
+    moments : {0, 1, 2}
+        The highest power of the scores that is summed on the device.
+    """
+    n_bins = max(map(len, edges)) - 1
+    # The inner edges, (n_bins - 1, K): those that a class lacks are infinite, and its
+    # last bins empty.
+    cuts = np.full((n_bins - 1, len(edges)), np.inf)
+    for k, of_class in enumerate(edges):
+        cuts[: len(of_class) - 2, k] = of_class[1:-1]
+    sums = _sums_of_scores(data, cuts, moments) | _sums_of_labels(data, cuts)
+    return [
+        {name: values[: len(of_class) - 1, k] for name, values in sums.items()}
+        for k, of_class in enumerate(edges)
+    ]
+
+
+def _sums_of_scores(data, cuts, moments):
+    """Return the sums by bin and class (n_bins, K) that do not depend on the labels, by
+    name. `cuts` are the inner edges (n_bins - 1, K).
+    """
+    scores = data.scores
+    xp = scores.xp
+    shape = (len(cuts) + 1, cuts.shape[1])
+    cuts = xp.asarray(_at_most(cuts, scores.dtype), device=scores.device)
+    names = ["count", "weighted_score", "weighted_score_squared"][: moments + 1]
+    if data.sample_weight is not None:
+        names += ["weight", "weight_squared"]
+    sums = {name: np.zeros(shape) for name in names}
+    zero = xp.asarray(0.0, dtype=cuts.dtype, device=scores.device)
+    for rows, block in scores.blocks_to_add:
+        weight = None
+        if data.sample_weight is not None:
+            weight = xp.asarray(
+                data.sample_weight[rows].astype(scores.dtype), device=scores.device
+            )[:, None]
+        by_bin = []
+        for is_inside in _bins(xp, block, cuts):
+            inside = xp.where(is_inside, block, zero)
+            share = xp.astype(is_inside, block.dtype)
+            values = {"count": share, "weighted_score": inside}
+            if weight is not None:
+                values["weighted_score"] = inside * weight
+                values["weight"] = share * weight
+                values["weight_squared"] = values["weight"] * weight
+            values["weighted_score_squared"] = values["weighted_score"] * inside
+            of_bin = [
+                xp.sum(values[name], axis=0, dtype=scores.sum_dtype) for name in names
+            ]
+            by_bin.append(xp.stack(of_bin))
+        found, _ = as_array(xp.stack(by_bin, axis=1))  # (n_names, n_bins, K)
+        for name, values in zip(names, found, strict=True):
+            sums[name] += values
+    if data.sample_weight is None:
+        sums["weight"] = sums["weight_squared"] = sums["count"]
+    return sums
+
+
+def _bins(xp, block, cuts):
+    """Yield which scores of a block (m, K) are in each bin, (m, K) booleans; a bin
+    holds the scores above its lower edge up to the upper one.
+    """
+    is_above = None
+    for b in range(cuts.shape[0]):
+        is_above_next = block > cuts[b, :]
+        yield ~is_above_next if is_above is None else is_above & ~is_above_next
+        is_above = is_above_next
+    yield xp.ones_like(block, dtype=xp.bool) if is_above is None else is_above
+
+
+def _at_most(cuts, dtype):
+    """Return the largest numbers of a floating type that are no larger than the cuts:
+    scores of that type are on the same side of them.
+    """
+    rounded = cuts.astype(dtype)
+    return np.where(rounded > cuts, np.nextafter(rounded, dtype.type(-np.inf)), rounded)
+
+
+def _sums_of_labels(data, cuts):
+    """Return the sums by bin and class (n_bins, K) of the labels, of which each sample
+    has one, by name.
+    """
+    n_bins = len(cuts) + 1
+    n_classes = cuts.shape[1]
+    score = data.scores.of_labels(data.labels).astype(np.float64)
+    weight = weights_or_ones(data.sample_weight, len(score))
+    order = np.argsort(data.labels, kind="stable")
+    starts = np.searchsorted(data.labels[order], np.arange(n_classes + 1))
+    weighted_label = np.zeros((n_bins, n_classes))
+    weighted_score_label = np.zeros((n_bins, n_classes))
+    for k in range(n_classes):
+        rows = order[starts[k] : starts[k + 1]]
+        bins = np.searchsorted(cuts[:, k], score[rows])
+        weighted = weight[rows] * score[rows]
+        weighted_label[:, k] = np.bincount(bins, weight[rows], n_bins)
+        weighted_score_label[:, k] = np.bincount(bins, weighted, n_bins)
+    return dict(
+        weighted_label=weighted_label, weighted_score_label=weighted_score_label
+    )

@@ -1,0 +1,327 @@
+"""Scores of K classes on a device that NumPy cannot read, such as a GPU: they are
+checked and reduced there, and only n numbers, or those of bins, are copied.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from skcalib._input.tensors import as_array, off_processor
+from skcalib._rows.namespaces import clipped_softmax, entries_of_columns
+
+_BLOCK_ELEMENTS = 1 << 24  # scores of a block: few calls, and bounded temporaries
+# Rows that are added together in single precision, on a device without double.
+_ROWS_IN_SINGLE = 1 << 12
+
+
+def device_scores(values, *, roundings, largest, is_logit=False, rows_sum_to_one=True):
+    """Return valid probabilities (n, K), or the softmax of valid logits, as
+    `DeviceScores`.
+
+    The result is None for values that NumPy can read, for those that are not K real
+    columns, and for those that may be invalid: NumPy then has to check them, so that
+    each error has one place.
+
+    Parameters
+    ----------
+    values : tensor of shape (n, K)
+        Scores as the user gave them.
+    roundings : dict
+        How far scores and sums of rows may be off, by type: see
+        `skcalib._input.scores.ROUNDING`.
+    largest : float
+        The largest magnitude of a logit.
+    is_logit : bool, default=False
+        Whether the softmax is to be applied.
+    rows_sum_to_one : bool, default=True
+        Whether the sums of rows are checked.
+    """
+    xp, device = off_processor(values)
+    if xp is None or values.ndim != 2 or values.shape[0] == 0 or values.shape[1] < 2:
+        return None
+    if not xp.isdtype(values.dtype, "real floating"):
+        return None
+    name = str(values.dtype).rpartition(".")[2]
+    if hasattr(values, "detach"):
+        values = values.detach()  # without its gradient
+    scores = DeviceScores(xp, device, values, is_logit=is_logit)
+    if is_logit:
+        is_valid = all(_are_logits(xp, block, largest) for block in scores.given)
+    else:
+        limits = roundings.get(name, roundings["float64"])
+        is_valid = scores.take_limits(*limits, rows_sum_to_one=rows_sum_to_one)
+    return scores if is_valid else None
+
+
+def _are_logits(xp, logits, largest):
+    """Return whether logits (m, K) are valid: of moderate size, or -inf beside a finite
+    one.
+    """
+    # The largest of a row is NaN if there is a NaN, and -inf if no class is possible.
+    of_row = xp.max(logits, axis=1)
+    is_valid = xp.all(xp.isfinite(of_row))
+    if xp.finfo(logits.dtype).max > largest:
+        is_valid = is_valid & xp.all(of_row <= largest)
+        is_valid = is_valid & xp.all((logits >= -largest) | xp.isinf(logits))
+    return bool(is_valid)
+
+
+class DeviceScores:
+    """Probabilities (n, K) that stay on their device.
+
+    They take the place of an array in `ScoredLabels`. What a result needs of them is
+    computed in their library, block by block, and returned as NumPy arrays: the
+    predicted classes, the scores of the labels, sums by bin. A function that needs all
+    of them calls ``np.asarray``, which copies them.
+
+    Parameters
+    ----------
+    xp, device : module and device
+        Where they live.
+    values : tensor of shape (n, K)
+        Probabilities, or logits to which the softmax is applied (`is_logit`).
+    """
+
+    ndim = 2
+
+    def __init__(self, xp, device, values, *, is_logit=False):
+        self.xp = xp
+        self.device = device
+        self.is_logit = is_logit
+        self._values = values
+        self._positions = None  # of the chosen rows, None for all
+        self._divisor = None  # of all rows (n,): see `take_limits`
+        self._clips = False  # whether some scores are outside [0, 1] by rounding
+        bits = xp.finfo(values.dtype).bits
+        self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
+        self._dtype = xp.float64 if bits == 64 else xp.float32
+        self.sum_dtype = _widest_dtype(xp, device)
+
+    @property
+    def shape(self):
+        """The numbers of rows and of columns."""
+        return len(self), self._values.shape[1]
+
+    @property
+    def size(self):
+        """The number of scores."""
+        return len(self) * self._values.shape[1]
+
+    def __len__(self):
+        if self._positions is None:
+            return self._values.shape[0]
+        return len(self._positions)
+
+    def __getitem__(self, rows):
+        """Return the scores of some rows (a slice, a mask, or positions), which stay on
+        the device; or those of class k, ``[:, k]``, as an array of NumPy.
+        """
+        if isinstance(rows, tuple):
+            _, k = rows
+            return self.column(range(self.shape[1])[k])
+        if self._positions is None:
+            positions = np.arange(len(self))[rows]
+        else:
+            positions = self._positions[rows]
+        chosen = DeviceScores(
+            self.xp, self.device, self._values, is_logit=self.is_logit
+        )
+        chosen._divisor = self._divisor
+        chosen._clips = self._clips
+        chosen._positions = positions
+        return chosen
+
+    def __array__(self, dtype=None, copy=None):
+        """Copy all scores, some columns at a time."""
+        if copy is False:
+            raise ValueError("Scores on a device cannot be read without a copy.")
+        scores = np.empty(self.shape, dtype=dtype or self.dtype)
+        for k in range(self.shape[1]):
+            scores[:, k] = self.column(k)
+        return scores
+
+    def _of_rows(self, values, rows):
+        """Return the entries of a tensor (n, ...) for a slice of the chosen rows."""
+        if self._positions is None:
+            return values[rows, ...]
+        positions = self.xp.asarray(self._positions[rows], device=self.device)
+        return self.xp.take(values, positions, axis=0)
+
+    def _slices(self, most_rows=None):
+        """Yield slices of rows that are small enough for temporary tensors, and have no
+        more than `most_rows`.
+        """
+        n_rows = max(_BLOCK_ELEMENTS // self.shape[1], 1)
+        if most_rows is not None:
+            n_rows = min(n_rows, most_rows)
+        for start in range(0, len(self), n_rows):
+            yield slice(start, min(start + n_rows, len(self)))
+
+    def _given(self, rows):
+        """Return the values of a slice of rows as they were given, in float32 or
+        float64.
+        """
+        return self.xp.astype(
+            self._of_rows(self._values, rows), self._dtype, copy=False
+        )
+
+    @property
+    def given(self):
+        """The values as they were given, as tensors of some rows each."""
+        return map(self._given, self._slices())
+
+    @property
+    def blocks(self):
+        """The slices of some rows each, with their scores as a tensor (m, K)."""
+        return ((rows, self._valid(rows)) for rows in self._slices())
+
+    @property
+    def blocks_to_add(self):
+        """The same in blocks whose columns can be added up in `sum_dtype`: few rows on
+        a device without double precision.
+        """
+        most = None
+        if self.sum_dtype != self.xp.float64:
+            most = _ROWS_IN_SINGLE
+        return ((rows, self._valid(rows)) for rows in self._slices(most))
+
+    def columns(self, columns):
+        """Return a slice of columns of all rows as one tensor (n, m)."""
+        parts = [block[:, columns] for _, block in self.blocks]
+        return parts[0] if len(parts) == 1 else self.xp.concat(parts)
+
+    def _valid(self, rows):
+        """Return the scores of a slice of rows as a tensor (m, K)."""
+        block = self._given(rows)
+        if self.is_logit:
+            block = clipped_softmax(self.xp, block)
+        if self._clips:
+            block = self.xp.clip(block, 0, 1)
+        if self._divisor is not None:
+            divisor = self._of_rows(self._divisor, rows)
+            block = block / self.xp.astype(divisor, self._dtype)[:, None]
+        return block
+
+    def take_limits(self, refused, untouched, *, rows_sum_to_one):
+        """Return whether probabilities are valid: inside [0, 1], with rows that sum to
+        1, up to `refused`. Rows whose sum is off by more than `untouched` are divided
+        by it from here on.
+        """
+        xp = self.xp
+        totals = []
+        for block in self.given:
+            low, high = float(xp.min(block)), float(xp.max(block))
+            if not (low >= -refused and high <= 1 + refused):  # NaN, too
+                return False
+            if low < 0 or high > 1:
+                self._clips = True
+                block = xp.clip(block, 0, 1)
+            if rows_sum_to_one:
+                totals.append(xp.sum(block, axis=1, dtype=self.sum_dtype))
+        if not rows_sum_to_one:
+            return True
+        total = totals[0] if len(totals) == 1 else xp.concat(totals)
+        off = xp.abs(total - 1)
+        worst = float(xp.max(off))
+        if worst > untouched:
+            self._divisor = xp.where(off <= untouched, xp.ones_like(total), total)
+        return worst <= refused
+
+    def per_row(self, reduce, dtype=np.float64):
+        """Return numbers of the rows (n,): what ``reduce(block, rows)`` makes of the
+        scores of a block (m, K) and the slice of its rows.
+        """
+        result = np.empty(len(self), dtype)
+        for rows, block in self.blocks:
+            result[rows], _ = as_array(reduce(block, rows))
+        return result
+
+    def column(self, k):
+        """Return the scores of a class (n,)."""
+        return self.per_row(lambda block, rows: block[:, k], self.dtype)
+
+    @cached_property
+    def top_label(self):
+        """The predicted class of each row (n,), the first of the largest scores, and
+        its score (n,).
+        """
+        xp = self.xp
+        confidence = np.empty(len(self), self.dtype)
+        predicted = np.empty(len(self), np.intp)
+        for rows, block in self.blocks:
+            predicted[rows], _ = as_array(xp.argmax(block, axis=1))
+            confidence[rows], _ = as_array(xp.max(block, axis=1))
+        return predicted, confidence
+
+    def of_labels(self, codes):
+        """Return the score of each row's label (n,), for its column `codes` (n,)."""
+        xp = self.xp
+
+        def chosen(block, rows):
+            columns = np.asarray(codes[rows], dtype=np.int64)
+            return entries_of_columns(
+                xp, block, xp.asarray(columns, device=self.device)
+            )
+
+        return self.per_row(chosen, self.dtype)
+
+    @cached_property
+    def sums_of_squares(self):
+        """The sum of the squared scores of each row (n,), as float64."""
+        return self.per_row(
+            lambda block, rows: self.xp.sum(
+                self.xp.astype(block, self.sum_dtype) ** 2, axis=1
+            )
+        )
+
+    @cached_property
+    def sums(self):
+        """The sum of the scores of each row (n,), as float64."""
+        return self.per_row(
+            lambda block, rows: self.xp.sum(block, axis=1, dtype=self.sum_dtype)
+        )
+
+    @cached_property
+    def smallest(self):
+        """The smallest score of each row (n,)."""
+        return self.per_row(lambda block, rows: self.xp.min(block, axis=1), self.dtype)
+
+
+def scores_of_labels(scores, codes):
+    """Return the score of each row's label (n,), for scores (n, K) of NumPy or on a
+    device, and the columns `codes` (n,) of the labels.
+    """
+    if isinstance(scores, DeviceScores):
+        return scores.of_labels(codes)
+    return scores[np.arange(len(codes)), codes]
+
+
+def sums_of_squares(scores):
+    """Return the sum of the squared scores of each row (n,), as float64."""
+    if isinstance(scores, DeviceScores):
+        return scores.sums_of_squares
+    scores = scores.astype(np.float64)
+    return np.vecdot(scores, scores)
+
+
+def smallest_scores(scores):
+    """Return the smallest score of each row (n,)."""
+    if isinstance(scores, DeviceScores):
+        return scores.smallest
+    return scores.min(axis=1)
+
+
+def sums_of_rows(scores):
+    """Return the sum of the scores of each row (n,)."""
+    if isinstance(scores, DeviceScores):
+        return scores.sums
+    return scores.sum(axis=1)
+
+
+def _widest_dtype(xp, device):
+    """Return float64, or float32 for a device without float64."""
+    # Namespaces of older versions of the array API standard do not tell their types.
+    info = getattr(xp, "__array_namespace_info__", None)
+    if info is not None and "float64" not in info().dtypes(device=device):
+        return xp.float32
+    return xp.float64
