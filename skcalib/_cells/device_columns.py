@@ -127,6 +127,8 @@ def _equal_mass_edges(scores, columns, n_bins, sample_weight):
     """
     xp = scores.xp
     n, n_columns = columns.shape
+    if min(n, n_bins) == 1:
+        return [np.array([0.0, 1.0])] * n_columns
     if sample_weight is None:
         ordered = xp.sort(columns, axis=0)
         last = xp.asarray(last_ranks(n, n_bins) - 1, device=scores.device)
@@ -142,8 +144,6 @@ def _equal_mass_edges(scores, columns, n_bins, sample_weight):
         lower = entries_at(xp, ordered, xp.stack(last))
     # The position of the next larger score in each column.
     following = [_count(xp, ordered <= lower[b, :]) for b in range(lower.shape[0])]
-    if not following:
-        return [np.array([0.0, 1.0])] * n_columns
     position = xp.stack(following)
     upper = entries_at(xp, ordered, xp.clip(position, None, n - 1))
     lower, _ = as_array(lower)
@@ -158,4 +158,4 @@ def _equal_mass_edges(scores, columns, n_bins, sample_weight):
 
 def _count(xp, mask):
     """Return the number of true entries of each column of a mask (n, m)."""
-    return xp.sum(xp.astype(mask, xp.int64), axis=0)
+    return xp.sum(xp.astype(mask, xp.int32), axis=0)

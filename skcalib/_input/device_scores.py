@@ -60,7 +60,7 @@ def _are_logits(xp, logits, largest):
     # The largest of a row is NaN if there is a NaN, and -inf if no class is possible.
     of_row = xp.max(logits, axis=1)
     is_valid = xp.all(xp.isfinite(of_row))
-    if xp.finfo(logits.dtype).max > largest:
+    if float(xp.finfo(logits.dtype).max) > largest:
         is_valid = is_valid & xp.all(of_row <= largest)
         is_valid = is_valid & xp.all((logits >= -largest) | xp.isinf(logits))
     return bool(is_valid)

@@ -9,6 +9,7 @@ from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
+from skcalib._input.tensors import as_array
 from skcalib._intervals.influence import Influence, Spread
 from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning import EqualMass, check_binning
@@ -71,7 +72,7 @@ class LabelledSamples:
             # Which of the user's samples are left: those of weight zero are not.
             is_left = data.kept
             if sample_weight is not None:
-                is_left = np.asarray(sample_weight, dtype=np.float64) > 0
+                is_left = as_array(sample_weight)[0].astype(np.float64) > 0
             _, codes = check_groups(clusters, num_samples(y_true), name="clusters")
             _, self.cluster = np.unique(codes[is_left], return_inverse=True)
             if self.cluster.max() == 0:

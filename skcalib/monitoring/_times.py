@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 
+from skcalib._input.tensors import as_array
+
 _DAYS_PER_YEAR = 365.25
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?)?")
 
@@ -12,7 +14,7 @@ def moments(time, n_samples):
     """Return times as floats (n_samples,), and the name of their unit: years for dates,
     else the unit of the numbers.
     """
-    values = np.asarray(time)
+    values, _ = as_array(time)
     if values.shape != (n_samples,):
         raise ValueError(
             f"time must have one value for each of {n_samples} samples, found shape"

@@ -9,6 +9,7 @@ from skcalib._input.classes import hint_at_event
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups, shown
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._group_sample import Sample
@@ -144,8 +145,8 @@ def _shared_labels(y_before, y_after, is_one_event):
     Raise if each has two labels that are not the same, for scores of one event.
     """
     try:
-        before = np.unique(np.asarray(y_before))
-        after = np.unique(np.asarray(y_after))
+        before = np.unique(as_array(y_before)[0])
+        after = np.unique(as_array(y_after)[0])
         labels = np.unique(np.concatenate([before, after]))
     except (TypeError, ValueError):
         return None  # refused later, by the argument

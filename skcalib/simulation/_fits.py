@@ -249,7 +249,7 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
         scores, labels=None, sample_weight=None, labels_name="y"
     )
     scores = clip_probability(checked)
-    y = np.asarray(y)
+    y, _ = as_array(y)
     if y.shape != scores.shape:
         raise ValueError(
             f"y must have shape {scores.shape}, one label per score, found {y.shape}."

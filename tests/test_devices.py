@@ -1,0 +1,310 @@
+"""Tensors on a device that NumPy cannot read: results are those of NumPy, and what is
+copied off the device is n numbers, or those of bins.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from _counting_namespace import counted_copies, off_device, on_device
+from _twins import bin_of
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+import skcalib
+from skcalib._input import tensors
+from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
+from skcalib.evaluation import compare
+from skcalib.metrics import (
+    BinStatistics,
+    brier_decomposition,
+    calibration_error,
+    calibration_error_interval,
+    calibration_slope_intercept,
+    calibration_test,
+    groupwise_calibration_error,
+    reliability_curve,
+    smooth_calibration_error,
+)
+from skcalib.monitoring import CalibrationMonitor, calibration_change
+
+DEVICES = [("device1", "float64"), ("device1", "float32"), ("no_float64", "float32")]
+EDGES = np.linspace(0, 1, 11)
+SUMS = [
+    "count",
+    "weight",
+    "weighted_score",
+    "weighted_label",
+    "weighted_score_squared",
+    "weighted_score_label",
+    "weight_squared",
+]
+
+
+def _data(n=600, k=5, dtype="float64", seed=0):
+    """Labels, probabilities and logits of an overconfident model."""
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.normal(size=(n, k))
+    y = (logits / 1.5 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return y, softmax(logits, axis=1).astype(dtype), logits.astype(dtype)
+
+
+def _monitored(y, proba):
+    monitor = CalibrationMonitor(classes=np.arange(5))
+    return monitor.partial_fit(proba, y).e_value_
+
+
+def _changed(y, proba):
+    before, after = slice(0, 300), slice(300, 600)
+    found = calibration_change(
+        y[before], proba[before, :], y[after], proba[after, :], random_state=0
+    )
+    return found.pvalue
+
+
+MEASURES = {
+    "top label": calibration_error,
+    "interval": partial(calibration_error_interval, random_state=0),
+    "curve": lambda y, p: reliability_curve(y, p).event_frequency,
+    "slope": lambda y, p: calibration_slope_intercept(y, p).slope,
+    "classes": partial(calibration_error, multiclass="marginal"),
+    "equal width": partial(
+        calibration_error, multiclass="marginal", binning=EqualWidth(10)
+    ),
+    "weights": partial(
+        calibration_error, multiclass="marginal", sample_weight=np.arange(600) % 3
+    ),
+    "groups": groupwise_calibration_error,
+    "smooth": smooth_calibration_error,
+    "test": lambda y, p: calibration_test(y, p, random_state=0).pvalue,
+    "test of classes": lambda y, p: (
+        calibration_test(
+            y, p, multiclass="marginal", n_resamples=50, random_state=0
+        ).pvalue
+    ),
+    "decomposition": lambda y, p: brier_decomposition(y, p).score,
+    "monitor": _monitored,
+    "change": _changed,
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize(("device", "dtype"), DEVICES)
+def test_results_are_those_of_numpy_and_little_is_copied(name, device, dtype):
+    y, proba, _ = _data(dtype=dtype)
+    expected = MEASURES[name](y, proba)
+    for labels in (y, on_device(y, device)):
+        with counted_copies() as copies:
+            found = MEASURES[name](labels, on_device(proba, device))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        if name == "test of classes":  # draws from the scores of each class
+            assert max(copies) <= 8 * len(y)
+        else:
+            copies.refuse_more_than(len(y))
+
+
+def test_the_counter_counts():
+    with counted_copies() as copies:
+        off_device(on_device(np.zeros((10, 9))))
+    assert copies == [720]
+    with pytest.raises(AssertionError):
+        copies.refuse_more_than(10)
+    with pytest.raises(BufferError), counted_copies():
+        np.from_dlpack(on_device(np.zeros(3)))
+
+
+def test_classes_of_an_unusual_strategy_are_copied_one_by_one():
+    y, proba, _ = _data()
+    options = {"multiclass": "marginal", "binning": MonotonicSweep()}
+    with counted_copies() as copies:
+        found = calibration_error(y, on_device(proba), **options)
+    assert found == calibration_error(y, proba, **options)
+    assert max(copies) == 8 * len(y)
+
+
+def test_comparisons():
+    y, first, logits = _data()
+    second = softmax(logits / 1.5, axis=1)
+    for metric in ("brier_score", "log_loss", "calibration_error"):
+        options = {"metrics": [metric], "random_state": 0}
+        expected = compare(y, {"a": first, "b": second}, **options)
+        with counted_copies() as copies:
+            models = {"a": on_device(first), "b": on_device(second)}
+            found = compare(on_device(y), models, **options)
+        assert str(found) == str(expected)
+        copies.refuse_more_than(2 * len(y))  # of two models
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["float32", "float64"]))
+def test_sums_by_bin_of_classes_are_those_of_a_loop(seed, dtype):
+    """With scores that tie, and that lie on edges."""
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(3, 30), 3
+    proba = rng.multinomial(rng.choice([3, 10]), [0.2, 0.3, 0.5], n).astype(dtype)
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = rng.integers(0, k, n)
+    weight = None
+    if rng.random() < 0.5:
+        weight = rng.integers(1, 4, n).astype(float)
+    edges = np.unique([0, 1, *rng.choice(EDGES, 4)])
+    options = {"multiclass": "marginal", "labels": range(k)}
+    with counted_copies():
+        found = BinStatistics.from_predictions(
+            y, on_device(proba), edges, weight, **options
+        )
+    for c in range(k):
+        expected = np.zeros((len(SUMS), len(edges) - 1))
+        for i in range(n):
+            s = float(proba[i, c])
+            event = y[i] == c
+            w = 1.0 if weight is None else weight[i]
+            terms = [1, w, w * s, w * event, w * s * s, w * s * event, w * w]
+            expected[:, bin_of(s, edges)] += terms
+        for name, sums in zip(SUMS, expected, strict=True):
+            np.testing.assert_allclose(getattr(found[c], name), sums, atol=1e-6)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
+def test_bins_of_equal_mass_have_the_edges_of_numpy(seed, n_bins, is_weighted):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(4, 40)
+    proba = rng.multinomial(rng.choice([3, 10, 1000]), [0.2, 0.3, 0.5], n)
+    proba = proba / proba.sum(axis=1, keepdims=True)
+    y = np.arange(n) % 3
+    options = {"multiclass": "marginal", "binning": EqualMass(n_bins)}
+    if is_weighted:
+        options["sample_weight"] = rng.integers(1, 4, n)
+    options["method"] = "plugin"
+    with counted_copies():
+        found = calibration_error(y, on_device(proba), **options)
+    assert found == pytest.approx(calibration_error(y, proba, **options), rel=1e-9)
+
+
+WRONG = {
+    "NaN": (5, 1, np.nan),
+    "infinite": (7, 0, np.inf),
+    "outside": (3, 2, 1.5),
+    "negative": (3, 2, -0.5),
+    "a sum": (4, 1, 0.999),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_are_those_of_numpy(name):
+    row, column, value = WRONG[name]
+    y, proba, _ = _data()
+    proba[row, column] = value
+    messages = []
+    for scores in (proba, on_device(proba)):
+        with counted_copies(), pytest.raises(ValueError, match="row") as error:
+            calibration_error(y, scores)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200, -1e200])
+def test_errors_about_logits_are_those_of_numpy(value):
+    y, _, logits = _data()
+    logits[9, 1] = value
+    for scores in (logits, on_device(logits)):
+        with counted_copies(), pytest.raises(ValueError, match="row 9"):
+            BinStatistics.from_predictions(y, scores, EDGES, input="logit")
+
+
+def test_rounding_is_mended_as_by_numpy():
+    y, proba, _ = _data()
+    off = proba * (1 + 1e-7 * np.arange(len(y))[:, None] / len(y))
+    off[3] = [-1e-8, 1 + 1e-8, 0, 0, 0]
+    for scores in (off, off.astype("float32")):
+        for options in ({}, {"multiclass": "marginal"}):
+            with counted_copies() as copies:
+                found = calibration_error(y, on_device(scores), **options)
+            expected = calibration_error(y, scores, **options)
+            assert found == pytest.approx(expected, rel=1e-6)
+            copies.refuse_more_than(len(y))
+
+
+def test_two_columns_are_one_event():
+    y, proba, _ = _data(k=2)
+    with counted_copies() as copies:
+        assert calibration_error(y, on_device(proba)) == calibration_error(y, proba)
+    assert copies == [8 * len(y)]
+
+
+@pytest.mark.parametrize(("device", "dtype"), DEVICES)
+def test_batches_of_pixels_stream_into_statistics(device, dtype):
+    """Class maps with the channels first and an ignored label, as in PyTorch."""
+    xp = pytest.importorskip("array_api_strict")
+    rng = np.random.default_rng(0)
+    for multiclass in ("auto", "marginal"):
+        options = {"multiclass": multiclass, "input": "logit", "ignore_label": 255}
+        options["labels"] = np.arange(4)
+        totals = [0, 0]
+        for _ in range(3):
+            maps = rng.normal(size=(2, 4, 8, 16)).astype(dtype)
+            truth = maps.argmax(axis=1)
+            truth[rng.random(truth.shape) < 0.4] = 2
+            truth[:, 0] = 255
+            pixels = np.moveaxis(maps, 1, -1).reshape(-1, 4)
+            totals[0] += BinStatistics.from_predictions(
+                truth.ravel(), pixels, EDGES, **options
+            )
+            with counted_copies() as copies:
+                tensor = on_device(maps, device)
+                logits = xp.reshape(xp.moveaxis(tensor, 1, -1), (-1, 4))
+                labels = xp.reshape(on_device(truth, device), (-1,))
+                totals[1] += BinStatistics.from_predictions(
+                    labels, logits, EDGES, **options
+                )
+            copies.refuse_more_than(truth.size, free=8 * 3 * 10 * 4)
+        pairs = (
+            [totals]
+            if multiclass == "auto"
+            else zip(*(total.values() for total in totals), strict=True)
+        )
+        for expected, found in pairs:
+            for name in SUMS:
+                np.testing.assert_allclose(
+                    getattr(found, name), getattr(expected, name), rtol=1e-5
+                )
+
+
+def test_displays_draw_tensors():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    y, proba, _ = _data(100)
+    draw = skcalib.displays.ReliabilityDisplay.from_predictions
+    (expected,) = draw(y, proba).lines_
+    for device in ("CPU_DEVICE", "device1"):
+        with counted_copies():
+            (line,) = draw(on_device(y, device), on_device(proba, device)).lines_
+        np.testing.assert_allclose(line.get_xydata(), expected.get_xydata())
+    matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_other_libraries(library, monkeypatch):
+    """As if their arrays were on another device than the processor."""
+    xp = pytest.importorskip(library)
+    monkeypatch.setattr(tensors, "_PROCESSOR", None)
+    y, proba, logits = _data(dtype="float32")
+    for name in ("top label", "classes", "equal width", "weights", "monitor"):
+        found = MEASURES[name](xp.asarray(y), xp.asarray(proba))
+        assert found == pytest.approx(MEASURES[name](y, proba), rel=1e-6)
+    half = xp.asarray(proba, dtype=xp.float16)
+    plain = np.asarray(half).astype("float16")
+    assert calibration_error(y, half) == pytest.approx(calibration_error(y, plain))
+    for multiclass in ("auto", "marginal"):
+        options = {"multiclass": multiclass, "input": "logit", "ignore_label": 3}
+        options["labels"] = np.arange(5)
+        expected = BinStatistics.from_predictions(y, logits, EDGES, **options)
+        found = BinStatistics.from_predictions(
+            xp.asarray(y), xp.asarray(logits), EDGES, **options
+        )
+        if multiclass == "marginal":
+            expected, found = expected[2], found[2]
+        for sums in SUMS:
+            np.testing.assert_allclose(
+                getattr(found, sums), getattr(expected, sums), rtol=1e-5
+            )
