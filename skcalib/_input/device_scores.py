@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib._input.tensors import as_array, off_processor
+from skcalib._input.tensors import as_array, has_float64, off_processor
 from skcalib._rows.namespaces import clipped_softmax, entries_of_columns
 
 _BLOCK_ELEMENTS = 1 << 24  # scores of a block: few calls, and bounded temporaries
@@ -95,7 +95,7 @@ class DeviceScores:
         bits = xp.finfo(values.dtype).bits
         self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
         self._dtype = xp.float64 if bits == 64 else xp.float32
-        self.sum_dtype = _widest_dtype(xp, device)
+        self.sum_dtype = xp.float64 if has_float64(xp, device) else xp.float32
 
     @property
     def shape(self):
@@ -316,12 +316,3 @@ def sums_of_rows(scores):
     if isinstance(scores, DeviceScores):
         return scores.sums
     return scores.sum(axis=1)
-
-
-def _widest_dtype(xp, device):
-    """Return float64, or float32 for a device without float64."""
-    # Namespaces of older versions of the array API standard do not tell their types.
-    info = getattr(xp, "__array_namespace_info__", None)
-    if info is not None and "float64" not in info().dtypes(device=device):
-        return xp.float32
-    return xp.float64

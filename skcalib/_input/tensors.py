@@ -151,11 +151,14 @@ def widest_dtype(array):
     xp = namespace_of(array)
     if xp is np:
         return np.float64
+    return np.float64 if has_float64(xp, array.device) else np.float32
+
+
+def has_float64(xp, device):
+    """Return whether a device of a namespace has float64."""
     # Namespaces of older versions of the array API standard do not tell their types.
     info = getattr(xp, "__array_namespace_info__", None)
-    if info is not None and "float64" not in info().dtypes(device=array.device):
-        return np.float32
-    return np.float64
+    return info is None or "float64" in info().dtypes(device=device)
 
 
 def _is_tensor(values):

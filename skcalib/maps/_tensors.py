@@ -3,7 +3,7 @@ their device.
 """
 
 from skcalib._input.scores import MAX_MAGNITUDE, ROUNDING
-from skcalib._input.tensors import dispatched_namespace
+from skcalib._input.tensors import dispatched_namespace, has_float64
 from skcalib.maps._node import Rows
 from skcalib.maps._prediction import predicted_node, probabilities_of_two
 
@@ -35,7 +35,7 @@ def mapped_tensor(recalibrator, X):
         # For this fit only a logit of -inf marks an impossible class, but `Rows` goes
         # by the gap between logits.
         return None
-    dtype = _widest_dtype(xp, device)
+    dtype = xp.float64 if has_float64(xp, device) else xp.float32
     scores = _valid_scores(recalibrator, X, xp, dtype)
     if scores is None:
         return None
@@ -136,12 +136,3 @@ def valid_probabilities(scores, xp, name_of_dtype):
     if not bool(is_valid & xp.all(off <= refused)):
         return None
     return scores / xp.where(off <= untouched, xp.ones_like(total), total)
-
-
-def _widest_dtype(xp, device):
-    """Return float64, or float32 for a device without float64."""
-    # Namespaces of older versions of the array API standard do not tell their types.
-    info = getattr(xp, "__array_namespace_info__", None)
-    if info is not None and "float64" not in info().dtypes(device=device):
-        return xp.float32
-    return xp.float64
