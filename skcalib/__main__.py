@@ -1,7 +1,9 @@
 """The command line: ``python -m skcalib``."""
 
 import argparse
+import re
 import sys
+from pathlib import Path
 
 from skcalib._report._command import add_report_command
 
@@ -33,10 +35,26 @@ def main(argv=None):
     )
     demo.set_defaults(run=_run_demo)
     add_report_command(commands)
-    arguments = parser.parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    words = list(given)
+    # A file alone is a report.
+    if words and words[0] not in commands.choices and _is_file(words[0]):
+        words.insert(0, "report")
+    arguments = parser.parse_args(words)
     # A report shows the command line by which it was made.
-    arguments.argv = list(sys.argv[1:] if argv is None else argv)
+    arguments.argv = given
     return arguments.run(arguments)
+
+
+def _is_file(word):
+    """Return whether the first word of a command names a file rather than an option or
+    a command: it exists, or has a suffix, a folder or a star in it.
+    """
+    if word == "-":
+        return True
+    return not word.startswith("-") and (
+        Path(word).exists() or re.search(r"[./*?:]", word) is not None
+    )
 
 
 def _run_demo(arguments):

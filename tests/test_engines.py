@@ -198,9 +198,17 @@ def test_invalid_rows_are_counted_and_reported(engine):
         match=r"invalid rows: 6 \(missing\), 2 \(score\), 1 \(label\), 2 \(weight\)",
     ):
         table.bin_statistics(EqualWidth(4))
-    kept = PredictionTable(
-        data, label="y", score="p", weight="w", on_invalid="drop"
-    ).bin_statistics(EqualWidth(4))
+    options = {"label": "y", "score": "p", "weight": "w", "on_invalid": "drop"}
+    # What is there, but wrong, is an error still.
+    with pytest.raises(
+        ValueError, match=r"invalid rows: 2 \(score\), 1 \(label\), 2 \(weight\)"
+    ):
+        PredictionTable(data, **options).bin_statistics(EqualWidth(4))
+    lacking = {}
+    for name, values in damaged().items():
+        lacking[name] = [values[row] for row in (0, 1, 2, 5, 10, 11, 12)]
+    kept = PredictionTable(native(engine, **lacking), **options)
+    kept = kept.bin_statistics(EqualWidth(4))
     assert kept.count.tolist() == [0, 2, 0, 0]
     assert kept.weight.tolist() == [0, 3, 0, 0]
     unweighted = PredictionTable(data, label="y", score="p")
@@ -707,7 +715,10 @@ def test_top_label_and_marginal_problems(engine):
     assert table.invalid_rows() == {"missing": 2, "score": 1, "label": 1, "weight": 0}
     with pytest.raises(ValueError, match="invalid rows"):
         table.bin_statistics(EqualMass(5))
-    table = PredictionTable.top_label(data, on_invalid="drop", **options)
+    without_sum = {name: v[:301] + v[302:303] for name, v in columns.items()}
+    table = PredictionTable.top_label(
+        native(engine, **without_sum), on_invalid="drop", **options
+    )
     right = (
         np.array(["cat", "dog", "fish"], dtype=object)[scores.argmax(axis=1)] == labels
     )
@@ -724,12 +735,15 @@ def test_top_label_and_marginal_problems(engine):
     ) == pytest.approx(wanted, rel=1e-9)
     result = table.apply(HistogramBinning(2).fit(scores.max(axis=1), right), output="q")
     assert nw_names(result) == ["a", "b", "c", "y", "w", "q"]
-    tables = PredictionTable.marginal(data, on_invalid="drop", **options)
+    without_bird = {name: values[:303] for name, values in columns.items()}
+    tables = PredictionTable.marginal(
+        native(engine, **without_bird), on_invalid="drop", **options
+    )
     assert list(tables) == ["cat", "dog", "fish"]
     assert tables["fish"].invalid_rows() == {
         "missing": 1,
         "score": 0,
-        "label": 1,
+        "label": 0,
         "weight": 0,
     }
     whole = [*range(300), 300, 301]  # these have a label and a score of the class

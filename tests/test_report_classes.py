@@ -13,10 +13,10 @@ import pytest
 from skcalib import TemperatureScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _reader
+from skcalib._report._columns import given_classes
+from skcalib._report._error import ReportError
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
-from skcalib._report._reader import ReportError
 from skcalib._report._samples import MEAN_ABSOLUTE
 from skcalib._report._sections import (
     certificate_sentence,
@@ -205,7 +205,7 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {},
             ["--score", "p_b*"],
-            "finds p_bird, but at least three columns are needed",
+            "finds p_bird only, but each class has a column",
         ),
         (
             {},
@@ -220,12 +220,12 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {},
             ["--score", "p_cat", "--classes", "no,yes"],
-            "at least three classes are needed",
+            "--classes names 2 classes, but 'p_cat' is one column of numbers",
         ),
         (
             {},
             ["--score", "p_cat", "--classes", "a,b,c"],
-            "but --score was given 1 columns (p_cat)",
+            "but 'p_cat' is one column of numbers",
         ),
         ({}, ["--score", "p_*", "--positive", "cat"], "--positive is for two classes"),
         ({}, ["--score", "p_cat"], "Or give one score column a class: --score 'p_*'."),
@@ -234,22 +234,22 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
             ["--score", "p_*"],
             "has the label 'fish', which is not one of the classes",
         ),
-        ({"labels": ["bird", "cat", ""]}, ["--score", "p_*"], "has no label"),
+        ({"labels": ["bird", "cat", ""]}, ["--score", "p_*"], "without a label"),
         (
             {"factor": 1.5},
             ["--score", "p_*"],
             "sums to 1.5, but the probabilities of a row must sum to 1",
         ),
-        ({"value": "x"}, ["--score", "p_*"], "column 'p_bird': scores must be numbers"),
+        ({"value": "x"}, ["--score", "p_*"], "'p_bird' holds 'x' in row 0"),
         (
             {"value": ""},
             ["--score", "p_*"],
-            "column 'p_bird': scores contains NaN in row 0",
+            "1 without a score (column 'p_bird'): the first is row 0",
         ),
         (
             {"value": -0.2},
             ["--score", "p_*"],
-            "column 'p_bird': scores must contain probabilities in [0, 1], but row 0",
+            "column 'p_bird': scores must be probabilities in [0, 1], but row 0",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -279,7 +279,7 @@ def test_classes_with_spaces_or_commas():
     assert given_classes(["a,b, c"]) == ("a", "b", "c")
     assert given_classes(["a, b", "c", "d"]) == ("a, b", "c", "d")
     assert given_classes(None) is None
-    with pytest.raises(ReportError, match="at least three classes"):
+    with pytest.raises(ReportError, match="at least two classes"):
         given_classes(["a"])
 
 

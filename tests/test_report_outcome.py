@@ -44,7 +44,6 @@ def test_numbers_are_those_of_the_weighted_samples(study, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--score risk", "name the column of the labels with --label"),
         ("--score risk --label left --horizon 1", "name their column"),
         ("--score risk --time-to-event years", "needs --event"),
         (

@@ -5,7 +5,7 @@ import pytest
 
 from skcalib.__main__ import main
 from skcalib._report import _command, _pdf
-from skcalib._report._reader import ReportError
+from skcalib._report._error import ReportError
 from skcalib._report._table import read_table
 from skcalib._report._times import named_periods
 
@@ -283,7 +283,8 @@ def test_the_page_shows_the_expected_performance(tmp_path, capsys):
     for package in ("matplotlib", "jinja2"):
         pytest.importorskip(package, reason=f"the page needs {package}")
     _drift(200).to_csv(tmp_path / "x.csv", index=False)
-    options = ["--unlabelled", str(tmp_path / "x.csv")]
+    _drift(200).drop(columns="y").to_csv(tmp_path / "new.csv", index=False)
+    options = ["--unlabelled", str(tmp_path / "new.csv")]
     output = tmp_path / "page.html"
     status, _, err = _report(capsys, tmp_path / "x.csv", *options, "-o", str(output))
     assert status == 0, err

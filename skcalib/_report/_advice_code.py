@@ -8,6 +8,7 @@ import numpy as np
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _DATE = re.compile(r"\d{4}(-\d\d){0,2}")
+_QUARTER = re.compile(r"(\d{4})-Q([1-4])")
 _OTHERS = "others"
 
 
@@ -49,15 +50,16 @@ def advice_code(table, model):
     if columns is None:
         return None
     class_names, recalibrator = _recalibrator_of(advice)
-    source, imports = _read(table)
+    imports, reading = reading_lines(table)
     lines = [
         *imports,
-        "import pandas as pd",
         f"from skcalib import {', '.join(class_names)}",
         "",
-        f"df = {source}",
-        f"new = {_read_new(table)}",
+        *reading,
+        f"new = {table.code_of_new}",
     ]
+    # The same is done with the scores of new samples.
+    lines += [re.sub(r"\bdf\b", "new", line) for line in table.score_lines]
     if advice["since"]:
         lines.append(f"df = df[{_rows_since(table, advice['since'])}]")
     lines += columns.definitions
@@ -159,45 +161,26 @@ def _quoted(value):
     return dumps(value, ensure_ascii=False)
 
 
-def _read(table):
-    """Return the expression that reads the file, and a list of the imports that it
-    needs besides pandas.
+def reading_lines(table):
+    """Return the imports and the lines of code that make the data frame `df` of what a
+    report is about, two lists.
     """
-    name = table.source.lower()
-    is_parquet = name.endswith((".parquet", ".pq"))
-    # A date of change shows that this is one file, whatever signs its name has.
-    is_glob = table.modified is None and any(sign in name for sign in "*?[")
-    if not is_glob:
-        if is_parquet:
-            return f"pd.read_parquet({_quoted(table.source)})", []
-        return f"pd.read_csv({_quoted(table.source)}{_csv_options(table)})", []
-    reader = "read_parquet(path)"
-    if not is_parquet:
-        reader = f"read_csv(path{_csv_options(table)})"
-    files = f"glob({_quoted(table.source)}, recursive=True)"
-    code = f"pd.concat([pd.{reader} for path in {files}], ignore_index=True)"
-    return code, ["from glob import glob"]
+    lines = [f"df = {table.reading_code}", *table.score_lines, *table.row_lines]
+    return _imports(lines), lines
 
 
-def _read_new(table):
-    """Return the expression that reads the new scores from a CSV file, with the
-    separator of the report's file.
-    """
-    return f'pd.read_csv("new_scores.csv"{_csv_options(table)})'
-
-
-def _csv_options(table):
-    """Return further arguments of ``pd.read_csv`` as text, such as ``, sep=";"``; an
-    empty text if the defaults suit the file.
-
-    With segments, only an empty cell is a missing value: "NA" may be a segment's name.
-    """
-    options = ""
-    if table.separator != ",":
-        options += f", sep={_quoted(table.separator)}"
-    if table.segmentations:
-        options += ', keep_default_na=False, na_values=[""]'
-    return options
+def _imports(lines):
+    """Return the imports that lines of code need, pandas among them, as a list."""
+    text = "\n".join(lines)
+    imports = []
+    for name in ("duckdb", "json", "sqlite3"):
+        if f"{name}." in text:
+            imports.append(f"import {name}")
+    if "glob(" in text:
+        imports.append("from glob import glob")
+    if "np." in text:
+        imports.append("import numpy as np")
+    return [*imports, "import pandas as pd"]
 
 
 def _columns_by_class(table, columns):
@@ -279,14 +262,23 @@ def _groups(table, model, frame):
 
 def _rows_since(table, since):
     """Return the condition on the rows of `df` to be of the period `since` or a later
-    one: by the order of dates or numbers, else by a list of the periods.
+    one: by the order of dates or numbers, else by a list of the periods or values.
     """
     period = f"df[{_quoted(table.time_name)}]"
     order = table.period_order
+    later = order[order.index(since) :]
+    if table.value_periods:
+        values = [text for text, name in table.value_periods.items() if name in later]
+        return f"{period}.astype(str).isin({_quoted(values)})"
+    quarter = _QUARTER.fullmatch(since)
+    if quarter and table.moments is not None:  # days that were shortened to quarters
+        year, number = map(int, quarter.groups())
+        since = f"{year}-{3 * number - 2:02d}"
+        order = [name[:4] for name in order]
     if all(map(_DATE.fullmatch, order)) and order == sorted(order):
-        return f"{period}.astype(str) >= {_quoted(since)}"
+        texts = table.time_reader.format(period) or f"{period}.astype(str)"
+        return f"{texts} >= {_quoted(since)}"
     numbers = [float(name) for name in order if _NUMBER.fullmatch(name)]
     if len(numbers) == len(order) and numbers == sorted(numbers):
         return f"{period} >= {since}"
-    later = order[order.index(since) :]
     return f"{period}.astype(str).isin({_quoted(later)})"

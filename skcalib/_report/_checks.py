@@ -1,26 +1,16 @@
 """Checks of a file's columns, whose errors name the column and the row."""
 
-import re
-
 import numpy as np
 
 from skcalib._input.classes import refuse_look_alikes, with_counts
-from skcalib._report._models import shown
-from skcalib._report._reader import ReportError
+from skcalib._report._columns import is_identifier, shown
+from skcalib._report._error import ReportError
 
 _MOST_SEGMENTS = 500
 _FEW_CLUSTERS = 20
 _EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
 # how far a row's sum may be off where the scores of a file were rounded
 _ROUNDED = 0.01
-_ID_WORDS = (
-    "id|ids|uuid|guid|key|patient|subject|person|participant|user|customer|client|candidate|applicant|borrower|debtor|"
-    "account|household|student|player|team|match|game|device|machine|site|hospital|centre|center|session|visit|"
-    "question|document|doc|url"
-)
-_ID = re.compile(
-    rf"(?i:(?:.*[\W_])?(?:{_ID_WORDS})(?:[\W_]*(?:id|no|nr|number|name|code))?)|.*[a-z]I[dD]"
-)
 COUNTING = "Rows are counted from 0, the header not included."
 
 
@@ -37,7 +27,8 @@ def distinct(column, name=None, what=""):
     if name is not None and (positions < 0).any():
         row = int(positions.argmin())
         raise ReportError(
-            f"column {name!r}: row {row} has no {what}: leave out such rows. {COUNTING}"
+            f"column {name!r}: row {row} has no {what}: to leave out such rows, give"
+            f" --missing drop. {COUNTING}"
         )
     return values.tolist(), positions
 
@@ -80,6 +71,11 @@ def events(column, name, positive, negative=None):
                     " Rows of further labels are left out with --negative. Or give one"
                     " score column a class: --score 'p_*'."
                 )
+                if {str(value) for value in values} in ({"-1", "0", "1"},):
+                    several = (
+                        " If -1 marks rows without a label, --positive 1 --negative 0"
+                        " leaves them out."
+                    )
             raise ReportError(
                 f"column {name!r} holds {found}: say with --positive which label is the"
                 f" event.{several}"
@@ -140,8 +136,14 @@ def _matching(values, text, name, found):
     if not matching.any():
         matching = np.array([is_same(value, text) for value in values])
     if not matching.any():
+        alike = [
+            str(value)
+            for value in values
+            if str(value).strip().casefold() == text.strip().casefold()
+        ]
+        hint = f" Did you mean {alike[0]!r}?" if alike else ""
         raise ReportError(
-            f"column {name!r} has no label {text!r}; it contains {found}."
+            f"column {name!r} has no label {text!r}; it contains {found}.{hint}"
         )
     return matching
 
@@ -195,20 +197,31 @@ def class_codes(column, name, classes):
     return codes[positions]
 
 
-def rescaled(scores, columns):
+def rescaled(scores, columns, normalise=False):
     """Divide probabilities (n, K) by the sums of their rows, which rounding in a file
     may put off 1. Return the result, (n, K), and the largest distance of a sum from 1.
 
-    Raise if that is more than rounding explains; `columns` are the names of the
-    columns, for the message.
+    Raise if that is more than rounding explains, unless the user asks to `normalise`;
+    `columns` are the names of the columns, for the message.
     """
     total = scores.sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
     row = int(off.argmax())  # the worst one
-    if off[row] > _ROUNDED:
+    if off[row] > _ROUNDED and not normalise:
+        remedy = ""
+        if total.min() > 1 - _ROUNDED:
+            remedy = (
+                " Odds of a bookmaker sum to more than 1 (the overround): --normalise"
+                " divides each row by its sum."
+            )
         raise ReportError(
             f"columns {shown(columns)}: row {row} sums to {total[row]:.6g}, but the"
-            f" probabilities of a row must sum to 1. {COUNTING}"
+            f" probabilities of a row must sum to 1.{remedy} {COUNTING}"
+        )
+    if total.min() <= 0:
+        raise ReportError(
+            f"columns {shown(columns)}: row {int(total.argmin())} sums to"
+            f" {total.min():.6g}, by which it cannot be divided. {COUNTING}"
         )
     # Where the sum itself was rounded, in double precision, the scores are kept.
     total[off <= _EXACT] = 1
@@ -278,7 +291,7 @@ def identifiers(header, used):
     """Return the columns that are not used and whose names look like those of ids, such
     as "patient_id".
     """
-    return [name for name in header if name not in used and _ID.fullmatch(name)]
+    return [name for name in header if name not in used and is_identifier(name)]
 
 
 def repeats(column):

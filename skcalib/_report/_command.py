@@ -12,16 +12,18 @@ from shlex import quote
 from threading import Event, Thread
 from time import monotonic
 
-from skcalib._report._models import given_classes
+from skcalib._input.scales import SCALES
+from skcalib._report._columns import given_classes
+from skcalib._report._database import is_url
+from skcalib._report._error import ReportError
 from skcalib._report._numbers import report_numbers
 from skcalib._report._page import report_page
 from skcalib._report._pdf import pdf_printer, write_pdf
-from skcalib._report._reader import ReportError
+from skcalib._report._reader import STANDARD_INPUT, shown_source
 from skcalib._report._sections import comparisons
-from skcalib._report._table import read_new_scores, read_table
+from skcalib._report._table import Reading, read_new_scores, read_table
 
 _QUIET_SECONDS = 5  # shorter work shows no progress
-# Options that hold for the file and for the baseline.
 
 
 def add_report_command(commands):
@@ -32,8 +34,8 @@ def add_report_command(commands):
     parser = commands.add_parser(
         "report",
         help=(
-            "write a calibration report for the scores in a CSV or Parquet file, as a"
-            " single HTML page"
+            "write a calibration report for the scores in a file, as a single HTML"
+            " page; 'report' may be left out: python -m skcalib FILE"
         ),
     )
     add = parser.add_argument
@@ -41,9 +43,20 @@ def add_report_command(commands):
     add(
         "file",
         metavar="FILE",
-        help="CSV (or .gz) file with a header, or Parquet file; globs need DuckDB",
+        nargs="+",
+        help=(
+            "CSV, Parquet, Feather, JSON, JSON lines or Excel file, also packed (gz,"
+            " bz2, xz, zst, zip); several files or a glob; - for standard input; or the"
+            " URL of a database (duckdb:PATH, sqlite:PATH, postgresql://...)"
+        ),
     )
-    column("--label", help="column with the labels")
+    add(
+        "--table",
+        metavar="NAME",
+        help="table of a database, sheet of a workbook, or file in a ZIP archive",
+    )
+    add("--query", metavar="SQL", help="in place of --table: a query of a database")
+    column("--label", help="column with the labels; optional if only one can be it")
     column(
         "--time-to-event",
         help=(
@@ -64,12 +77,39 @@ def add_report_command(commands):
     column(
         "--score",
         dest="scores",
-        required=True,
+        default=[],
         action="append",
         help=(
-            "column with the probability of the event; repeat it for several models."
-            " For several classes, give a quoted pattern: 'p_*' matches one column per"
-            " class, and the star stands for the class name"
+            "column with the probability of the event, optional if only one can be it;"
+            " repeat it for several models. For several classes, give a quoted pattern:"
+            " 'p_*' matches one column per class, and the star stands for the class"
+            " name"
+        ),
+    )
+    add(
+        "--scores",
+        dest="scale",
+        choices=SCALES,
+        help=(
+            "what the scores are, if not probabilities: percent, logit, odds (p / (1 -"
+            " p)) or decimal-odds (1 / p)"
+        ),
+    )
+    add(
+        "--normalise",
+        action="store_true",
+        help=(
+            "divide the scores of a row by their sum, as for odds of a bookmaker, which"
+            " sum to more than 1"
+        ),
+    )
+    add(
+        "--missing",
+        choices=("error", "drop"),
+        default="error",
+        help=(
+            "rows without a label, a score, a weight, a time or a cluster: refuse them"
+            " (default), or leave them out and say how many"
         ),
     )
     add(
@@ -94,6 +134,14 @@ def add_report_command(commands):
         help="column with dates, quarters, months, weeks or numbered periods",
     )
     add(
+        "--time-format",
+        metavar="FORMAT",
+        help=(
+            "how times are written: a format of strptime such as %%d/%%m/%%Y, epoch or"
+            " epoch-ms"
+        ),
+    )
+    add(
         "--time-order",
         metavar="PERIODS",
         help=(
@@ -111,7 +159,7 @@ def add_report_command(commands):
         metavar="FILE",
         help=(
             "new data without labels, with the same score columns: the page estimates"
-            " the performance on them"
+            " the performance on them; with FILE itself, on its rows without a label"
         ),
     )
     column("--weight", help="column with the weight of each row")
@@ -208,6 +256,8 @@ def _report(arguments):
     output = arguments.output
     if output is None and not arguments.json:
         output = "report.html"
+    if output == "":
+        raise ReportError("-o names no file: give a name such as report.html.")
     if output is not None:
         _check_output(Path(output), arguments)
     arguments.classes = given_classes(arguments.classes)
@@ -222,7 +272,9 @@ def _report(arguments):
         new_scores = None
         if arguments.unlabelled is not None:
             step(f"reading {arguments.unlabelled}")
-            new_scores = read_new_scores(arguments.unlabelled, table)
+            new_scores = read_new_scores(
+                arguments.unlabelled, table, _reading(arguments)
+            )
         try:
             numbers = report_numbers(
                 table,
@@ -247,6 +299,8 @@ def _report(arguments):
         print(json.dumps(numbers, indent=2, allow_nan=False))
         return
     _print_summary(numbers["models"])
+    if numbers["assumed"]:
+        print(f"Assumed: {' '.join(numbers['assumed'])}")
     print(f"The report is in {output}.")
 
 
@@ -278,6 +332,19 @@ def _checked_thresholds(arguments):
     return thresholds
 
 
+def _reading(arguments):
+    """Return how the values of files are read, as `Reading`."""
+    return Reading(
+        scale=arguments.scale,
+        normalise=arguments.normalise,
+        missing=arguments.missing,
+        time_format=arguments.time_format,
+        table=arguments.table,
+        query=arguments.query,
+        has_unlabelled=arguments.unlabelled in arguments.file,
+    )
+
+
 def _tables(arguments, step):
     """Read and return the table of the file, and that of the baseline or None, both
     `ReportTable`. `step` is called with a text before each file is read.
@@ -297,11 +364,12 @@ def _tables(arguments, step):
         "names": arguments.names,
         "weight": arguments.weight,
         "weight_type": arguments.weight_type,
+        "reading": _reading(arguments),
     }
     time_order = None
     if arguments.time_order is not None:
         time_order = [name.strip() for name in arguments.time_order.split(",")]
-    step(f"reading {arguments.file}")
+    step(f"reading {shown_source(arguments.file)}")
     table = read_table(
         arguments.file,
         segment=arguments.segment,
@@ -312,6 +380,10 @@ def _tables(arguments, step):
     if arguments.baseline is None:
         return table, None
     step(f"reading {arguments.baseline}")
+    if arguments.time_to_event is None:
+        columns["label"] = table.label
+    if not arguments.scores:
+        columns["scores"] = list(table.file_columns)
     return table, read_table(arguments.baseline, **columns)
 
 
@@ -344,8 +416,8 @@ def _check_output(output, arguments):
 def _files_read(arguments):
     """Return the paths of all input files; a glob stands for all files that match."""
     found = []
-    for name in (arguments.file, arguments.baseline, arguments.unlabelled):
-        if name is None:
+    for name in (*arguments.file, arguments.baseline, arguments.unlabelled):
+        if name is None or name == STANDARD_INPUT or is_url(name):
             continue
         path = Path(name)
         if path.exists():

@@ -90,13 +90,28 @@ class ReportTable:
         Notes about how the rows were read.
     modified : str or None
         Day on which the file was written last.
-    separator : str
-        What separates the values of a CSV file.
     repeated_keys : tuple of str
         Columns of ids whose values repeat, such as "patient_id", where the user names
         no column of clusters.
     n_of_key : int or None
         Number of distinct values of the first of these columns.
+    assumed : tuple of str
+        What was assumed in reading, where the user does not say it.
+    reading_code : str
+        Expression of Python that reads the file with pandas.
+    code_of_new : str
+        Expression of Python that reads new scores with pandas.
+    score_lines, row_lines : tuple of str
+        Lines of Python that make probabilities of the columns of scores of the data
+        frame `df`, and that prepare its other columns and rows.
+    file_columns : dict of tuple of str
+        The columns of the file that hold the scores of each model.
+    file_classes : tuple of str or None
+        The classes of these columns, two if they are those of one event.
+    time_reader : str
+        Expression that makes dates of the column of times, as in `Periods`.
+    value_periods : dict or None
+        The period of each value of the column of times, as in `Periods`.
     """
 
     source: str
@@ -120,9 +135,17 @@ class ReportTable:
     modified: str | None = None
     partitions: dict = field(default_factory=dict)
     moments: np.ndarray | None = None
-    separator: str = ","
     repeated_keys: tuple = ()
     n_of_key: int | None = None
+    assumed: tuple = ()
+    reading_code: str = ""
+    code_of_new: str = ""
+    score_lines: tuple = ()
+    row_lines: tuple = ()
+    file_columns: dict = field(default_factory=dict)
+    file_classes: tuple | None = None
+    time_reader: str = ""
+    value_periods: dict | None = None
 
     @property
     def n_rows(self):

@@ -127,6 +127,7 @@ def report_numbers(
             "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
             "tolerance": tolerance,
+            "assumed": list(table.assumed),
             "notes": [*table.notes, *_few_events(models)],
             "models": models,
             "certificates": certificates,

@@ -8,6 +8,7 @@ from skcalib import __version__
 from skcalib._report._groups import SMALL_CLASS, SMALL_SEGMENT
 from skcalib._report._phrases import listed
 from skcalib._report._samples import SIGNIFICANCE_LEVEL
+from skcalib._report._table import event_assumed
 from skcalib._verdicts import rounded
 
 _MOST_GROUPS = 50  # groups that a page shows; the JSON has all
@@ -144,5 +145,8 @@ def _data_sentence(numbers):
             f"; the column {numbers['label']} holds {len(classes)} classes: {named}."
         )
     size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
+    # That the event is assumed stands in the sentence about the rows.
+    of_event = event_assumed(numbers["label"], numbers["event"])
+    assumed = [text for text in numbers["assumed"] if text != of_event]
     tolerance = f"Tolerance: {show.rounded(100 * numbers['tolerance'])} points."
-    return " ".join([size + about, tolerance, *numbers["notes"]])
+    return " ".join([size + about, *assumed, tolerance, *numbers["notes"]])

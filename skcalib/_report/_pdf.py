@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from skcalib._report._reader import ReportError
+from skcalib._report._error import ReportError
 
 _BROWSERS = (
     "chromium",

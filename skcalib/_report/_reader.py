@@ -1,132 +1,351 @@
-"""Columns of files: CSV and Parquet files in memory, many files and large ones by
-DuckDB.
+"""The one reader: columns of files as people have them, of several files and of
+databases.
 """
 
-import csv
-import gzip
+import re
+import shutil
+import sys
 import warnings
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from glob import glob
 from importlib.util import find_spec
-from io import BytesIO
+from json import dumps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from skcalib._report._database import (
+    duckdb_relation,
+    is_url,
+    parts_of,
+    sqlite_frame,
+)
+from skcalib._report._error import ReportError
+from skcalib._report._formats import format_of, unpacked
+from skcalib._report._json import json_columns
+from skcalib._report._text import layout_of
+from skcalib._report._values import as_numbers
+
 # Cells of numbers that mean "missing". In a column of words only an empty cell does:
 # "NA" may be a country.
-_MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+_MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"),
+)
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
 _LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
 _LARGE_PACKED_CSV = 2**26
-
-
-class ReportError(ValueError):
-    """What is wrong with the user's file or options, in one line."""
-
-    def __init__(self, message):
-        super().__init__(" ".join(str(message).split()))
+STANDARD_INPUT = "-"
+_NEW_SCORES = "new_scores.csv"
 
 
 @contextmanager
-def opened(path):
-    """Yield the names of a file's columns, and a function that reads some of them.
+def opened(path, table=None, query=None):
+    """Open a file, several files, or a table of a database.
 
     Parameters
     ----------
-    path : str
-        A CSV file (also ``.gz``; separated by comma, semicolon or tab), a Parquet file,
-        or one of these through a pipe; with DuckDB a glob, too.
+    path : str or list of str
+        File, glob, several of these, "-" for standard input, or the URL of a database
+        (``duckdb:``, ``sqlite:``, ``postgresql:``).
+    table, query : str, default=None
+        The table or the SQL query of a database; `table` is also the sheet of a
+        workbook and the file in a ZIP archive.
 
     Yields
     ------
-    header : list of str
-        The names of the columns.
-    read : callable
-        ``read(names, words=(), most=2_000_000, seed=0)`` returns a dict of arrays by
-        name, with NaN or None where a value is missing, and the number of rows of the
-        file. `words` are the columns that may hold text, in which only an empty cell is
-        missing. From a file that DuckDB reads it takes a random sample of at most
-        `most` rows.
+    file : OpenedFile
+        Its names of columns, and what reads them.
 
     Raises
     ------
     ReportError
         If the file cannot be read or has no such column.
     """
-    path = Path(path)
+    given = [path] if isinstance(path, str | Path) else list(path)
+    name = shown_source(given)
     try:
-        source = _duckdb_source(path)
-        if source is not None:
-            yield source.header, partial(_read_columns, path, source)
-            return
-        with _binary(path) as file:
-            if _is_parquet(path, file):
-                source = _ParquetSource(file)
-            else:
-                source = _CsvSource(path, file)
-            yield source.header, partial(_read_columns, path, source)
+        with TemporaryDirectory(prefix="skcalib_") as folder:
+            source = _source(given, name, Path(folder), table, query)
+            yield OpenedFile(name, source)
     except ReportError:
         raise
     except ImportError as error:
+        package = error.name or ""
+        needed = "pandas and pyarrow"
+        if package not in ("pandas", "pyarrow", "pyarrow.parquet", ""):
+            needed = package
         raise ReportError(
-            f"{path} needs pandas and pyarrow to be read: pip install"
-            ' "skcalib[report]".'
+            f'{name} needs {needed} to be read: pip install "skcalib[report]".'
+        ) from error
+    except MemoryError as error:
+        raise ReportError(
+            f"{name} does not fit into memory: save it as Parquet and install DuckDB"
+            ' (pip install "skcalib[engine]"), which reads a sample.'
         ) from error
     except Exception as error:  # the readers' errors have no common class
         raise ReportError(
-            f"{path} cannot be read: {str(error) or type(error).__name__}"
+            f"{name} cannot be read: {str(error) or type(error).__name__}"
         ) from error
 
 
-def _read_columns(path, source, names, words=(), most=_MOST_ROWS, seed=0):
-    """Return some columns of a source as arrays, a dict by name, and the number of rows
-    of the file; the arguments after `source` are those of ``read`` in `opened`.
+def shown_source(given):
+    """Return the names of files as a text: all of up to three, or their number. A
+    password in a URL is left out.
     """
-    names = list(dict.fromkeys(names))
-    _check_names(path, names, source.header)
-    frame, n_rows = source.frame(names, words, min(most, _MOST_ROWS), seed)
-    return {name: _from_series(frame[name]) for name in names}, n_rows
+    texts = [re.sub(r"(://[^/@:]*):[^@]*@", r"\1@", str(path)) for path in given]
+    if texts == [STANDARD_INPUT]:
+        return "standard input"
+    if len(texts) > 3:
+        return f"{len(texts)} files ({texts[0]}, ..., {texts[-1]})"
+    return ", ".join(texts)
 
 
-def _binary(path):
-    """Return an open file that can be read more than once: for a pipe a copy in
-    memory.
+@dataclass
+class OpenedFile:
+    """A file whose columns can be read.
+
+    Attributes
+    ----------
+    name : str
+        What the user calls it.
+    source : object
+        What reads the columns, with the attributes `header`, `notes` and `code`.
+    notes : list of str
+        What was assumed in reading.
+    conversions : dict of str
+        By column, the line of Python that does with a DataFrame `df` what reading did
+        with its values.
     """
-    if not path.exists():
-        raise ReportError(f"there is no file {path}.")
+
+    name: str
+    source: object
+    notes: list = field(default_factory=list)
+    conversions: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.notes += self.source.notes
+
+    @property
+    def header(self):
+        """The names of the columns."""
+        return self.source.header
+
+    def code(self, *, keep_words):
+        """Return the expression that reads the file with pandas; with `keep_words`,
+        "NA" in a CSV file is a word, and only an empty cell is a missing value.
+        """
+        return self.source.code(keep_words=keep_words)
+
+    def code_of_new(self, *, keep_words):
+        """Return the expression that reads new scores from a CSV file, which is written
+        as this file is if that is one.
+        """
+        source = self.source
+        if isinstance(source, _SeveralFiles):
+            source = source.first
+        if isinstance(source, _CsvSource):
+            return source.code(path=_NEW_SCORES, keep_words=keep_words)
+        return f"pd.read_csv({literal(_NEW_SCORES)}{_words_option(keep_words)})"
+
+    def read(self, names, words=(), most=_MOST_ROWS, seed=0):
+        """Return columns as a dict of arrays by name, with NaN or None where a value is
+        missing, and the number of rows of the file.
+
+        `words` are the columns that may hold text, in which only an empty cell is
+        missing; the others are numbers, or arrays (n, K) of lists. From a file that
+        DuckDB reads, a random sample of about `most` rows is taken.
+        """
+        names = list(dict.fromkeys(names))
+        self._check_names(names)
+        frame, n_rows = self.source.frame(names, words, min(most, _MOST_ROWS), seed)
+        columns = {}
+        for name in names:
+            column = _from_series(frame[name])
+            if name not in words:
+                column, note, line = as_numbers(column, name)
+                if note:
+                    self.notes.append(note)
+                if line:
+                    self.conversions[name] = line
+            columns[name] = column
+        return columns, n_rows
+
+    def glance(self, names):
+        """Return columns as `read` does, of which it is not known what they are; those
+        that are no numbers as they are in the file.
+        """
+        frame, _ = self.source.frame(names, (), _MOST_ROWS, 0)
+        columns = {}
+        for name in names:
+            column = _from_series(frame[name])
+            with suppress(ReportError):
+                column, _, _ = as_numbers(column, name)
+            columns[name] = column
+        return columns
+
+    def _check_names(self, names):
+        """Raise unless each name occurs once among the columns."""
+        header = self.header
+        missing = [name for name in names if name not in header]
+        if missing:
+            shown = ", ".join(map(str, header[:12]))
+            if len(header) > 12:
+                shown += ", ..."
+            hint = ""
+            alike = [name for name in header if name.lower() == missing[0].lower()]
+            if alike:
+                hint = f" Did you mean {alike[0]!r}?"
+            raise ReportError(
+                f"{self.name} has no column {missing[0]!r}; its columns are {shown}."
+                f"{hint}"
+            )
+        twice = [name for name in names if header.count(name) > 1]
+        if twice:
+            raise ReportError(
+                f"{self.name} has {header.count(twice[0])} columns called"
+                f" {twice[0]!r}: rename all but one."
+            )
+
+
+def _source(given, name, folder, table, query):
+    """Return what reads the columns of the files or of the database that the user gave,
+    a list of texts. `folder` takes files that are unpacked.
+    """
+    if len(given) == 1:
+        text = str(given[0])
+        if text == STANDARD_INPUT:
+            return _plain_source(_copied_input(folder), name, folder, table, query)
+        if is_url(text):
+            return _database_source(*parts_of(text), name, table, query)
+    files = []
+    for text in map(str, given):
+        if is_url(text) or text == STANDARD_INPUT:
+            raise ReportError(f"{shown_source([text])} cannot be one of several files.")
+        files += _files_of(text)
+    if len(given) == 1 and _is_scanned(str(given[0]), files):
+        return _scanned_source(str(given[0]), name, files)
+    if len(files) == 1:
+        return _plain_source(files[0], name, folder, table, query)
+    parts = []
+    for number, file in enumerate(files):
+        own = folder / str(number)
+        own.mkdir()
+        parts.append(_plain_source(file, str(file), own, table, query))
+    return _SeveralFiles(parts, files)
+
+
+def _files_of(text):
+    """Return the paths of the files that a text names: one, or those of a glob."""
+    path = Path(text)
     if path.is_dir():
-        raise ReportError(f"{path} is a folder, not a file.")
-    return path.open("rb") if path.is_file() else BytesIO(path.read_bytes())
+        raise ReportError(
+            f"{text} is a folder, not a file: name its files, as in {path / '*.csv'}."
+        )
+    if path.exists():
+        return [path]
+    found = []
+    if re.search(r"[*?\[]", text):
+        found = sorted(filter(Path.is_file, map(Path, glob(text, recursive=True))))
+    if not found:
+        raise ReportError(f"there is no file {text}.")
+    return found
+
+
+def _copied_input(folder):
+    """Return the path of a copy of what standard input holds."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ReportError(
+            "- is standard input, and there is none: send a file to it, as in"
+            " cat scores.csv | python -m skcalib report - ..."
+        )
+    target = folder / "input"
+    with target.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return target
+
+
+def _plain_source(path, name, folder, table, query):
+    """Return what reads the columns of one file; `name` is that for messages."""
+    original = path
+    if not path.is_file():  # a pipe can be read once
+        target = folder / "pipe"
+        target.write_bytes(path.read_bytes())
+        path = target
+    path, unpacked_as = unpacked(path, folder, table)
+    if unpacked_as and unpacked_as[0].startswith("ZIP archive"):
+        table = None  # it named the file in the archive
+    kind = format_of(path)
+    if kind in ("sqlite", "duckdb"):
+        return _database_source(kind, str(path), name, table, query)
+    if query is not None:
+        raise ReportError(f"--query is for a database, but {name} is a file: omit it.")
+    if kind != "excel" and table is not None:
+        raise ReportError(
+            "--table names the table of a database, the sheet of a workbook or the file"
+            f" in a ZIP archive, but {name} is none of them: omit it."
+        )
+    readers = {
+        "parquet": _ArrowSource,
+        "arrow": _ArrowSource,
+        "arrow stream": _ArrowSource,
+        "excel": _ExcelSource,
+        "text": _text_source,
+    }
+    if kind == "excel":
+        return _ExcelSource(path, original, name, table)
+    source = readers[kind](path, original, name, kind)
+    if unpacked_as:
+        source.notes.insert(0, f"Unpacked: {', '.join(unpacked_as)}.")
+        source.pack(unpacked_as)
+    return source
+
+
+def _text_source(path, original, name, kind):
+    """Return what reads the columns of a text: JSON if it begins like it, else values
+    with separators.
+    """
+    with path.open("rb") as file:
+        first = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if re.match(rb"\{|\[\s*[{\]]", first):
+        return _JsonSource(path, original, name)
+    return _CsvSource(path, original, name)
 
 
 class _CsvSource:
-    """A CSV file.
+    """A file of separated values.
 
     Parameters
     ----------
     path : Path
-        Its name, for messages and the suffix ``.gz``.
-    file : binary file
-        The open file.
+        The plain file.
+    original : Path
+        The user's file, for code.
+    name : str
+        What the user calls it, for messages.
 
     Attributes
     ----------
-    header : list of str
-        The names of the columns.
+    header, notes : list of str
+        The names of the columns, and what was assumed.
     """
 
-    def __init__(self, path, file):
-        file.seek(0)
-        if path.suffix.lower() == ".gz":
-            file = gzip.GzipFile(fileobj=file)
-        first_line = file.readline().decode("utf-8-sig").strip("\r\n")
-        if not first_line.strip():
-            raise ReportError(f"{path} is empty: its first line must name the columns.")
-        self._file = file
-        self._separator = _separator(first_line)
-        self.header = next(csv.reader([first_line], delimiter=self._separator))
+    def __init__(self, path, original, name):
+        self._path = path
+        self._original = original
+        self._name = name
+        self._layout = layout_of(path, name)
+        self._compression = None
+        self.header = self._layout.header
+        self.notes = self._layout.notes
+
+    def pack(self, packing):
+        """Note how the user's file is packed, for the code that reads it."""
+        suffixes = (".gz", ".bz2", ".xz", ".zst", ".zip")
+        if not str(self._original).lower().endswith(suffixes):
+            self._compression = packing[0].split()[0].lower()
 
     def frame(self, names, words, most, seed):
         """Return a DataFrame of all columns and rows, and the number of rows.
@@ -136,95 +355,303 @@ class _CsvSource:
         """
         import pandas as pd
 
+        layout = self._layout
         missing = {}
-        for name in self.header:
-            missing[name] = [""] if name in words else list(_MISSING)
-        self._file.seek(0)
+        for number, name in enumerate(self.header):
+            missing[number] = [""] if name in words else list(_MISSING)
         with warnings.catch_warnings():
             # pandas warns of a row with more values than columns.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             # All columns are read: with usecols= such a row would go unnoticed.
-            frame = pd.read_csv(
-                self._file,
-                sep=self._separator,
-                index_col=False,
-                na_values=missing,
-                keep_default_na=False,
-                low_memory=False,
-                encoding="utf-8-sig",
-            )
+            try:
+                frame = pd.read_csv(
+                    self._path,
+                    sep=layout.separator,
+                    header=None,
+                    names=range(len(self.header)),
+                    skiprows=layout.n_skipped,
+                    index_col=False,
+                    na_values=missing,
+                    keep_default_na=False,
+                    skipinitialspace=layout.has_spaces,
+                    low_memory=False,
+                    encoding=layout.encoding,
+                    compression=None,
+                )
+            except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+                raise self._unequal_lines(error) from error
+        frame.columns = self.header
         return frame, len(frame)
 
+    def _unequal_lines(self, error):
+        """Return the error for lines that do not fit the names of the columns."""
+        expected = re.search(
+            r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)
+        )
+        n_columns = len(self.header)
+        if expected:
+            _, line, n_values = expected.groups()
+            what = f"line {line} has {n_values} values"
+        elif "EOF inside string" in str(error):
+            return ReportError(
+                f"{self._name} cannot be read: a quotation mark that begins a value is"
+                " never closed."
+            )
+        else:
+            what = "a line has more values"
+        return ReportError(
+            f"{self._name} cannot be read: {what}, but its first line names {n_columns}"
+            f" columns ({', '.join(self.header[:6])}). Put values that contain a"
+            f" {self._layout.separator!r} into quotation marks."
+        )
 
-def _separator(first_line):
-    """Return the most frequent of the usual separators."""
-    return max(",;\t", key=first_line.count)
+    def code(self, *, keep_words, path=None):
+        """Return the expression that reads the file, or one at a path that is written
+        alike, with pandas.
+        """
+        layout = self._layout
+        text = f"pd.read_csv({literal(path or str(self._original))}"
+        if layout.separator != ",":
+            text += f", sep={literal(layout.separator)}"
+        if layout.encoding not in ("utf-8", "utf-8-sig"):
+            text += f", encoding={literal(layout.encoding)}"
+        if layout.is_commented:
+            text += f", header=None, names={literal(self.header)}"
+        n_before = layout.n_skipped - (not layout.is_commented)
+        if n_before:
+            text += f", skiprows={n_before}"
+        if layout.has_spaces:
+            text += ", skipinitialspace=True"
+        if self._compression is not None and path is None:
+            text += f", compression={literal(self._compression)}"
+        text += f"{_words_option(keep_words)})"
+        if layout.is_padded:
+            text += ".rename(columns=str.strip)"
+        return text
 
 
-def separator_of(path):
-    """Return what separates the values of a file that is read as CSV; a comma for other
-    files.
-    """
-    path = Path(path)
-    if not path.is_file() or path.suffix.lower() in _PARQUET:
-        return ","
-    reader = gzip.open if path.suffix.lower() == ".gz" else open
-    with reader(path, "rb") as file:
-        return _separator(file.readline().decode("utf-8-sig", errors="replace"))
+class _InMemory:
+    """A file that is read as a whole: its `frame` is a DataFrame."""
+
+    def __init__(self, whole, code):
+        self._whole = whole
+        self.header = [str(name) for name in whole.columns]
+        self._whole.columns = self.header
+        self._code = code
+        self.notes = []
+
+    def code(self, *, keep_words):
+        """Return the expression that reads the file with pandas."""
+        return self._code
+
+    def pack(self, packing):
+        """Take no note of packing: pandas knows it by the suffix."""
+
+    def frame(self, names, words, most, seed):
+        """Return the DataFrame of all columns, and the number of rows."""
+        return self._whole, len(self._whole)
 
 
-def _is_parquet(path, file):
-    """Return whether an open file is a Parquet file: by its suffix or, since a pipe has
-    none, by its first bytes.
-    """
-    return path.suffix.lower() in _PARQUET or file.read(4) == b"PAR1"
+class _JsonSource(_InMemory):
+    """A file of JSON records."""
+
+    def __init__(self, path, original, name):
+        import pandas as pd
+
+        text = path.read_text(encoding="utf-8-sig")
+        frame = pd.DataFrame(json_columns(text, name))
+        are_lines = text.lstrip().startswith("{") and "\n" in text.strip()
+        options = ", lines=True" if are_lines else ""
+        code = f"pd.read_json({literal(str(original))}{options})"
+        if any("." in column for column in frame.columns):
+            records = (
+                f"pd.read_json({literal(str(original))}{options}).to_dict('records')"
+            )
+            code = f"pd.json_normalize({records})"
+        super().__init__(frame, code)
 
 
-class _ParquetSource:
-    """A Parquet file, given as an open binary file; `header` is a list of the names of
-    its columns.
-    """
+class _ExcelSource(_InMemory):
+    """A sheet of a workbook; its first row that is not empty names the columns."""
 
-    def __init__(self, file):
-        from pyarrow.parquet import ParquetFile
+    def __init__(self, path, original, name, sheet):
+        import pandas as pd
 
-        self._parquet = ParquetFile(file)
-        self.header = self._parquet.schema_arrow.names
+        if find_spec("openpyxl") is None:
+            raise ReportError(
+                f"{name} is a workbook of Excel, which needs openpyxl to be read: pip"
+                ' install "skcalib[report]", or save the sheet as CSV.'
+            )
+        try:
+            sheets = pd.read_excel(path, sheet_name=None, header=None)
+        except Exception as error:
+            raise ReportError(
+                f"{name} begins like a workbook of Excel, but is damaged ({error}):"
+                " open it in the spreadsheet and save it again, or save it as CSV."
+            ) from error
+        sheets = {
+            title: frame.dropna(how="all").dropna(how="all", axis=1)
+            for title, frame in sheets.items()
+        }
+        filled = [title for title, frame in sheets.items() if len(frame) > 1]
+        if sheet is None and len(filled) != 1:
+            found = f"{len(filled)} sheets with values ({', '.join(filled[:12])})"
+            raise ReportError(f"{name} has {found}: name one with --table.")
+        sheet = sheet or filled[0]
+        if sheet not in sheets:
+            raise ReportError(
+                f"{name} has no sheet {sheet!r}; it has {', '.join(sheets)}."
+            )
+        frame = sheets[sheet]
+        names = [str(value).strip() for value in frame.iloc[0]]
+        n_before = int(frame.index[0])
+        frame = frame.iloc[1:].reset_index(drop=True).infer_objects()
+        frame.columns = names
+        options = f", sheet_name={literal(sheet)}"
+        if n_before:
+            options += f", skiprows={n_before}"
+        super().__init__(frame, f"pd.read_excel({literal(str(original))}{options})")
+        if len(filled) > 1:
+            self.notes.append(f"The sheet {sheet} of the workbook was read.")
+
+
+class _ArrowSource:
+    """A Parquet file, or an Arrow (Feather) file."""
+
+    def __init__(self, path, original, name, kind):
+        self._path = path
+        self.notes = []
+        if kind == "parquet":
+            from pyarrow.parquet import ParquetFile
+
+            with ParquetFile(path) as file:
+                self.header = file.schema_arrow.names
+            self._code = f"pd.read_parquet({literal(str(original))})"
+            self._table = None
+            return
+        from pyarrow import ipc, memory_map
+
+        opened_as = ipc.open_stream if kind == "arrow stream" else ipc.open_file
+        with memory_map(str(path)) as file:
+            self._table = opened_as(file).read_all()
+        self.header = self._table.column_names
+        self._code = f"pd.read_feather({literal(str(original))})"
+
+    def code(self, *, keep_words):
+        """Return the expression that reads the file with pandas."""
+        return self._code
+
+    def pack(self, packing):
+        """Take no note of packing."""
 
     def frame(self, names, words, most, seed):
         """Return a DataFrame of the named columns with all rows, and the number of
-        rows. The other arguments do not matter for a Parquet file.
+        rows. The other arguments do not matter.
         """
+        table = self._table
+        if table is None:
+            from pyarrow.parquet import ParquetFile
+
+            with ParquetFile(self._path) as file:
+                table = file.read(columns=names)
         # Without its metadata a column that pandas wrote as an index is a column.
-        table = self._parquet.read(columns=names)
-        frame = table.to_pandas(ignore_metadata=True)
-        return frame, self._parquet.metadata.num_rows
+        return table.select(names).to_pandas(ignore_metadata=True), table.num_rows
 
 
-def _duckdb_source(path):
-    """Return a glob, a Parquet file with many rows or a large CSV file as a source that
-    DuckDB reads; None for another file, or if DuckDB is not installed.
+class _SeveralFiles:
+    """Several files with the same columns, one below the other."""
+
+    def __init__(self, parts, files):
+        self._parts = parts
+        self.header = parts[0].header
+        for part, file in zip(parts, files, strict=True):
+            missing = [name for name in self.header if name not in part.header]
+            further = [name for name in part.header if name not in self.header]
+            if missing or further:
+                lacks = f"lacks {missing[0]!r}" if missing else f"has {further[0]!r}"
+                raise ReportError(
+                    f"{file} {lacks}, unlike {files[0]}: files that are read together"
+                    " have the same columns."
+                )
+        self.notes = [f"{len(parts)} files were read as one table."]
+        for part in parts:
+            self.notes += [note for note in part.notes if note not in self.notes]
+        self.first = parts[0]
+
+    def code(self, *, keep_words):
+        """Return the expression that reads the files with pandas."""
+        expressions = [part.code(keep_words=keep_words) for part in self._parts]
+        return f"pd.concat([{', '.join(expressions)}], ignore_index=True)"
+
+    def frame(self, names, words, most, seed):
+        """Return a DataFrame of the named columns of all files, and the number of their
+        rows.
+        """
+        import pandas as pd
+
+        frames = [
+            part.frame(names, words, most, seed)[0][names] for part in self._parts
+        ]
+        whole = pd.concat(frames, ignore_index=True)
+        return whole, len(whole)
+
+
+def _is_scanned(text, files):
+    """Return whether DuckDB reads one file, or those of a glob: Parquet files of a glob
+    or with many rows, and large CSV files, if it is installed.
     """
-    name = str(path).lower()
-    is_file = path.is_file()
-    is_parquet = name.endswith(_PARQUET)
-    large = _LARGE_PACKED_CSV if name.endswith(".gz") else _LARGE_CSV
-    is_glob = any(character in name for character in "*?[") and not path.exists()
-    may_be_large = is_file and (is_parquet or path.stat().st_size > large)
-    if not (is_glob or may_be_large):
-        return None
     if find_spec("duckdb") is None or find_spec("narwhals") is None:
-        return None
+        return False
+    if not all(file.is_file() for file in files):
+        return False
+    name = text.lower()
+    size = sum(file.stat().st_size for file in files)
+    if name.endswith(_PARQUET):
+        return True
+    if name.endswith((".csv", ".tsv", ".txt")):
+        return size > _LARGE_CSV
+    return name.endswith(".csv.gz") and size > _LARGE_PACKED_CSV
+
+
+def _scanned_source(text, name, files):
+    """Return the source that DuckDB reads, for a file or a glob; a single Parquet file
+    with few rows is read as it is.
+    """
     from skcalib.engines import scan
 
+    if len(files) == 1 and format_of(files[0]) == "parquet":
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(files[0]) as file:
+            if file.metadata.num_rows <= _MOST_ROWS:
+                return _ArrowSource(files[0], files[0], name, "parquet")
     try:
-        relation = scan(str(path))
+        relation = scan(text)
     except (FileNotFoundError, ValueError) as error:
         raise ReportError(error) from error
-    source = _DuckdbSource(relation)
-    if is_parquet and is_file and source.n_rows <= _MOST_ROWS:
-        return None
-    return source
+    is_parquet = text.lower().endswith(_PARQUET)
+    reader = "read_parquet" if is_parquet else "read_csv"
+    code = f"pd.{reader}({literal(text)})"
+    if len(files) > 1:
+        code = (
+            f"pd.concat([pd.{reader}(path) for path in"
+            f" sorted(glob({literal(text)}, recursive=True))], ignore_index=True)"
+        )
+    return _DuckdbSource(relation, code)
+
+
+def _database_source(kind, location, name, table, query):
+    """Return the source of a table or query of a database."""
+    if table is not None and query is not None:
+        raise ReportError("--table and --query are both given: omit one.")
+    if kind == "sqlite":
+        frame, asked_for = sqlite_frame(location, name, table, query)
+        connection = f"sqlite3.connect({literal(location)})"
+        code = f"pd.read_sql_query({literal(asked_for)}, {connection})"
+        return _InMemory(frame, code)
+    relation, asked_for = duckdb_relation(kind, location, name, table, query)
+    connection = f"duckdb.connect({literal(location)})"
+    return _DuckdbSource(relation, f"{connection}.sql({literal(asked_for)}).df()")
 
 
 class _DuckdbSource:
@@ -238,16 +665,23 @@ class _DuckdbSource:
         The number of rows.
     """
 
-    def __init__(self, relation):
+    def __init__(self, relation, code):
         self._relation = relation
+        self._code = code
+        self.notes = []
         self.header = list(relation.columns)
         ((self.n_rows,),) = relation.aggregate("count(*)").fetchall()
+
+    def code(self, *, keep_words):
+        """Return the expression that reads the table with pandas."""
+        return self._code
 
     def frame(self, names, words, most, seed):
         """Return a DataFrame of the named columns, with all rows or with a random
         sample of about `most`, and the number of all rows.
         """
-        wanted = ", ".join(map(_quoted, names))
+        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+        wanted = ", ".join(quoted)
         if self.n_rows <= most:
             return self._relation.project(wanted).df(), self.n_rows
         # A row is drawn if the hash of its number, modulo 2^32, is below the wanted
@@ -262,33 +696,19 @@ class _DuckdbSource:
         return self._relation.query("skcalib_file", query).df(), self.n_rows
 
 
+def _words_option(keep_words):
+    """Return the arguments of ``pd.read_csv`` for which "NA" is a word."""
+    return ', keep_default_na=False, na_values=[""]' * keep_words
+
+
+def literal(value):
+    """Return a text, or a list of texts, as a Python literal."""
+    return dumps(value, ensure_ascii=False)
+
+
 def _from_series(series):
     """Return a pandas column as an array with NaN, NaT or None for missing values."""
     values = series.to_numpy()
     if values.dtype.kind != "O":
         return values
     return np.where(series.isna().to_numpy(), None, values)
-
-
-def _check_names(path, names, present):
-    """Raise unless each name occurs once among the columns that are `present`."""
-    missing = [name for name in names if name not in present]
-    if missing:
-        shown = ", ".join(map(str, present[:12]))
-        if len(present) > 12:
-            shown += ", ..."
-        raise ReportError(
-            f"{path} has no column {missing[0]!r}; its columns are {shown}."
-        )
-    twice = [name for name in names if present.count(name) > 1]
-    if twice:
-        raise ReportError(
-            f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename"
-            " all but one."
-        )
-
-
-def _quoted(name):
-    """Return the name of a column as DuckDB reads it."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'

@@ -2,7 +2,7 @@
 file, checked.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib import censored_labels
+from skcalib._input.scales import probabilities_on
 from skcalib._input.scores import check_sample_weight, check_scores
 from skcalib._report._checks import (
     COUNTING,
@@ -26,10 +27,20 @@ from skcalib._report._checks import (
     rescaled,
     segment_columns,
 )
+from skcalib._report._columns import (
+    event_column,
+    renamed,
+    score_models,
+    shown,
+    spread_lists,
+    taken_columns,
+)
+from skcalib._report._error import ReportError
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._models import renamed, score_models
-from skcalib._report._reader import ReportError, opened, separator_of
+from skcalib._report._missing import without_missing
+from skcalib._report._reader import literal, opened
 from skcalib._report._times import named_periods
+from skcalib._report._values import refuse_unclear_scale
 from skcalib._verdicts import count_words, rounded
 from skcalib.evaluation import describe_weights
 
@@ -74,11 +85,40 @@ class _Roles(NamedTuple):
         return [name for name in self.names if name not in numbers]
 
 
+class Reading(NamedTuple):
+    """How the values of a file are read, as options of the command.
+
+    Attributes
+    ----------
+    scale : str or None
+        What the scores are, one of `SCALES`; None means probabilities.
+    normalise : bool
+        Whether the scores of a row are divided by their sum, however far that is from
+        1.
+    missing : {"error", "drop"}
+        What to do with rows that lack a value.
+    time_format : str or None
+        How times are written.
+    table, query : str or None
+        The table or the SQL query of a database.
+    has_unlabelled : bool
+        Whether the rows without a label are new samples, which are left out.
+    """
+
+    scale: str | None = None
+    normalise: bool = False
+    missing: str = "error"
+    time_format: str | None = None
+    table: str | None = None
+    query: str | None = None
+    has_unlabelled: bool = False
+
+
 def read_table(
     path,
     *,
     label=None,
-    scores,
+    scores=(),
     time_to_event=None,
     event=None,
     horizon=None,
@@ -93,18 +133,20 @@ def read_table(
     classes=None,
     names=(),
     seed=0,
+    reading=None,
 ):
     """Read and check the columns of a report.
 
     Parameters
     ----------
-    path : str
-        CSV or Parquet file, or with DuckDB a glob of them.
+    path : str or list of str
+        File, files or database, as `opened` takes them.
     label : str, default=None
-        Column of the labels. Required unless `time_to_event` is given.
-    scores : sequence of str
+        Column of the labels; with None, and without `time_to_event`, the only column
+        that can be it.
+    scores : sequence of str, default=()
         Columns of scores, probabilities of the event; or patterns with a star, one
-        column per class.
+        column per class. Without any, the only column that can be it.
     time_to_event, event : str, default=None
         Columns of the time to the event or to the end of observation, and of which of
         the two it is.
@@ -132,6 +174,8 @@ def read_table(
         What the models are called; none means as their columns.
     seed : int, default=0
         Seed of the sample that is taken of a large table.
+    reading : Reading, default=None
+        How values are read; None means the defaults.
 
     Returns
     -------
@@ -155,85 +199,303 @@ def read_table(
     _check_outcome(label, time_to_event, event, horizon, weight)
     roles = _roles(label, segment, weight, time, cluster)
     if time_to_event is not None:
+        weight_type = "importance"
         roles = roles._replace(
             label=f"{event} by {rounded(horizon, 6)}",
             weight="weight for censoring",
             time_to_event=time_to_event,
             event=event,
         )
-    with opened(path) as (header, read):
-        models, classes = score_models(scores, classes, header, roles.names, path)
-        models = renamed(models, names)
-        if classes is not None and (positive, negative) != (None, None):
-            option = "--negative" if positive is None else "--positive"
-            raise ReportError(
-                f"{option} is for two classes, but here each class has a score: omit"
-                " it."
-            )
-        score_columns = list(chain.from_iterable(models.values()))
-        _check_roles(roles, score_columns)
-        used = [*roles.names, *score_columns]
-        # Without a column of clusters, read also those that look like ids: a note warns
-        # if their values repeat.
-        keys = []
-        if cluster is None:
-            keys = identifiers(header, used)
-        n_scores_of_row = 1 if classes is None else len(classes)
-        columns, n_rows = read(
-            [*used, *keys],
-            words=[*roles.words, *keys],
-            most=_MOST_SCORES // n_scores_of_row,
-            seed=seed,
-        )
-    notes = []
-    n_drawn = len(columns[score_columns[0]])
-    is_sampled = n_drawn < n_rows
-    if time_to_event is not None:
-        weight_type = "importance"
-        notes.append(_add_outcome(columns, roles, horizon))
-    if is_sampled:
-        notes.append(
-            f"The table has {n_rows:,} rows. The report is about a random sample of"
-            f" {n_drawn:,} of them."
-        )
-    repeated = [name for name in keys if repeats(columns[name])]
-    notes += [repeats_note(columns[name], name) for name in repeated]
+    reading = reading or Reading()
+    with opened(path, reading.table, reading.query) as file:
+        read = _read_columns(file, roles, scores, classes, names, seed)
+    roles = read.roles
     try:
-        table = _table_of_columns(
-            columns,
-            models,
-            classes,
-            roles,
-            (positive, negative),
-            weight_type,
-            notes,
-            time_order,
-        )
+        prepared = _prepared(file, read, (positive, negative), horizon, reading)
+        repeated = [name for name in read.keys if repeats(prepared.columns[name])]
+        for name in repeated:
+            prepared.notes.append(repeats_note(prepared.columns[name], name))
+        table = _table_of_columns(prepared, roles, weight_type, time_order, reading)
     except ReportError as error:
-        if not is_sampled:
+        if not read.is_sampled:
             raise
         counting = "Rows are those of a random sample of the file."
         raise ReportError(str(error).replace(COUNTING, counting)) from error
+    n_of_key = None
+    if repeated:
+        n_of_key = len(distinct(prepared.columns[repeated[0]])[0])
     table = replace(
         table,
-        source=str(path),
-        modified=_last_written(Path(path)),
-        separator=separator_of(path),
+        source=file.name,
+        file_columns=read.models,
+        file_classes=prepared.file_classes,
+        reading_code=file.code(keep_words=bool(roles.segments)),
+        code_of_new=file.code_of_new(keep_words=bool(roles.segments)),
+        score_lines=tuple(prepared.score_lines),
+        row_lines=tuple(prepared.row_lines),
+        modified=_last_written(path),
         repeated_keys=tuple(repeated),
-        n_of_key=len(distinct(columns[repeated[0]])[0]) if repeated else None,
+        n_of_key=n_of_key,
     )
     return _without_unused_rows(table, seed)
 
 
-def read_new_scores(path, table):
+class _ReadColumns(NamedTuple):
+    """Columns of a file, and what they are.
+
+    Attributes
+    ----------
+    roles : _Roles
+        The columns that are not scores.
+    columns : dict of ndarray
+        The columns by name.
+    n_rows : int
+        Rows of the file, of which these may be a sample.
+    models : dict of tuple of str
+        The score columns of each model.
+    classes : tuple of str or None
+        The classes of the score columns.
+    keys : list of str
+        Further columns that look like ids.
+    taken : list of str
+        Which columns were taken without a name, a text or none.
+    """
+
+    roles: _Roles
+    columns: dict
+    n_rows: int
+    models: dict
+    classes: tuple | None
+    keys: list
+    taken: list
+
+    @property
+    def n_drawn(self):
+        """Number of rows that were read."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def is_sampled(self):
+        """Whether the columns are a sample of the rows of the file."""
+        return self.n_drawn < self.n_rows
+
+
+def _read_columns(file, roles, scores, classes, names, seed):
+    """Return the columns of an open file that a report needs, as `_ReadColumns`; the
+    arguments are those of `read_table`.
+    """
+    taken = []
+    if not scores or roles.label is None:
+        found = taken_columns(file, roles.label, scores, roles.names)
+        roles = roles._replace(label=found.label)
+        scores = found.scores
+        taken.append(found.note)
+    models, classes = score_models(scores, classes, file.header, roles.names, file.name)
+    models = renamed(models, names)
+    score_columns = list(chain.from_iterable(models.values()))
+    _check_roles(roles, score_columns)
+    used = [*roles.names, *score_columns]
+    # Without a column of clusters, read also those that look like ids: a note warns if
+    # their values repeat.
+    keys = []
+    if roles.cluster is None:
+        keys = identifiers(file.header, used)
+    n_scores_of_row = 1 if classes is None else len(classes)
+    columns, n_rows = file.read(
+        [*used, *keys],
+        words=[*roles.words, *keys],
+        most=_MOST_SCORES // n_scores_of_row,
+        seed=seed,
+    )
+    return _ReadColumns(roles, columns, n_rows, models, classes, keys, taken)
+
+
+@dataclass
+class _Prepared:
+    """Columns of complete rows, with probabilities for scores.
+
+    Attributes
+    ----------
+    columns : dict of ndarray
+        The columns by name.
+    models, classes : dict, tuple or None
+        The score columns of each model, and their classes; None means one event.
+    file_classes : tuple or None
+        The classes of the columns in the file, which may be two.
+    named_labels : tuple of (str or None, str or None)
+        The labels of the event and of the non-events.
+    notes, assumed : list of str
+        For the page.
+    score_lines, row_lines : list of str
+        Lines of Python, as in `ReportTable`.
+    """
+
+    columns: dict
+    models: dict
+    classes: tuple | None
+    file_classes: tuple | None
+    named_labels: tuple
+    notes: list
+    assumed: list
+    score_lines: list
+    row_lines: list
+
+
+def _prepared(file, read, named_labels, horizon, reading):
+    """Return the columns of complete rows, with probabilities for scores, as
+    `_Prepared`.
+
+    `file` is the `OpenedFile`, `read` the `_ReadColumns`, `named_labels` are those of
+    the event and of the non-events or None, `reading` is the `Reading`.
+    """
+    roles = read.roles
+    score_columns = set(chain.from_iterable(read.models.values()))
+    score_lines = []
+    row_lines = []
+    for name, line in file.conversions.items():
+        (score_lines if name in score_columns else row_lines).append(line)
+    columns = dict(read.columns)
+    labels = columns.get(roles.label, np.zeros(0))
+    models, classes = spread_lists(columns, read.models, read.classes, labels)
+    columns, dropped, line = without_missing(
+        columns,
+        _needed(roles, models),
+        reading.missing,
+        leave_out=("label",) if reading.has_unlabelled else (),
+    )
+    notes = []
+    assumed = [*file.notes, *read.taken]
+    if read.is_sampled:
+        notes.append(
+            f"The table has {read.n_rows:,} rows. The report is about a random sample"
+            f" of {read.n_drawn:,} of them."
+        )
+    if dropped:
+        assumed.append(dropped)
+        row_lines.append(line)
+    if roles.time_to_event is not None:
+        notes.append(_add_outcome(columns, roles, horizon))
+    if reading.scale not in (None, "probability"):
+        assumed.append(f"The scores are read as {reading.scale}.")
+    score_lines += _to_probabilities(columns, models, classes, reading)
+    file_classes = classes
+    if classes is not None and len(classes) == 2:
+        models, named_labels, lines = _one_event(
+            columns, models, classes, named_labels, reading.normalise
+        )
+        score_lines += lines
+        classes = None
+    elif classes is not None and named_labels != (None, None):
+        option = "--negative" if named_labels[0] is None else "--positive"
+        raise ReportError(
+            f"{option} is for two classes, but here each class has a score: omit it."
+        )
+    return _Prepared(
+        columns,
+        models,
+        classes,
+        file_classes,
+        named_labels,
+        notes,
+        assumed,
+        score_lines,
+        row_lines,
+    )
+
+
+def _needed(roles, models):
+    """Return the columns in which no value may be missing, a dict from what it is to
+    the names.
+    """
+    return {
+        "label": [roles.label] if roles.time_to_event is None else [],
+        "score": list(dict.fromkeys(chain.from_iterable(models.values()))),
+        "weight": [roles.weight] if roles.time_to_event is None else [],
+        "time": [roles.time],
+        "cluster": [roles.cluster],
+        "time to the event": [roles.time_to_event],
+        "event": [roles.event],
+    }
+
+
+def _to_probabilities(columns, models, classes, reading):
+    """Turn the score columns of a scale into probabilities, in place, and return the
+    lines of Python that do the same; without a scale raise unless they can be
+    probabilities.
+    """
+    names_of_models = list(dict.fromkeys(models.values()))
+    names = list(dict.fromkeys(chain.from_iterable(names_of_models)))
+    for name in names:
+        if reading.scale is None:
+            refuse_unclear_scale(columns[name], name)
+    if reading.scale in (None, "probability"):
+        return []
+    # Logits of K classes make one probability together.
+    groups = [(name,) for name in names] if classes is None else names_of_models
+    lines = []
+    for group in groups:
+        scores = np.column_stack([columns[name] for name in group])
+        if len(group) == 1:
+            scores = scores[:, 0]
+        found = checked_column(
+            shown(group), probabilities_on, reading.scale, scores, name="scores"
+        )
+        for name, column in zip(group, np.atleast_2d(found.T), strict=True):
+            columns[name] = column
+        lines.append(_scale_code(reading.scale, group))
+    return lines
+
+
+def _scale_code(scale, names):
+    """Return the line of Python that turns columns of a scale into probabilities."""
+    chosen = f"df[{literal(names[0])}]"
+    if len(names) > 1:
+        chosen = f"df[{literal(list(names))}]"
+    formula = {
+        "percent": f"{chosen} / 100",
+        "logit": f"1 / (1 + np.exp(-{chosen}))",
+        "odds": f"1 - 1 / (1 + {chosen})",
+        "decimal-odds": f"1 / {chosen}",
+    }[scale]
+    if scale == "logit" and len(names) > 1:
+        exponentials = f"np.exp({chosen}.sub({chosen}.max(axis=1), axis=0))"
+        formula = f"{exponentials}.pipe(lambda e: e.div(e.sum(axis=1), axis=0))"
+    return f"{chosen} = {formula}"
+
+
+def _one_event(columns, models, classes, named_labels, normalise):
+    """Return the models of two classes as models of one event, the labels of the event
+    and of the non-events, and lines of Python; the scores of a row must sum to 1.
+
+    The columns of the event are divided by the sum, in place, where that is off 1.
+    """
+    event = event_column(classes, *named_labels)
+    lines = []
+    of_event = {}
+    for model, names in models.items():
+        scores = np.column_stack([columns[name] for name in names])
+        scores, worst = rescaled(scores, names, normalise)
+        name = names[event]
+        columns[name] = scores[:, event]
+        of_event[model] = (name,)
+        if worst > _WORTH_A_NOTE:
+            pair = f"df[{literal(list(names))}].sum(axis=1)"
+            lines.append(f"df[{literal(name)}] /= {pair}")
+    return of_event, (classes[event], named_labels[1]), lines
+
+
+def read_new_scores(path, table, reading=None):
     """Read and check the scores of samples whose labels are not known.
 
     Parameters
     ----------
-    path : str
-        CSV or Parquet file with the score columns of the table.
+    path : str or list of str
+        File with the score columns of the table; if it is that of the table, its rows
+        without a label.
     table : ReportTable
         The samples with labels.
+    reading : Reading, default=None
+        How values are read; None means the defaults.
 
     Returns
     -------
@@ -245,13 +507,32 @@ def read_new_scores(path, table):
     ReportError
         If the file lacks a column, or a score is not valid.
     """
-    # models may share a column
-    names = list(dict.fromkeys(chain.from_iterable(table.columns.values())))
-    with opened(path) as (_, read):
-        columns, _ = read(names, words=[])
-    if len(next(iter(columns.values()))) == 0:
-        raise ReportError(f"{path} has no rows.")
-    return _scores_by_model(columns, table.columns, table.classes, notes=[])
+    reading = reading or Reading()
+    models = table.file_columns
+    classes = table.file_classes
+    names = list(dict.fromkeys(chain.from_iterable(models.values())))
+    with opened(path, reading.table, reading.query) as file:
+        is_same_file = file.name == table.source
+        label = [table.label] if is_same_file else []
+        columns, _ = file.read([*names, *label], words=label)
+    if is_same_file:
+        _, positions = distinct(columns.pop(table.label))
+        columns = {name: column[positions < 0] for name, column in columns.items()}
+    if len(columns[names[0]]) == 0:
+        without = " without a label" if is_same_file else ""
+        raise ReportError(f"{file.name} has no rows{without}.")
+    models, _ = spread_lists(columns, models, classes, np.zeros(0))
+    scores = {"score": list(dict.fromkeys(chain.from_iterable(models.values())))}
+    columns, _, _ = without_missing(columns, scores, reading.missing)
+    _to_probabilities(columns, models, classes, reading)
+    if classes is not None and len(classes) == 2:
+        models, _, _ = _one_event(
+            columns, models, classes, (table.event, None), reading.normalise
+        )
+        classes = None
+    return _scores_by_model(
+        columns, models, classes, notes=[], normalise=reading.normalise
+    )
 
 
 def _roles(label, segment, weight, time, cluster):
@@ -273,8 +554,6 @@ def _check_outcome(label, time_to_event, event, horizon, weight):
                 "--event and --horizon are for times: name their column with"
                 " --time-to-event."
             )
-        if label is None:
-            raise ReportError("name the column of the labels with --label.")
         return
     if label is not None:
         raise ReportError(
@@ -339,22 +618,29 @@ def _check_roles(roles, score_columns):
 
 
 def _last_written(path):
-    """Return the date of a file's last change as text; None for a glob or a pipe."""
+    """Return the date of a file's last change as text; None for a glob, a pipe, several
+    files or a database.
+    """
+    if not isinstance(path, str | Path):
+        if len(path) > 1:
+            return None
+        (path,) = path
+    path = Path(path)
     if not path.is_file():
         return None
     return date.fromtimestamp(path.stat().st_mtime).isoformat()
 
 
-def _table_of_columns(
-    columns, models, classes, roles, named_labels, weight_type, notes, time_order
-):
-    """Return the `ReportTable` of columns, a dict of arrays by name.
+def _table_of_columns(prepared, roles, weight_type, time_order, reading):
+    """Return the `ReportTable` of `_Prepared` columns, to whose notes further ones are
+    appended.
 
-    `models` holds the names of the score columns by model, `roles` those of the others;
-    `named_labels`, those of the event and of the non-events, `weight_type` and
-    `time_order` are options of the command. Notes for the
-    page are appended to the list `notes`.
+    `roles` are the names of the columns; `weight_type`, `time_order` and `reading` are
+    options of the command.
     """
+    columns = prepared.columns
+    notes = prepared.notes
+    classes = prepared.classes
     n_rows = len(columns[roles.label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(
@@ -364,33 +650,21 @@ def _table_of_columns(
     is_left_out = np.zeros(n_rows, dtype=bool)
     column = columns[roles.label]
     if classes is None:
-        labels, event, is_left_out = events(column, roles.label, *named_labels)
+        labels, event, is_left_out = events(column, roles.label, *prepared.named_labels)
         notes += left_out_notes(column, roles.label, is_left_out)
+        if prepared.named_labels[0] is None and roles.time_to_event is None:
+            prepared.assumed.append(event_assumed(roles.label, event))
     else:
         labels = class_codes(column, roles.label, classes)
-    scores = _scores_by_model(columns, models, classes, notes)
+    scores = _scores_by_model(
+        columns, prepared.models, classes, notes, reading.normalise
+    )
     weights = None
     if roles.weight is not None:
-        weights = checked_column(
-            roles.weight, check_sample_weight, columns[roles.weight], n_rows
+        weights, weight_type = _described_weights(
+            prepared, roles.weight, labels, weight_type
         )
-        is_event = labels
-        if classes is not None:
-            # Which class is an event says nothing: the weights are judged alone.
-            is_event = np.zeros(n_rows)
-        described = describe_weights(is_event, weights, weight_type=weight_type)
-        weight_type = described.weight_type
-        notes.append(str(described))
-    time_fields = {}
-    if roles.time is not None:
-        periods = named_periods(columns[roles.time], roles.time, time_order)
-        time_fields = {
-            "periods": periods.period_of_row,
-            "period_order": periods.order,
-            "moments": periods.moments,
-        }
-        if periods.note is not None:
-            notes.append(periods.note)
+    time_fields = _time_fields(prepared, roles.time, time_order, reading.time_format)
     partitions = segment_columns(columns, roles.segments, notes)
     clusters = None
     if roles.cluster is not None:
@@ -418,10 +692,46 @@ def _table_of_columns(
         time_name=roles.time,
         **time_fields,
         classes=classes,
-        columns=models,
+        columns=prepared.models,
         notes=tuple(notes),
+        assumed=tuple(prepared.assumed),
     )
     return _with_two_labels(table, is_left_out)
+
+
+def _described_weights(prepared, name, labels, weight_type):
+    """Return the checked weights of a column and their type; a note on them is
+    appended, and their type to what is assumed if the user does not name it.
+    """
+    column = prepared.columns[name]
+    weights = checked_column(name, check_sample_weight, column, len(labels))
+    is_event = labels
+    if prepared.classes is not None:
+        # Which class is an event says nothing: the weights are judged alone.
+        is_event = np.zeros(len(labels))
+    described = describe_weights(is_event, weights, weight_type=weight_type)
+    if weight_type is None:
+        prepared.assumed.append(f"The weights are {described.weight_type} weights.")
+    prepared.notes.append(str(described))
+    return weights, described.weight_type
+
+
+def _time_fields(prepared, name, time_order, time_format):
+    """Return the fields of a `ReportTable` that hold its times, a dict; empty without a
+    column of times. A note on what was assumed is appended.
+    """
+    if name is None:
+        return {}
+    periods = named_periods(prepared.columns[name], name, time_order, time_format)
+    if periods.note is not None:
+        prepared.notes.append(periods.note)
+    return {
+        "periods": periods.period_of_row,
+        "period_order": periods.order,
+        "moments": periods.moments,
+        "time_reader": periods.reader,
+        "value_periods": periods.value_periods,
+    }
 
 
 def _with_two_labels(table, is_left_out):
@@ -439,7 +749,12 @@ def _with_two_labels(table, is_left_out):
     return table.at(np.flatnonzero(~is_left_out))
 
 
-def _scores_by_model(columns, models, classes, notes):
+def event_assumed(label, event):
+    """Return what is assumed of the event where the user does not name it."""
+    return f"The event is {label} = {event}."
+
+
+def _scores_by_model(columns, models, classes, notes, normalise=False):
     """Return the checked scores of each model.
 
     Parameters
@@ -454,6 +769,8 @@ def _scores_by_model(columns, models, classes, notes):
     notes : list of str
         Notes for the page. One is appended if the probabilities of a row do not sum to
         1 and are rescaled.
+    normalise : bool, default=False
+        Whether sums that are further off 1 than rounding explains are allowed.
 
     Returns
     -------
@@ -477,7 +794,7 @@ def _scores_by_model(columns, models, classes, notes):
                     " of the predicted class, give that of the event instead."
                 )
             continue
-        scores[model], worst = rescaled(np.column_stack(checked), names)
+        scores[model], worst = rescaled(np.column_stack(checked), names, normalise)
         off = max(off, worst)
     if off > _WORTH_A_NOTE:
         notes.append(

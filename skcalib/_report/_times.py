@@ -3,19 +3,29 @@ tells it.
 """
 
 import re
+from datetime import date
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from skcalib._report._checks import distinct
-from skcalib._report._models import shown
-from skcalib._report._reader import ReportError
+from skcalib._report._columns import shown
+from skcalib._report._error import ReportError
 
 _MOST_PERIODS = 36
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_DAY_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b")
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)(.*)")
+_EIGHT_DIGITS = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:\.0)?")
+_SIX_DIGITS = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(?:\.0)?")
+_DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(.*)")
+_WITH_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(Z|[+-]\d\d:?(\d\d)?)")
 _EPOCH = re.compile(r"\d{9,19}(\.\d+)?")  # seconds from 1973 on, up to nanoseconds
+_SPREADSHEET = re.compile(r"[34]\d{4}(\.\d+)?")  # days of 1982 to 2036
+_EPOCHS = {"epoch": "s", "epoch-ms": "ms"}
+_TIME_FORMATS = (
+    "--time-format: a format of strptime such as %d/%m/%Y, epoch or epoch-ms"
+)
 _MONTHS = (
     "jan",
     "feb",
@@ -51,6 +61,7 @@ def _either_way(part, year=r"\d{4}", gap=r"[\s./_-]*"):
 
 _NAMED = {
     "quarter": _either_way(r"q(?:uarter)?\s*[1-4]|[1-4]\s*q", year=r"\d{4}|\d{2}"),
+    "half-year": _either_way(r"h\s*[12]|[12]\s*h"),
     "week": _either_way(r"(?:w|cw|kw|week)\s*\d{1,2}"),
     "month": _either_way(rf"(?:{_MONTH})\.?"),
     "number of a month": re.compile(
@@ -58,6 +69,12 @@ _NAMED = {
     ),
 }
 _WITH_MONTH = re.compile(rf"(?=.*\d).*\b(?:{_MONTH})\b.*", re.IGNORECASE)
+# "3 May 2024", and "May 3, 2024"
+_NAMED_DAYS = (
+    re.compile(rf"(?P<d>\d{{1,2}})[ .-]*(?P<m>{_MONTH})[ .,-]*(?P<y>\d{{4}})", re.I),
+    re.compile(rf"(?P<m>{_MONTH})\.? *(?P<d>\d{{1,2}}),? +(?P<y>\d{{4}})", re.I),
+)
+_SHORT_MONTH = re.compile(rf"({_MONTH})[ '-]*(\d\d)", re.IGNORECASE)  # "Dec-24"
 
 
 class Periods(NamedTuple):
@@ -73,16 +90,25 @@ class Periods(NamedTuple):
         Where the order comes from, if not from the names.
     moments : ndarray of shape (n_rows,) or None
         Numbers that increase with time, if it is known more exactly than by period.
+    reader : str
+        Expression of Python that makes texts YYYY-MM-DD or YYYY-MM of a column, which
+        stands in it as {}; empty if the file has such texts, or other names.
+    value_periods : dict or None
+        The period of each value of the column, as text, where a period is neither the
+        value nor the beginning of such a text.
     """
 
     period_of_row: np.ndarray
     order: list
     note: str | None
     moments: np.ndarray | None = None
+    reader: str = ""
+    value_periods: dict | None = None
 
 
-def named_periods(column, name, time_order=None):
-    """Return the periods of a column: its values, or the months or years of dates.
+def named_periods(column, name, time_order=None, time_format=None):
+    """Return the periods of a column: its values, or the months, quarters or years of
+    dates.
 
     Parameters
     ----------
@@ -92,6 +118,8 @@ def named_periods(column, name, time_order=None):
         Name of the column, for messages.
     time_order : list of str, default=None
         The periods in the order of time, as the user gives them.
+    time_format : str, default=None
+        How times are written: a format of strptime, "epoch" or "epoch-ms".
 
     Returns
     -------
@@ -104,16 +132,28 @@ def named_periods(column, name, time_order=None):
         If the periods are too many, or have no order.
     """
     if column.dtype.kind == "M":
-        days = np.datetime_as_string(column, unit="D")
+        days = np.datetime_as_string(column, unit="s")
         column = np.where(np.isnat(column), None, days)
     values, positions = distinct(column, name, what="time")
     names = list(map(str, values))
+    raw_names = names
+    note = None
+    reader = ""
+    if time_format is not None:
+        names, reader = _parsed(values, name, time_format)
+    elif time_order is None:
+        names, note, reader = _as_dates(names, name)
     moments = None  # times of the rows that are finer than periods, (n,)
     if time_order is None and all(map(_DATE.match, names)):
         # ISO dates have the order of their texts.
         _, rank = np.unique(np.array(names), return_inverse=True)
         moments = rank[positions]
+    value_periods = None
+    is_long = len(set(names)) > _MOST_PERIODS
+    if moments is not None or (time_order is None and is_long):
         names = _shortened(names)
+    if names != raw_names and not reader and not all(map(_DATE.match, raw_names)):
+        value_periods = dict(zip(raw_names, names, strict=True))
     periods = sorted(set(names))
     period_of_row = np.array(names)[positions]
     if time_order is not None:
@@ -122,12 +162,21 @@ def named_periods(column, name, time_order=None):
     _refuse_unclear(periods, name)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
-            f"column {name!r} has {len(periods)} different values; a report has at most"
-            f" {_MOST_PERIODS} periods, or dates as YYYY-MM-DD."
+            f"column {name!r} has {len(periods)} different values, such as"
+            f" {periods[0]!r}; a report has at most {_MOST_PERIODS} periods. If they"
+            " are times, write dates as YYYY-MM-DD or say how they are written with"
+            f" {_TIME_FORMATS}."
         )
     order = _order_of_names(periods, name)
-    if order is not None:
-        return Periods(period_of_row, order, None, moments)
+    if order is None:
+        return _periods_in_runs(period_of_row, periods, name)
+    return Periods(period_of_row, order, note, moments, reader, value_periods)
+
+
+def _periods_in_runs(period_of_row, periods, name):
+    """Return periods without an order of their own in that of the file, with a note; or
+    raise if the rows of a period are not contiguous. `periods` are their names.
+    """
     order = _order_of_runs(period_of_row)
     if order is None:
         raise ReportError(
@@ -144,14 +193,205 @@ def named_periods(column, name, time_order=None):
     return Periods(period_of_row, order, note)
 
 
-def _shortened(names):
-    """Return ISO days as they are, or cut to months or to years so that there are few
-    enough periods for a page.
+def _parsed(values, name, time_format):
+    """Return times as texts YYYY-MM-DDThh:mm:ss, read in the format that the user
+    names, and the expression that reads them; `values` are a list of texts or numbers.
     """
-    for length in (10, 7):
-        if len({text[:length] for text in names}) <= _MOST_PERIODS:
-            return [text[:length] for text in names]
-    return [text[:4] for text in names]
+    import pandas as pd
+
+    unit = _EPOCHS.get(time_format)
+    try:
+        if unit is not None:
+            times = pd.to_datetime([float(value) for value in values], unit=unit)
+        else:
+            texts = [re.sub(r"\.0$", "", str(value)) for value in values]
+            times = pd.to_datetime(texts, format=time_format, utc="%z" in time_format)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ReportError(
+            f"--time-format {time_format} does not fit column {name!r}, which holds"
+            f" {values[0]!s}: {str(error).splitlines()[0]}. Use {_TIME_FORMATS}."
+        ) from error
+    if unit is not None:
+        reader = f'pd.to_datetime({{}}, unit="{unit}")'
+    else:
+        utc = ", utc=True" * ("%z" in time_format)
+        reader = f"pd.to_datetime({{}}.astype(str), format={time_format!r}{utc})"
+    texts = times.strftime("%Y-%m-%dT%H:%M:%S").tolist()
+    return texts, f'{reader}.dt.strftime("%Y-%m-%d")'
+
+
+def _as_dates(names, name):
+    """Return the names of times as texts that begin with YYYY-MM-DD, or with YYYY-MM
+    for months, if all are written alike in a way that can only be read as one date;
+    else as they are.
+
+    Returns
+    -------
+    dates : list of str
+        The texts.
+    note : str or None
+        What was assumed.
+    reader : str
+        The expression that makes them, as in `Periods`.
+    """
+    if all(map(_WITH_ZONE.fullmatch, names)):
+        zones = {_WITH_ZONE.fullmatch(text)[1] for text in names}
+        if len(zones) > 1:
+            import pandas as pd
+
+            times = pd.to_datetime(names, utc=True, format="ISO8601")
+            dates = times.strftime("%Y-%m-%dT%H:%M:%S").tolist()
+            reader = 'pd.to_datetime({}, utc=True, format="ISO8601")'
+            note = f"Times of {name} are days of UTC."
+            return dates, note, reader + '.dt.strftime("%Y-%m-%d")'
+        return names, None, ""
+    for read in (_year_first, _with_named_month, _month_of_digits, _day_first):
+        dates, written_as = read(names)
+        if None in dates:
+            continue
+        if dates == names:
+            return names, None, ""
+        reader = ""
+        if written_as:
+            texts = '{}.astype(str).str.extract(r"^([^T ]+?)(?:[.]0)?(?:[T ]|$)")[0]'
+            if " " in written_as:
+                texts = "{}.astype(str)"
+            length = "%Y-%m-%d" if len(dates[0]) > 7 else "%Y-%m"
+            reader = (
+                f'pd.to_datetime({texts}, format="{written_as}")'
+                f'.dt.strftime("{length}")'
+            )
+        note = f"{names[0]} in {name} was read as {dates[0][:10]}."
+        return dates, note, reader
+    return names, None, ""
+
+
+def _year_first(names):
+    """Return names such as 2024/1/5 and 20240105 as ISO dates, None for others, and
+    the format of strptime.
+    """
+    dates = []
+    written_as = ""
+    for text in names:
+        match = _YEAR_FIRST.fullmatch(text)
+        if match:
+            year, separator, month, day, rest = match.groups()
+            written_as = f"%Y{separator}%m{separator}%d"
+        else:
+            match = _EIGHT_DIGITS.fullmatch(text)
+            if not match:
+                return [None], ""
+            (year, month, day), rest = match.groups(), ""
+            written_as = "%Y%m%d"
+        iso = _iso(year, month, day)
+        if iso is None:
+            return [None], ""
+        dates.append(iso + rest)
+    return dates, written_as
+
+
+def _with_named_month(names):
+    """Return names such as "3 May 2024" as ISO dates and "Dec-24" as 2024-12, None for
+    others, and the format of strptime.
+    """
+    dates = []
+    written_as = ""
+    for text in names:
+        match = next(
+            filter(None, (p.fullmatch(text.strip()) for p in _NAMED_DAYS)), None
+        )
+        short = _SHORT_MONTH.fullmatch(text.strip())
+        if match:
+            dates.append(_iso(match["y"], _month_number(match["m"]), match["d"]))
+        elif short:
+            century = 1900 if int(short[2]) > 68 else 2000  # as strptime has it
+            year = century + int(short[2])
+            dates.append(f"{year}-{_month_number(short[1]):02d}")
+        else:
+            return [None], ""
+    lengths = {len(text or "") for text in dates}
+    return (dates if len(lengths) == 1 else [None]), written_as
+
+
+def _month_of_digits(names):
+    """Return names such as 202412 as 2024-12, None for others, and the format of
+    strptime.
+    """
+    found = [_SIX_DIGITS.fullmatch(text) for text in names]
+    if not all(found):
+        return [None], ""
+    return [f"{match[1]}-{match[2]}" for match in found], "%Y%m"
+
+
+def _day_first(names):
+    """Return names such as 31.12.2024 as ISO dates, None for others, and the format of
+    strptime. With points the day comes first; one above 12 must be there.
+    """
+    found = [_DAY_OR_MONTH_FIRST.fullmatch(text) for text in names]
+    if not all(match and match[2] == "." and len(match[4]) == 4 for match in found):
+        return [None], ""
+    if max(int(match[1]) for match in found) <= 12:
+        return [None], ""
+    dates = []
+    for match in found:
+        iso = _iso(match[4], match[3], match[1])
+        if iso is None:
+            return [None], ""
+        dates.append(iso + match[5])
+    return dates, "%d.%m.%Y"
+
+
+def _iso(year, month, day):
+    """Return a date as text YYYY-MM-DD; None if there is no such day."""
+    try:
+        return date(int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return None
+
+
+def _month_number(text):
+    """Return the number of a month, 1 to 12, by its name."""
+    return 1 + _MONTHS.index(text[:3].lower())
+
+
+def _shortened(names):
+    """Return days, weeks, months or quarters as they are, or shortened to months, to
+    quarters or to years so that there are few enough periods for a page; other names
+    are returned unchanged.
+    """
+    months = [_year_and_month(text) for text in names]
+    if None in months:
+        return names
+    if all(map(_DATE.match, names)):
+        names = [text[:10] for text in names]
+    by_length = [
+        names,
+        [f"{year}-{month:02d}" for year, month in months],
+        [f"{year}-Q{(month + 2) // 3}" for year, month in months],
+        [f"{year}" for year, _ in months],
+    ]
+    for shorter in by_length:
+        if len(set(shorter)) <= _MOST_PERIODS:
+            return shorter
+    return by_length[-1]
+
+
+def _year_and_month(text):
+    """Return the year and the month of a day, a week, a month or a quarter, the last
+    month of a quarter; None for other names.
+    """
+    if _DATE.match(text):
+        return int(text[:4]), int(text[5:7])
+    key = _calendar_key(text)
+    if key is None:
+        return None
+    kind, (year, number) = key
+    if kind == "week":
+        # ISO: a week belongs to the year, and here the month, of its Thursday.
+        thursday = date.fromisocalendar(year, min(max(number, 1), 52), 4)
+        return thursday.year, thursday.month
+    months_of_part = {"quarter": 3, "half-year": 6}.get(kind, 1)
+    return year, months_of_part * number
 
 
 def _check_time_order(time_order, periods, name):
@@ -178,28 +418,54 @@ def _check_time_order(time_order, periods, name):
 
 
 def _refuse_unclear(periods, name):
-    """Raise for numbers that look like seconds since 1970, and for dates that are not
-    written as YYYY-MM-DD. `periods` is a list of text, `name` the name of the column.
+    """Raise for numbers that look like seconds since 1970 or days of a spreadsheet, and
+    for dates whose day and month cannot be told apart. `periods` is a list of text,
+    `name` the name of the column.
     """
     dates = []
     for text in periods:
-        # "3 May 2024" is a date, while "May 2024" is the name of a month.
+        # "May 2024" is the name of a month.
         is_named_date = _WITH_MONTH.fullmatch(text) and not _calendar_key(text)
-        if _DAY_FIRST.match(text) or is_named_date:
+        if _DAY_OR_MONTH_FIRST.fullmatch(text) or is_named_date:
             dates.append(text)
     if dates:
-        found = (
-            f"dates such as {dates[0]!r}, in which day, month and year are not told"
-            " apart"
+        raise ReportError(
+            f"column {name!r} contains dates such as {dates[0]!r}, in which day, month"
+            f" and year are not told apart: say how they are written with"
+            f" {_format_option(dates)}, or write dates as YYYY-MM-DD."
         )
-    elif all(_EPOCH.fullmatch(text) for text in periods):
-        found = (
-            f"numbers such as {periods[0]}, which look like seconds or milliseconds"
-            " since 1970"
+    if all(_EPOCH.fullmatch(text) for text in periods):
+        unit = "epoch" if len(periods[0].partition(".")[0]) < 12 else "epoch-ms"
+        raise ReportError(
+            f"column {name!r} contains numbers such as {periods[0]}, which look like"
+            " seconds or milliseconds since 1970: if they are, say --time-format"
+            f" {unit}; or write dates as YYYY-MM-DD."
         )
-    else:
-        return
-    raise ReportError(f"column {name!r} contains {found}: write dates as YYYY-MM-DD.")
+    is_many = len(periods) > _MOST_PERIODS
+    if is_many and all(_SPREADSHEET.fullmatch(text) for text in periods):
+        raise ReportError(
+            f"column {name!r} contains numbers such as {periods[0]}, which look like"
+            " the days of a spreadsheet: give the column the format YYYY-MM-DD there,"
+            " save the file again, and say --time-format %Y-%m-%d if need be."
+        )
+
+
+def _format_option(dates):
+    """Return the option ``--time-format`` that fits dates such as 05/06/2024, or both
+    that do.
+    """
+    found = [_DAY_OR_MONTH_FIRST.fullmatch(text) for text in dates]
+    if not all(found):
+        return "--time-format, as in --time-format '%d %b %Y'"
+    separator = found[0][2]
+    year = "%Y" if len(found[0][4]) == 4 else "%y"
+    day_first = f"%d{separator}%m{separator}{year}"
+    month_first = f"%m{separator}%d{separator}{year}"
+    if max(int(match[1]) for match in found) > 12:
+        return f"--time-format {day_first}"
+    if max(int(match[3]) for match in found) > 12:
+        return f"--time-format {month_first}"
+    return f"--time-format {day_first} or --time-format {month_first}"
 
 
 def _order_of_names(periods, name):

@@ -144,8 +144,9 @@ class PredictionColumns:
         return [name for name in names if name != self.added_column]
 
     def check_rows(self, sums):
-        """Raise if the table has invalid rows, unless they are to be dropped; raise as
-        well for weights that are too large, and for an event that does not occur.
+        """Raise if the table has invalid rows, except those with missing values that
+        are to be dropped; raise as well for weights that are too large, and for an
+        event that does not occur.
 
         The valid rows were summed in groups: `sums` holds arrays (n_groups,) by name,
         such as the number of rows `count`. Only if they count fewer rows than the table
@@ -153,8 +154,6 @@ class PredictionColumns:
         """
         self._check_labels()
         self._check_sums(sums)
-        if self.on_invalid == "drop":
-            return
         n_used = int(sums["count"].sum())
         n_rows = fetched(self.frame.lazy().select(nw.len().alias("n")))["n"][0]
         if n_used == n_rows:
@@ -163,6 +162,8 @@ class PredictionColumns:
         reasons = [name for name in _REASONS if counts[name] > 0]
         if self._has_other_label and "label" in reasons:
             reasons.remove("label")  # left out, as the user asked
+        if self.on_invalid == "drop" and "missing" in reasons:
+            reasons.remove("missing")
         if reasons:
             shown = ", ".join(f"{counts[name]} ({name})" for name in reasons)
             cures = ""
@@ -170,9 +171,10 @@ class PredictionColumns:
                 cures += " Scores must lie in [0, 1]: divide percentages by 100."
             if "label" in reasons:
                 cures += " Labels must be 0 and 1 or named, as with pos_label=."
+            if "missing" in reasons:
+                cures += " on_invalid='drop' omits rows with missing values."
             raise ValueError(
                 f"The table has invalid rows: {shown}. See invalid_rows().{cures}"
-                " on_invalid='drop' omits such rows."
             )
         if counts["used"] != n_used:
             raise table_changed()

@@ -78,7 +78,9 @@ class PredictionTable:
         labels are left out, and `invalid_rows` counts them. With None, more than two
         labels are an error.
     on_invalid : {"raise", "drop"}, default="raise"
-        What to do with rows without a valid score, label or weight; see `invalid_rows`.
+        What to do with rows that lack a score, a label or a weight: "drop" omits them.
+        Rows with values that are not valid, such as a score of 1.2, are an error under
+        both; see `invalid_rows`.
 
     Raises
     ------

@@ -11,6 +11,7 @@ from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import ResultRecord
+from skcalib._input.scalars import check_option
 from skcalib._rows.links import clip_probability
 from skcalib._verdicts import rounded
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
@@ -20,33 +21,54 @@ from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 class ScoreDecomposition(ResultRecord):
     """Decomposition of a proper score: miscalibration - discrimination + uncertainty.
 
+    It unpacks as these three parts.
+
     Parameters
     ----------
     miscalibration : float
         Reduction in the score from recalibrating the forecasts to the event frequencies
-        of the bins. It is non-negative; smaller values are better.
+        of the bins. Smaller values are better. It is non-negative, unless it was
+        debiased.
     discrimination : float
         Reduction in the score from predicting these frequencies instead of the base
-        rate. It is non-negative; larger values are better.
+        rate. Larger values are better. It is non-negative, unless it was debiased.
     uncertainty : float
         Score of always predicting the base rate, which depends only on the labels.
+    within_bins : float, default=0.0
+        What scores that differ within a bin add to the score. It is 0 unless
+        ``method="debiased"``.
     """
 
     miscalibration: float
     discrimination: float
     uncertainty: float
+    within_bins: float = 0.0
+
+    def __iter__(self):
+        return iter((self.miscalibration, self.discrimination, self.uncertainty))
+
+    def __len__(self):
+        return 3
 
     def __str__(self):
+        within = ""
+        if self.within_bins != 0:
+            within = f", and {rounded(self.within_bins)} within bins"
         return (
             f"The score {rounded(self.score)} is {rounded(self.miscalibration)} of"
             f" miscalibration less {rounded(self.discrimination)} of discrimination,"
-            f" from {rounded(self.uncertainty)} for the base rate."
+            f" from {rounded(self.uncertainty)} for the base rate{within}."
         )
 
     @property
     def score(self) -> float:
-        """The score that was decomposed."""
-        return self.miscalibration - self.discrimination + self.uncertainty
+        """The score that was decomposed, the sum of all parts."""
+        return (
+            self.miscalibration
+            - self.discrimination
+            + self.uncertainty
+            + self.within_bins
+        )
 
 
 def brier_decomposition(
@@ -54,6 +76,7 @@ def brier_decomposition(
     y_proba: ArrayLike | None = None,
     *,
     binning: BaseBinning | int | None = None,
+    method: Literal["plugin", "debiased"] = "plugin",
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
     pos_label: float | str | None = None,
@@ -65,6 +88,11 @@ def brier_decomposition(
     to the Brier score of the predictions themselves. With other bins, they add up to
     the Brier score of the bin means.
 
+    The miscalibration and the discrimination of bins are too large on average, since
+    the event frequencies of bins are noisy. ``method="debiased"`` corrects the three
+    parts, and adds what the scores within a bin contribute, so that the parts add up to
+    the Brier score itself.
+
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
@@ -75,6 +103,9 @@ def brier_decomposition(
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int is the number of equal-mass bins, and None means
         ``PoolAdjacentViolators()``.
+    method : {"plugin", "debiased"}, default="plugin"
+        "debiased" takes bins that do not depend on the labels, such as ``EqualWidth``
+        and ``UniqueScores``, or bin sums. A bin of one sample is not corrected.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. "marginal" is the mean over classes, each against the
         rest; the multiclass Brier score is K times this mean.
@@ -96,7 +127,8 @@ def brier_decomposition(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero.
+        is missing or outside [0, 1], or weights are negative or all zero; or if
+        ``method="debiased"`` is asked for with isotonic blocks, as without `binning`.
 
     See Also
     --------
@@ -107,7 +139,9 @@ def brier_decomposition(
     ----------
     Murphy (1973), A new vector partition of the probability score. Dimitriadis,
     Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
-    classifiers.
+    classifiers. Ferro and Fricker (2012), A bias-corrected decomposition of the Brier
+    score. Stephenson, Coelho and Jolliffe (2008), Two extra components in the Brier
+    score decomposition.
 
     Examples
     --------
@@ -126,9 +160,45 @@ def brier_decomposition(
     [0.014, 0.048, 0.25]
     >>> round(parts.miscalibration - parts.discrimination + parts.uncertainty, 3)
     0.216
+
+    Ten equally wide bins, corrected for the noise of their frequencies:
+
+    >>> from skcalib.binning import EqualWidth
+    >>> parts = brier_decomposition(
+    ...     y_true, y_proba, binning=EqualWidth(10), method="debiased"
+    ... )
+    >>> round(parts.miscalibration, 3), round(parts.within_bins, 4)
+    (0.01, 0.0004)
+    >>> round(parts.score, 3)
+    0.216
     """
+    check_option(method, "method", ("plugin", "debiased"))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    return _decomposition(_expected_brier, y_true, y_proba, binning, multiclass, rows)
+    if method == "plugin":
+        return _decomposition(
+            _expected_brier, y_true, y_proba, binning, multiclass, rows
+        )
+    are_sums = isinstance(y_true, BinStatistics)
+    if not are_sums and isinstance(
+        check_binning(binning, PoolAdjacentViolators()), PoolAdjacentViolators
+    ):
+        raise ValueError(
+            'method="debiased" needs bins that do not depend on the labels: pass'
+            " binning=UniqueScores() for scores that repeat, else for example"
+            " binning=EqualWidth(10)."
+        )
+    data = check_rows_or_bins(
+        y_true,
+        y_proba,
+        binning=binning,
+        multiclass=multiclass,
+        multilabel=True,
+        **rows,
+    )
+    parts = []
+    for task in binary_tasks(data, multiclass, pooled=True):
+        parts.append(_debiased_parts(task.statistics(check_binning(binning, 10))))
+    return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
 
 
 def log_loss_decomposition(
@@ -262,6 +332,39 @@ def _decomposed(expected_score, task, strategy):
     miscalibration = max(score - recalibrated, 0.0)
     discrimination = max(uncertainty - recalibrated, 0.0)
     return miscalibration, discrimination, uncertainty
+
+
+def _debiased_parts(bins):
+    """Return the miscalibration, the discrimination, the uncertainty and the part
+    within bins of the Brier score, floats, from a `BinStatistics`.
+
+    The variances of the frequencies of the bins and of all samples are estimated
+    without bias (Ferro and Fricker, 2012), except in bins of one sample; the part
+    within bins is the variance of the scores less twice their covariance with the
+    labels (Stephenson, Coelho and Jolliffe, 2008).
+    """
+    share = bins.share
+    frequency = bins.event_frequency
+    total = bins.weight.sum()
+    base_rate = bins.weighted_label.sum() / total
+
+    def excess(frequency, weight):
+        """Return the unbiased variance of a mean of `weight` labels; 0 for one."""
+        variance = frequency * (1 - frequency)
+        return np.where(weight > 1, variance / np.maximum(weight - 1, 1e-300), 0.0)
+
+    of_bins = share @ excess(frequency, bins.weight)
+    of_all = excess(base_rate, total)
+    miscalibration = share @ (bins.mean_score - frequency) ** 2 - of_bins
+    discrimination = share @ (frequency - base_rate) ** 2 - of_bins + of_all
+    uncertainty = base_rate * (1 - base_rate) + of_all
+    # Sums of squares and products around the means of the bins.
+    squares = bins.weighted_score_squared.sum() / total - share @ bins.mean_score**2
+    products = bins.weighted_score_label.sum() / total - share @ (
+        bins.mean_score * frequency
+    )
+    within_bins = squares - 2 * products
+    return miscalibration, discrimination, uncertainty, within_bins
 
 
 def _expected_brier(frequency, forecast):

@@ -1,0 +1,182 @@
+"""What kind of file it is, by its first bytes; packed files are unpacked."""
+
+import bz2
+import gzip
+import lzma
+import shutil
+import zipfile
+from pathlib import Path
+
+from skcalib._report._error import ReportError
+
+_FIRST_BYTES = 1024  # that tell the kind of a file
+_MOST_LAYERS = 3  # a ZIP archive of a packed file has two
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+_TABLES = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow stream",
+    b"SQLite format 3\x00": "sqlite",
+}
+# What is recognised, but not read, and how to turn it into a file that is.
+_AS_CSV = "save it as CSV, or as Parquet"
+_WITH_PANDAS = "write it as CSV, for example with pandas: pd.{}({!r}).to_csv(...)"
+_OTHERS = {
+    b"\xd0\xcf\x11\xe0": ("a workbook of an old Excel (.xls)", "save it as .xlsx"),
+    b"FEA1": ("a Feather file of version 1", "write it again as Feather or Parquet"),
+    b"\x89HDF": ("an HDF5 file", _WITH_PANDAS.format("read_hdf", "FILE")),
+    b"ORC": ("an ORC file", _WITH_PANDAS.format("read_orc", "FILE")),
+    b"Obj\x01": ("an Avro file", _AS_CSV),
+    b"\x93NUMPY": ("a NumPy array", "write it as CSV with a line of names"),
+    b"$FL2": ("an SPSS file", _WITH_PANDAS.format("read_spss", "FILE")),
+    b"<stata_dta>": ("a Stata file", _WITH_PANDAS.format("read_stata", "FILE")),
+    b"RDX3": ("an R workspace", "write the table with write.csv()"),
+    b"RDX2": ("an R workspace", "write the table with write.csv()"),
+    b"%PDF": ("a PDF", "copy its table into a CSV file"),
+    b"\x89PNG": ("a picture (PNG)", "name the file of the scores"),
+    b"\xff\xd8\xff": ("a picture (JPEG)", "name the file of the scores"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7-Zip archive", "unpack it"),
+    b"Rar!": ("a RAR archive", "unpack it"),
+    b"\x80\x04": ("a pickle of Python", _AS_CSV),
+    b"\x80\x05": ("a pickle of Python", _AS_CSV),
+}
+_HTML = (b"<!doctype html", b"<html", b"<table", b"<?xml")
+
+
+def format_of(path):
+    """Return the kind of a plain file: "parquet", "arrow", "arrow stream", "sqlite",
+    "duckdb", "excel" or "text". Raise for a kind that is known, but not read.
+    """
+    first = _first_bytes(path)
+    if not first.strip():
+        raise ReportError(f"{path} is empty: its first line must name the columns.")
+    for magic, kind in _TABLES.items():
+        if first.startswith(magic):
+            return kind
+    if first[8:12] == b"DUCK":
+        return "duckdb"
+    if first.startswith(b"PK\x03\x04"):
+        return "excel"
+    for magic, (kind, cure) in _OTHERS.items():
+        if first.startswith(magic):
+            raise ReportError(f"{path} is {kind}, which is not read: {cure}.")
+    if first.lstrip().lower().startswith(_HTML):
+        raise ReportError(
+            f"{path} is a page of the web (HTML or XML), no table of text: {_AS_CSV}."
+        )
+    return "text"
+
+
+def unpacked(path, folder, member=None):
+    """Return the path of a file without its packing (gzip, bzip2, xz, zstandard, ZIP),
+    and the names of what was unpacked, as a list.
+
+    Parameters
+    ----------
+    path : Path
+        The file as the user has it; it is returned itself if it is not packed.
+    folder : Path
+        Where unpacked files are written.
+    member : str, default=None
+        Which file of a ZIP archive is meant.
+    """
+    unpacked_as = []
+    for _ in range(_MOST_LAYERS):
+        first = _first_bytes(path)
+        packing = next(
+            (kind for magic, kind in _PACKED.items() if first.startswith(magic)), None
+        )
+        is_archive = packing is None and first.startswith(b"PK")
+        if packing is None and not is_archive:
+            break
+        target = folder / f"{len(unpacked_as)}_unpacked"
+        try:
+            if is_archive:
+                name = _member(path, member)
+                if name is None:
+                    break  # a workbook is a ZIP archive that is read as it is
+                with zipfile.ZipFile(path) as archive, archive.open(name) as source:
+                    _copy(source, target)
+                unpacked_as.append(f"ZIP archive of {name}")
+            else:
+                with _decompressed(path, packing) as source:
+                    _copy(source, target)
+                unpacked_as.append(packing)
+        except (EOFError, OSError, zipfile.BadZipFile, lzma.LZMAError) as error:
+            kind = "ZIP" if is_archive else packing
+            raise ReportError(
+                f"{path} is packed ({kind}), but damaged or cut off ({error}): copy"
+                " or download it again."
+            ) from error
+        except RuntimeError as error:  # zipfile's error for a password
+            raise ReportError(
+                f"{path} is a ZIP archive with a password: unpack it first."
+            ) from error
+        path = target
+    return path, unpacked_as
+
+
+def _first_bytes(path):
+    """Return the first bytes of a file."""
+    with path.open("rb") as file:
+        return file.read(_FIRST_BYTES)
+
+
+def _decompressed(path, packing):
+    """Return an open file with the decompressed bytes of a file."""
+    if packing == "zstd":
+        from pyarrow import input_stream
+
+        return input_stream(str(path), compression="zstd")
+    return {"gzip": gzip, "bz2": bz2, "xz": lzma}[packing].open(path, "rb")
+
+
+def _copy(source, target):
+    """Write what an open file holds to a new file."""
+    with target.open("wb") as file:
+        shutil.copyfileobj(source, file)
+
+
+def _member(path, wanted):
+    """Return the name of the one file of a ZIP archive, or of the `wanted` one; None
+    for a workbook of Excel, which is a ZIP archive as well.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    except zipfile.BadZipFile as error:
+        raise ReportError(
+            f"{path} begins like a ZIP archive or a workbook of Excel, but is damaged"
+            f" ({error}): save or download it again."
+        ) from error
+    if any(name.startswith("xl/") for name in names):
+        return None
+    if any(name.startswith("word/") for name in names):
+        raise ReportError(f"{path} is a document of Word: {_AS_CSV}.")
+    if "mimetype" in names and "content.xml" in names:
+        raise ReportError(
+            f"{path} is an OpenDocument file: save the table as .xlsx or as CSV."
+        )
+    # What other systems add to an archive is no data.
+    names = [
+        name
+        for name in names
+        if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")
+    ]
+    if wanted is not None and wanted not in names:
+        raise ReportError(
+            f"{path} has no file {wanted!r}; it holds {', '.join(names[:12])}."
+        )
+    if wanted is None and len(names) != 1:
+        held = f"with {len(names)} files: give one of {', '.join(names[:12])}"
+        if not names:
+            held = "without a file"
+        else:
+            held += " with --table"
+        raise ReportError(f"{path} is a ZIP archive {held}.")
+    return wanted or names[0]
