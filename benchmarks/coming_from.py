@@ -397,7 +397,7 @@ DIFFERENCES = [
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
         "skcalib inverts a test; uncertainty-calibration resamples the plugin"
-        " error 100 times. The [table of levels](evidence/levels.md) shows the"
+        " error 100 times. The [table of levels](levels.md) shows the"
         " coverage of both",
     ),
     Difference(

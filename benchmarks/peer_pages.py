@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.coming_from import DIFFERENCES, RECORD
 
 DOC = Path(__file__).parents[1] / "doc"
-PAGES = ("coming_from.md",)
+PAGES = ("coming_from.md", "evidence/peers.md")
 _BLOCK = re.compile(
     r"(<!-- made from peers\.toml by `python -m benchmarks\.peer_pages`:"
     r" (?P<what>\S+)(?P<rest>[^\n]*) -->\n)(?P<text>.*?)(<!-- end of (?P=what) -->)",
