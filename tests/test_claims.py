@@ -240,7 +240,7 @@ def test_the_guide_quotes_scale():
 def test_means_of_errors(position):
     error = list(_ERRORS.values())[position]
     lines = (
-        (ROOT / "doc/which_error.md")
+        (ROOT / "doc/evidence/errors.md")
         .read_text("utf-8")
         .split("| samples | 200 | 1,000 | 5,000")[1]
         .splitlines()[1:]

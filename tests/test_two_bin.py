@@ -163,7 +163,9 @@ def test_many_samples_rank_by_calibration_alone():
 
 def _page_table():
     """Return (means, whether misreporting is rewarded) of each error of the page."""
-    text = (Path(__file__).parents[1] / "doc" / "which_error.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "doc" / "evidence" / "errors.md").read_text(
+        "utf-8"
+    )
     lines = text.split("| is misreporting rewarded? |\n")[1].splitlines()[1:]
     table = {}
     for line in lines:
