@@ -112,7 +112,7 @@ def finish(
     options = _legend_options(frame, canonical_keywords(legend_kw))
     if frame.is_own:
         display.legend_ = _legend_below(frame, curves, explained, note, options)
-        drop_long_labels(frame)
+        drop_long_labels(frame, display.legend_)
         return display
     # In the user's axes the layout makes no room. The second line of a title that would
     # lie on other axes is written inside instead.

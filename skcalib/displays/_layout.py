@@ -11,6 +11,9 @@ from skcalib.displays._style import CURVE
 if TYPE_CHECKING:
     from skcalib.displays._frames import Frame
 
+# Labels of at most this share of their axes, as these stand before the layout, stay
+# shorter than them.
+_SHORT = 0.75
 _TOUCHING = 2  # pixels by which boxes of words may overlap unseen
 
 
@@ -79,12 +82,15 @@ def keep_inside(frame: Frame) -> None:
             ax.set_xlabel(ax.get_xlabel(), loc="right")
 
 
-def drop_long_labels(frame):
-    """Remove labels of axes that are more than a tenth longer than the axes.
+def drop_long_labels(frame, legend=None):
+    """Remove labels of axes that are more than a tenth longer than the axes. `legend`
+    is the one for which the layout will make room, or None.
 
     If the labels below a row of panels are too long, the middle one stays, up to 1.6
     times the width of its axes: it has room at both sides once the others are gone.
     """
+    if _has_short_labels(frame, legend):
+        return
     frame.figure.figure.draw_without_rendering()  # to know the sizes
     named = [ax for ax in frame.lowest if ax.get_xlabel()]
     longest = 0.0  # in units of the width of the axes
@@ -100,6 +106,28 @@ def drop_long_labels(frame):
         label = ax.yaxis.label.get_window_extent()
         if label.height > 1.1 * ax.get_window_extent().height:
             ax.set_ylabel("")
+
+
+def _has_short_labels(frame, legend):
+    """Return whether all labels are so short that no layout makes them too long for
+    their axes: then it need not be computed, which takes half of the time of a picture.
+    """
+    share = _SHORT
+    if legend is not None:
+        share *= 1 - legend.get_window_extent().height / frame.figure.bbox.height
+    for ax in [*frame.axes, *frame.below]:
+        box = ax.get_window_extent()
+        if ax.get_aspect() != "auto":
+            return False
+        if ax.get_xlabel() and ax.xaxis.label.get_window_extent().width > (
+            _SHORT * box.width
+        ):
+            return False
+        if ax.get_ylabel() and ax.yaxis.label.get_window_extent().height > (
+            share * box.height
+        ):
+            return False
+    return True
 
 
 def covers_a_curve(ax, box):
