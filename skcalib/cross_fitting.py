@@ -726,19 +726,25 @@ class ClassifierFitter(NamedTuple):
         models["that of all samples"] = self.methods_of(model_of_all)
         return self.common_method(models)
 
-    def cross_fitted(self, cv, run, *, tested="once"):
+    def cross_fitted(self, cv, run, *, tested="once", keep_tensor=False):
         """Return the out-of-fold scores (n_tested, n_scores) of the samples that some
         fold tests, the sorted indices (n_tested,) of these samples, the model fitted to
         all samples, and the name of the method of the scores.
 
         A frozen model is fitted already: it scores all samples itself. `cv` and
         `tested` are those of `splits`; ``run(calls)`` runs joblib's delayed calls and
-        returns their results.
+        returns their results. `keep_tensor` lets a frozen model's tensor of scores stay
+        one.
         """
         if isinstance(self.estimator, FrozenEstimator):
             method = self.methods_of(self.estimator)[0]
             scores = classifier_scores(
-                self.estimator, self.X, self.classes, method, check_columns=True
+                self.estimator,
+                self.X,
+                self.classes,
+                method,
+                check_columns=True,
+                keep_tensor=keep_tensor,
             )
             return scores, np.arange(len(self.y)), self.estimator, method
         splits, times_tested = self.splits(cv, tested=tested)

@@ -26,15 +26,17 @@ from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_sample_weight, normalized_again
-from skcalib._input.tensors import as_array, as_given
+from skcalib._input.tensors import as_array, as_given, dispatched_namespace
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
+from skcalib._solvers.sums import chosen
 from skcalib.cross_fitting import ClassifierFitter, ClassifierWrapper
 from skcalib.recalibrators import BaseRecalibrator, Recalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates_of_pairs
+from skcalib.recalibrators._tensor_rows import fits_tensors
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 __all__ = ["RecalibratedClassifierCV"]
@@ -372,8 +374,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             device and floating-point type.
         """
         self._check_fitted()
-        probabilities = _recalibrated(self.calibrated_classifiers_, X)
         exponent = self.pooling_exponent_
+        probabilities = _recalibrated(
+            self.calibrated_classifiers_, X, keep_tensor=exponent is None
+        )
         if exponent is None:
             return as_given(sum(probabilities) / len(probabilities), X)
         return as_given(geometric_pool(probabilities, exponent), X)
@@ -513,12 +517,16 @@ class _PairFitter(NamedTuple):
         fitted to the out-of-fold scores of all rows that some fold tests.
         """
         scores, rows, model_of_all, method = self.fitter.cross_fitted(
-            cv, run, tested="at most once"
+            cv,
+            run,
+            tested="at most once",
+            keep_tensor=fits_tensors(self.recalibrator),
         )
         is_labelled = self.fitter.labelled(rows)
-        recalibrator = self._fitted(
-            self.recalibrator, scores[is_labelled], rows[is_labelled], method
-        )
+        if not is_labelled.all():
+            rows = rows[is_labelled]
+            scores = chosen(scores, np.flatnonzero(is_labelled))
+        recalibrator = self._fitted(self.recalibrator, scores, rows, method)
         return self._pair(model_of_all, recalibrator, method)
 
     def _pairs_of_folds(self, splits, run):
@@ -589,7 +597,9 @@ class _PairFitter(NamedTuple):
         cluster = taken(self.design.cluster, rows)
         params |= design_parameters(recalibrator, self.design.importance, cluster)
         labels = self.fitter.y[rows]
-        return recalibrator.fit(rounded(scores), labels, **params)
+        if isinstance(scores, np.ndarray):
+            scores = rounded(scores)
+        return recalibrator.fit(scores, labels, **params)
 
     def _pair(self, model, recalibrator, method):
         """Return a fitted classifier, which is asked for scores by the method of this
@@ -611,8 +621,12 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrated(self.scores(X))
 
     def recalibrated(self, scores):
-        """Return the probabilities (n, n_classes) for scores of the classifier."""
+        """Return the probabilities (n, n_classes) for scores of the classifier; for
+        those that are a tensor, as a tensor.
+        """
         recalibrator = self.recalibrator
+        if not isinstance(scores, np.ndarray):
+            return recalibrator.predict_proba(scores)
         if getattr(recalibrator, "_predicts_validated_rows", False):
             check_fitted(recalibrator)
             if np.array_equal(recalibrator.classes_, self.classes):
@@ -627,29 +641,42 @@ class RecalibratedModel(NamedTuple):
 
     def predict(self, X):
         """Return the labels that the recalibrator predicts."""
-        return self.recalibrator.predict(self.scores(X))
+        return self.recalibrator.predict(self.scores(X, keep_tensor=True))
 
-    def scores(self, X):
+    def scores(self, X, keep_tensor=False):
         """Return the classifier's scores (n, n_scores) for the recalibrator, rounded so
         that equal scores stay equal whatever the batch.
+
+        With `keep_tensor` those of a recalibrator that computes where a tensor is stay
+        one, if X is a tensor, too. They are not rounded: its map has no steps.
         """
         # The recalibrator's classes: if the folds share it, it may know more of them
         # than this classifier, which was fitted to a part of the rows.
         classes = np.unique(self.recalibrator.classes_)
-        scores = classifier_scores(self.estimator, X, classes, self.response_method)
-        return rounded(scores)
+        keep_tensor = keep_tensor and dispatched_namespace(X)[0] is not None
+        scores = classifier_scores(
+            self.estimator,
+            X,
+            classes,
+            self.response_method,
+            keep_tensor=keep_tensor and fits_tensors(self.recalibrator),
+        )
+        if isinstance(scores, np.ndarray):
+            scores = rounded(scores)
+        return scores
 
 
-def _recalibrated(pairs, X):
+def _recalibrated(pairs, X, keep_tensor):
     """Return a list with the probabilities (n, n_classes) that each of the pairs
-    (`RecalibratedModel`) gives the rows of X.
+    (`RecalibratedModel`) gives the rows of X; `keep_tensor` is that of its `scores`.
 
     If the pairs share a recalibrator and there are few rows, it is called only once,
     with the scores of all classifiers: a call costs more than the rows.
     """
-    scores_of_pairs = [pair.scores(X) for pair in pairs]
+    scores_of_pairs = [pair.scores(X, keep_tensor) for pair in pairs]
     first = pairs[0]
     is_shared = all(pair.recalibrator is first.recalibrator for pair in pairs)
+    is_shared = is_shared and isinstance(scores_of_pairs[0], np.ndarray)
     if is_shared and scores_of_pairs[0].size <= _FEW_SCORES:
         probabilities = first.recalibrated(np.concatenate(scores_of_pairs))
         return np.split(probabilities, len(pairs))

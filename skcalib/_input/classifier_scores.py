@@ -7,7 +7,12 @@ import numpy as np
 from skcalib._input.classes import in_order_of
 from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
-from skcalib._input.tensors import as_array
+from skcalib._input.tensors import (
+    as_array,
+    dispatched_namespace,
+    like,
+    namespace_of,
+)
 from skcalib._rows.links import log_odds
 
 # The columns of a decision function are not classes if the largest one is not the
@@ -19,7 +24,14 @@ _ROWS_OFF_BY_CHANCE = 2
 
 
 def classifier_scores(
-    model, X, classes, response_method, *, rows_sum_to_one=True, check_columns=False
+    model,
+    X,
+    classes,
+    response_method,
+    *,
+    rows_sum_to_one=True,
+    check_columns=False,
+    keep_tensor=False,
 ):
     """Return a classifier's scores with one column for each of `classes`, or one column
     for a decision between two.
@@ -42,17 +54,27 @@ def classifier_scores(
     check_columns : bool, default=False
         Whether the largest of more than two columns of a decision function is compared
         with what the classifier predicts.
+    keep_tensor : bool, default=False
+        Whether scores that are a tensor stay one, not yet validated, if its columns are
+        those of `classes` and scikit-learn dispatches to the array API.
 
     Returns
     -------
-    scores : ndarray of float32 or float64, shape (n, 1) or (n, n_classes)
+    scores : array of float32 or float64, shape (n, 1) or (n, n_classes)
         The validated scores.
     """
     labels = _labels_of(model)
     is_logit = response_method == "decision_function"
-    scores = _response_scores(model, X, labels, response_method, rows_sum_to_one)
+    keep_tensor = keep_tensor and np.array_equal(labels, classes)
+    scores = _response_scores(
+        model, X, labels, response_method, rows_sum_to_one, keep_tensor
+    )
     # From here on classes are sorted, also those in order of appearance.
     order = np.argsort(labels)
+    if not isinstance(scores, np.ndarray):
+        if check_columns and is_logit and len(labels) > 2:
+            _check_columns_are_classes(scores, model, X, labels)
+        return scores
     if not np.array_equal(order, np.arange(len(labels))):
         labels = labels[order]
         if scores.shape[1] > 1:
@@ -72,9 +94,10 @@ def classifier_scores(
     return scores
 
 
-def _response_scores(model, X, labels, response_method, rows_sum_to_one):
+def _response_scores(model, X, labels, response_method, rows_sum_to_one, keep_tensor):
     """Return the validated scores of a classifier for the rows of X: a column for each
-    of its `labels`, or one column for a decision between two.
+    of its `labels`, or one column for a decision between two. With `keep_tensor`, a
+    tensor (n, C) is returned as it is.
     """
     is_logit = response_method == "decision_function"
     name = f"{response_method} of {type(model).__name__}"
@@ -86,6 +109,9 @@ def _response_scores(model, X, labels, response_method, rows_sum_to_one):
         name=name,
         classes_name=f"the classes_ of {type(model).__name__}",
     )
+    xp, _ = dispatched_namespace(response)
+    if keep_tensor and xp is not None and response.shape[0] == num_samples(X):
+        return xp.reshape(response, (response.shape[0], -1))
     scores, _, _ = checked_scores(
         response,
         name=name,
@@ -187,14 +213,17 @@ def _check_columns_are_classes(scores, model, X, labels):
     predicted, _ = as_array(model.predict(X))
     # The column of the predicted class; of several largest columns any may be it.
     position = np.searchsorted(labels, predicted).clip(0, len(labels) - 1)
-    predicted_score = scores[np.arange(len(scores)), position]
-    is_off = predicted_score < scores.max(axis=1)
+    xp = namespace_of(scores)
+    n_rows, n_columns = scores.shape
+    place = like(scores, np.arange(n_rows) * n_columns + position)
+    predicted_score = xp.take(xp.reshape(scores, (-1,)), place, axis=0)
+    is_off, _ = as_array(predicted_score < xp.max(scores, axis=1))
     is_unknown = labels[position] != predicted
     n_off = int(np.count_nonzero(is_off | is_unknown))
-    if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * len(scores):
+    if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * n_rows:
         raise ValueError(
             f"decision_function of {type(model).__name__} is not largest in the column"
-            f" of the predicted class in {n_off} of {len(scores)} rows: its columns are"
+            f" of the predicted class in {n_off} of {n_rows} rows: its columns are"
             " not scores of the classes. A support vector machine with"
             ' decision_function_shape="ovo" compares pairs of classes: use "ovr", or a'
             " classifier with predict_proba."

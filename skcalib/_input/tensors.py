@@ -31,6 +31,16 @@ def as_array(values):
     return array, array.dtype.name
 
 
+def tensor_on_processor(values):
+    """Return a tensor on which scikit-learn dispatches to the array API as a NumPy
+    array, and anything else unchanged.
+    """
+    if dispatched_namespace(values)[0] is None:
+        return values
+    array, _ = as_array(values)
+    return array
+
+
 def _on_processor(values):
     """Return an array of the array API as a NumPy array, and any other values
     unchanged.
@@ -84,8 +94,8 @@ def chosen_samples(values, is_chosen):
 
 
 def as_given(array, given):
-    """Return a NumPy array as a tensor like `given`: of its array library (namespace),
-    on its device, and of its floating type.
+    """Return an array of NumPy, or a tensor where `given` is, as a tensor like `given`:
+    of its array library (namespace), on its device, and of its floating type.
 
     This is done only if scikit-learn dispatches to the array API
     (``config_context(array_api_dispatch=True)``); else the array is returned.
@@ -94,6 +104,8 @@ def as_given(array, given):
     if xp is None:
         return array
     is_floating = xp.isdtype(given.dtype, "real floating")
+    if not isinstance(array, np.ndarray):
+        return xp.astype(array, given.dtype) if is_floating else array
     if is_floating and xp.finfo(given.dtype).bits <= 32:
         array = array.astype(np.float32)  # the device may have no other
     tensor = xp.asarray(array, device=device)

@@ -18,7 +18,13 @@ from skcalib._input.scores import (
     drop_zero_weight,
 )
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._input.tensors import as_given, like, namespace_of
+from skcalib._input.tensors import (
+    as_given,
+    dispatched_namespace,
+    like,
+    namespace_of,
+    tensor_on_processor,
+)
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import (
     LARGEST_GAP,
@@ -27,7 +33,11 @@ from skcalib._rows.links import (
 from skcalib._rows.namespaces import without_impossible
 from skcalib.maps._prediction import predicted
 from skcalib.maps._tensors import mapped_tensor
-from skcalib.recalibrators._tensor_rows import tensor_rows
+from skcalib.recalibrators._tensor_rows import (
+    fits_tensors,
+    tensor_decisions,
+    tensor_rows,
+)
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 _MOST_MARKS = 2  # distinct finite logits that mark impossible classes, at most
@@ -131,9 +141,14 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         self._validate_params()
         with unchanged_if_refused(self):
+            if fits_tensors(self):
+                # a loss of the user's gets the labels as they were given
+                self._has_label_tensor = dispatched_namespace(y)[0] is not None
+                y = tensor_on_processor(y)
+                sample_weight = tensor_on_processor(sample_weight)
             y = self._with_counted_labels(y, sample_weight, X)
             rows = None
-            if "_fits_tensors" in vars(type(self)):
+            if fits_tensors(self):
                 rows = tensor_rows(self, X, y, sample_weight)
             if rows is None:
                 rows = self._validated_rows(X, y, sample_weight)
@@ -141,6 +156,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             self._check_classes_present(codes)
             self._fit_scores(scores, like(scores, codes), like(scores, weight))
             self.provenance_ = provenance(self, scores, codes, weight)
+            vars(self).pop("_has_label_tensor", None)
         return self
 
     def _validated_rows(self, X, y, sample_weight, *arrays):
@@ -333,6 +349,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         check_fitted(self)
         if self._keeps_decisions:
+            columns = tensor_decisions(self, X)
+            if columns is not None:
+                return self.classes_[columns]
             scores = check_estimator_scores(self, X, input=self.input, reset=False)
             return self.classes_[decisions(scores, self.input)]
         return super().predict(X)

@@ -15,6 +15,28 @@ from skcalib._solvers.sums import cast, chosen, true_entries, working_dtype
 from skcalib.maps._tensors import are_valid_logits, valid_probabilities
 
 
+def fits_tensors(recalibrator):
+    """Return whether a recalibrator fits and predicts where a tensor of scores is."""
+    # not inherited: the hooks of a subclass may know NumPy's arrays only
+    return "_fits_tensors" in vars(type(recalibrator))
+
+
+def tensor_decisions(recalibrator, X):
+    """Return the column (n,) of the largest score of each row of a tensor, as NumPy's;
+    None if NumPy has to validate the scores.
+    """
+    xp, _ = dispatched_namespace(X)
+    if xp is None or hasattr(recalibrator, "feature_names_in_"):
+        return None
+    scores = _valid_scores(X, xp, recalibrator.input)
+    if scores is None or scores.shape[1] != recalibrator.n_features_in_:
+        return None
+    if scores.shape[1] > 1:
+        return as_array(xp.argmax(scores, axis=1))[0]
+    tie = 0.0 if recalibrator.input == "logit" else 0.5
+    return as_array(xp.astype(scores[:, 0] > tie, xp.int64))[0]
+
+
 def tensor_rows(recalibrator, X, y, sample_weight):
     """Validate what a fit is given, and set `classes_`, as `_validated_rows` does.
 
@@ -61,8 +83,6 @@ def tensor_rows(recalibrator, X, y, sample_weight):
     if n_columns == 1 and recalibrator.classes is None:
         column, _ = as_array(scores[:, 0])
         hint_at_event(column, codes, classes, EVENT_HINTS[recalibrator.input])
-    # Whether a loss of the user's gets the labels as a tensor.
-    recalibrator._has_label_tensor = dispatched_namespace(y)[0] is not None
     if not counts.all():
         scores = chosen(scores, np.flatnonzero(counts))
         codes = codes[counts]

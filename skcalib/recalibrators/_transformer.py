@@ -21,7 +21,7 @@ from skcalib._input.classes import (
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets, no_vector, several_labels_shape
 from skcalib._input.scores import check_scores, refuse_swapped
-from skcalib._input.tensors import as_array, column_names
+from skcalib._input.tensors import as_array, column_names, namespace_of
 
 
 class ProbabilityTransformer(
@@ -158,8 +158,9 @@ class ProbabilityTransformer(
             The first of the classes with the largest probability.
         """
         check_fitted(self)
-        probabilities, _ = as_array(self.predict_proba(X))
-        return self.classes_[probabilities.argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        column, _ = as_array(namespace_of(probabilities).argmax(probabilities, axis=1))
+        return self.classes_[column]
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
