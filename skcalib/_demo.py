@@ -47,12 +47,12 @@ def run_demo(data, seed):
         X, y, test_size=0.4, stratify=y, random_state=seed
     )
     print(
-        f"Naive Bayes on {data}: {len(y)} rows to train and calibrate,"
+        f"Naive Bayes on {data}: {len(y)} samples to train and calibrate,"
         f" {len(y_held_out)} held out."
     )
     print(
-        "Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the"
-        " held-out rows.\n"
+        "Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted to the"
+        " held-out samples.\n"
     )
     header = f"{'model':<42}"
     for column in _COLUMNS:
@@ -70,12 +70,10 @@ def run_demo(data, seed):
         if hasattr(model, "gain_"):
             gain = model.gain_
     print(
-        f"\nThe default saves {gain.estimate:.3f} nats per row out of fold"
-        f" ({gain.low:.3f} to {gain.high:.3f}).\nECE: norm 1, 15 equal-width bins, of"
-        " the predicted class (two classes: of the positive one). Debiased: the\nsame"
-        " error less what chance adds to it. 0 means that chance explains all of"
-        " it.\nNext: python -m skcalib report FILE --label LABEL --score SCORE makes a"
-        " page about your own predictions.",
+        f"\n{gain}\nECE: norm 1, 15 equal-width bins, of the predicted class (two"
+        " classes: of the positive one).\nDebiased: the same error minus what chance"
+        " adds; 0 means that chance explains all of it.\nNext: python -m skcalib report"
+        " FILE --label LABEL --score SCORE makes a page about your own predictions.",
     )
 
 
@@ -83,7 +81,7 @@ def _models(n_classes):
     """Yield pairs (name, unfitted classifier): naive Bayes alone, in scikit-learn's
     `CalibratedClassifierCV`, and with recalibrators of this library.
     """
-    yield "bare model", GaussianNB()
+    yield "original model", GaussianNB()
     methods = ["sigmoid", "isotonic"]
     if parse_version(sklearn.__version__) >= parse_version("1.8"):
         methods.append("temperature")

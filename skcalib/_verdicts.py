@@ -3,6 +3,7 @@ sentence.
 """
 
 from dataclasses import dataclass
+from html import escape
 from math import ceil, floor, isfinite, log10
 
 _MOST_DECIMALS = 10
@@ -412,6 +413,102 @@ def interval_words(
     return f"{estimate_text}{_after(estimate_text, unit)} ({limits})"
 
 
+def estimate_words(
+    quantity, estimate, low, high, *, confidence_level=None, reason="", verdict=""
+):
+    """Return the sentence about an estimate: what it is, its interval with the level,
+    and what that says.
+
+    Parameters
+    ----------
+    quantity : str
+        What is estimated; may be empty.
+    estimate, low, high : float
+        The estimate and the limits of its interval.
+    confidence_level : float, default=None
+        Coverage of the interval.
+    reason : str, default=""
+        Why there are no limits, or why the estimate lies outside them.
+    verdict : str, default=""
+        What the interval says, as a sentence.
+
+    Examples
+    --------
+    >>> estimate_words("Brier score", 0.1512, 0.142, 0.161, confidence_level=0.9)
+    'Brier score: 0.151 (90 %: 0.142 to 0.161).'
+    """
+    lead = f"{quantity}: " if quantity else ""
+    if not isfinite(estimate):
+        return f"{lead}not defined{f' ({reason})' if reason else ''}."
+    if not (isfinite(low) and isfinite(high)):
+        why = f": {reason}" if reason else ""
+        return f"{lead}{rounded(estimate)} (no interval{why})."
+    level = ""
+    if confidence_level is not None:
+        level = level_words(confidence_level)
+    size = interval_words(estimate, low, high, level=level)
+    if reason:
+        size = f"{size[:-1]}; {reason})"
+    return f"{lead}{size}." + (f" {verdict}" if verdict else "")
+
+
+def side_words(low, high, *, above, below, neither, reference=0.0):
+    """Return which of three sentences holds for an interval: `above` if it lies above
+    the reference, `below` if below, else `neither`; nothing for limits that are NaN.
+
+    Examples
+    --------
+    >>> side_words(0.2, 0.4, above="It helps.", below="It hurts.", neither="Unclear.")
+    'It helps.'
+    """
+    if not (isfinite(low) and isfinite(high)):
+        return ""
+    if low > reference:
+        return above
+    if high < reference:
+        return below
+    return neither
+
+
+def joined(texts):
+    """Return texts as an enumeration.
+
+    Examples
+    --------
+    >>> joined(["a"]), joined(["a", "b"]), joined(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    *others, last = texts
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"
+
+
+def conditions_words(assumptions):
+    """Return the last sentence of a guarantee with these assumptions."""
+    return (
+        "It needs one model, fitted to other data, and independent samples like those"
+        f" of its use; .assumptions lists all {len(assumptions)} conditions."
+    )
+
+
+def sentences_html(text):
+    """Return the lines of a text as HTML: the first in bold, lines that begin with a
+    dash as one list at the end, the others as paragraphs.
+    """
+    first, *lines = (escape(line) for line in text.split("\n"))
+    paragraphs = ""
+    entries = ""
+    for line in lines:
+        if line.startswith("- "):
+            entries += f"<li>{line[2:]}</li>"
+        else:
+            paragraphs += f"<p>{line}</p>"
+    if entries:
+        entries = f"<ul>{entries}</ul>"
+    return f"<p><strong>{first}</strong></p>{paragraphs}{entries}"
+
+
 def count_words(number):
     """Return a number of samples, or a sum of weights, as text.
 
@@ -440,6 +537,43 @@ def rounded_up(number):
     return f"{n_units * unit:,}"
 
 
+def rounded_outwards(number):
+    """Return a size as text, rounded up to two significant digits.
+
+    Examples
+    --------
+    >>> rounded_outwards(4.213), rounded_outwards(13.0)
+    ('4.3', '13')
+    """
+    if not isfinite(number) or number <= 0:
+        return fixed(number, 0)
+    places = max(1 - floor(log10(number)), 0)
+    # 1e-9 allows for rounding: 13.000000000000002 is 13.
+    text = fixed(ceil(number * 10**places - 1e-9) / 10**places, places)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def sum_words(*terms):
+    """Return terms and their sum as texts whose digits add up: a list of str. The
+    largest term takes up what rounding leaves.
+
+    Examples
+    --------
+    >>> sum_words(0.00798, -0.0596, 0.20244)
+    ['0.008', '-0.060', '0.203', '0.151']
+    """
+    total = sum(terms)
+    digits = 3
+    if 0 < abs(total) < 1:
+        digits = max(digits, 2 - floor(log10(abs(total))))
+    # In units of the last digit.
+    units = [round(term * 10**digits) for term in terms]
+    unit_of_total = round(total * 10**digits)
+    largest = max(range(len(terms)), key=lambda k: abs(terms[k]))
+    units[largest] += unit_of_total - sum(units)
+    return [fixed(unit / 10**digits, digits) for unit in (*units, unit_of_total)]
+
+
 def pvalue_words(pvalue, smallest=0.0):
     """Return a p-value as papers print it.
 
@@ -453,26 +587,26 @@ def pvalue_words(pvalue, smallest=0.0):
     Returns
     -------
     words : str
-        "p = .31", or "p < .001" below .001.
+        "p = 0.31", or "p < 0.001" below .001.
 
     Examples
     --------
     >>> pvalue_words(0.312), pvalue_words(2e-9), pvalue_words(0.0499)
-    ('p = .31', 'p < .001', 'p = .0499')
+    ('p = 0.31', 'p < 0.001', 'p = 0.0499')
     """
     if pvalue < 0.001:
-        return "p < .001"
+        return "p < 0.001"
     if pvalue > 0.995:  # two decimals would make it 1
-        return "p > .99"
+        return "p > 0.99"
     digits = 2
-    if pvalue < 0.0095:  # two decimals would make it .00 or .01
+    if pvalue < 0.0095:  # two decimals would make it 0.00 or 0.01
         digits = 3
-    # A p-value close to the usual level .05 gets more decimals, until they show on
+    # A p-value close to the usual level 0.05 gets more decimals, until they show on
     # which side it lies.
     while abs(pvalue - 0.05) < 0.5 * 10**-digits and pvalue != 0.05 and digits < 6:
         digits += 1
     relation = "≤" if pvalue <= smallest else "="
-    return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
+    return f"p {relation} {pvalue:.{digits}f}"
 
 
 def _after(number, unit):

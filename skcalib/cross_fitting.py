@@ -26,6 +26,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcalib._defaults import unchanged_if_refused
+from skcalib._described import DescribedEstimator
 from skcalib._fitting.folds import row_indices
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.classes import UNLABELLED, uncounted_rows, unique_labels
@@ -46,7 +47,7 @@ from skcalib._progress import Progress
 __all__ = ["CrossFittedClassifier"]
 
 
-class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
+class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
     """Base of estimators that wrap a classifier. Metadata are routed to its `fit` and,
     if there is a `cv`, to the splitter.
     """

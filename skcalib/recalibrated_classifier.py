@@ -255,6 +255,18 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         self.ensemble = ensemble
         self.verbose = verbose
 
+    def _state_sentence(self):
+        """Return what is used for predictions, and what it gains; nothing before the
+        fit, and only the number of classifiers if nothing was measured.
+        """
+        if not hasattr(self, "calibrated_classifiers_"):
+            return ""
+        if not hasattr(self, "gain_"):
+            n = len(self.calibrated_classifiers_)
+            return f"{type(self).__name__} with {n} calibrated classifiers."
+        chosen = type(self.chosen_).__name__
+        return f"{type(self).__name__} uses {chosen}. {self.gain_}"
+
     def fit(
         self,
         X: Any,

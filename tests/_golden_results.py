@@ -24,7 +24,7 @@ def plain(result):
         return {
             name: plain(value)
             for name, value in named.items()
-            if value is not None and name != "assumptions"
+            if value is not None and name != "assumptions" and name[0] != "_"
         }
     if hasattr(result, "_asdict"):
         return {name: plain(value) for name, value in result._asdict().items()}

@@ -27,6 +27,7 @@ HOUSE = [
     "_progress",
     "_intervals",
     "_verdicts",
+    "_described",
     "binning",
     "_cells",
     "_errors",

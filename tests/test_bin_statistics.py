@@ -462,7 +462,7 @@ def test_no_rows_at_all():
     # an empty part of the rows
     part = BinStatistics.from_predictions([], [], SOUND["edges"])
     for empty in (by_hand, part):
-        assert repr(empty) == "BinStatistics(n_bins=2, n_rows=0)"
+        assert repr(empty) == "0 samples in 2 bins."
         assert BinStatistics(**SOUND).merge(empty).weight.tolist() == SOUND["weight"]
         for metric in (
             metrics.calibration_error,
@@ -523,6 +523,6 @@ def test_frame_and_text():
     assert frame["upper_edge"].tolist() == [0.5, 1]
     assert frame["mean_score"].tolist() == pytest.approx([0.3, 0.8])
     assert (
-        repr(statistics) == "BinStatistics(n_bins=2, n_rows=14, mean_score=0.49697,"
-        " event_frequency=0.545455)"
+        repr(statistics) == "14 samples in 2 bins: weighted mean score 0.497, weighted"
+        " event frequency 0.545."
     )

@@ -448,7 +448,8 @@ def test_the_table_is_shown():
         y, scores, [f"<{group:02}>" for group in groups], random_state=0
     )
     text = repr(table)
-    assert text.startswith("GroupCalibration (12 rows)")
+    assert text.startswith("1 of 12 groups is off; worst: <11>, ")
+    assert "too low (adjusted 90 %: " in text
     assert "... 2 more" in text
     page = table._repr_html_()
     assert page.count("<tr>") == 13

@@ -61,7 +61,7 @@ def test_each_class_in_batches():
     total = sum(parts)
     assert isinstance(total, ClassBinStatistics)
     assert list(total) == names.tolist()
-    assert repr(total) == "ClassBinStatistics(n_classes=4, n_rows=300)"
+    assert repr(total) == "300 samples, binned for each of 4 classes."
     for k, name in enumerate(names):
         _same(total[name], BinStatistics.from_predictions(y == k, proba[:, k], EDGES))
     error = expected_calibration_error(y, proba, multiclass="marginal", binning=10)

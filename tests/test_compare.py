@@ -235,9 +235,9 @@ def test_table_sentences_and_holm():
     text = str(found)
     assert "good has a lower log_loss than sure by 0." in text
     assert len(text.split("\n")) == 6  # one line for each challenger and metric
-    assert "(90 % interval: -" in text
+    assert "(90 %: -" in text
     assert "sure has" not in text
-    assert found._repr_html_().startswith("<table>")
+    assert found._repr_html_().startswith("<p><strong>good has a lower log_loss")
     pytest.importorskip("pandas")
     assert found.to_frame().shape == (9, 11)
 
@@ -254,7 +254,7 @@ def test_columns_of_a_data_frame_are_models(package):
     assert found.pvalue.tolist() == expected.pvalue.tolist()
     # A p-value below .001 is said to be so, and never 0.
     certain = replace(found, adjusted_pvalue=np.zeros(2))
-    assert "adjusted p < .001" in str(certain)
+    assert "adjusted p < 0.001" in str(certain)
 
 
 def test_markdown_and_latex_have_the_best_in_bold():

@@ -788,10 +788,10 @@ def test_independent_bins(edges):
     assert wider.interval == "Hoeffding"
     assert wider.epsilon == pytest.approx(min(1.0, sqrt(log(60) / 6)))
     other = {
-        "fixed": "fixed before these rows were seen",
-        "split": "formed on other rows",
+        "fixed": "fixed before these samples were seen",
+        "split": "formed from other samples",
     }[edges]
-    assert other in str(certificate)
+    assert other in " ".join(certificate.assumptions)
 
 
 def test_empty_bin_leaves_its_prediction_without_promise():
@@ -803,41 +803,32 @@ def test_empty_bin_leaves_its_prediction_without_promise():
 
 
 def test_certificate_reads_as_sentences():
-    text = str(uniform_mass(EVENTS, INSIDE, 99, n_candidates=4))
+    certificate = uniform_mass(EVENTS, INSIDE, 99, n_candidates=4)
+    text = str(certificate)
     assert text.startswith(
-        "Calibration certificate: conditional, by Clopper-Pearson, from 99 calibration"
-        " rows in 5 bins."
+        "With 90 % confidence, every predicted probability differs by at most"
     )
+    assert len(text.split()) <= 90
     for sentence in (
-        (
-            "With 90 % confidence (right for at least 90 % of calibration samples),"
-            " every predicted probability differs"
-        ),
-        "from the event frequency among the rows that receive it.",
-        (
-            "The scores come from one model that was fitted on other rows; out-of-fold"
-            " scores"
-        ),
-        (
-            "independent draws from one distribution, and future rows come from the"
-            " same distribution"
-        ),
-        "The number of bins was fixed before the labels",
-        "ties were broken at random",
-        (
-            "chosen by means of these rows among at most 4 candidates, all fixed"
-            " beforehand"
-        ),
+        "from the event frequency among the samples that receive it.",
+        "That is right for at least 90 % of calibration samples.",
+        "A conditional certificate by Clopper-Pearson, from 99 calibration samples in",
+        "selected among at most 4 candidates",
     ):
         assert sentence in text
-    marginal = str(
-        uniform_mass(EVENTS, INSIDE, 99, kind="marginal", confidence_level=0.975)
-    )
-    assert (
-        "With 97.5 % confidence (right for at least 97.5 % of calibration samples and"
-        " future rows" in marginal
-    )
-    assert "not chosen among several" in marginal
+    assumptions = " ".join(certificate.assumptions)
+    for sentence in (
+        "The scores come from one model that was fitted to other samples; out-of-fold",
+        "independent draws from one distribution, and future samples come from the",
+        "The number of bins was fixed before the labels",
+        "ties were broken at random",
+        "selected on these samples among at most 4 candidates, all fixed beforehand",
+    ):
+        assert sentence in assumptions
+    marginal = uniform_mass(EVENTS, INSIDE, 99, kind="marginal", confidence_level=0.975)
+    assert "With 97.5 % confidence, the probability predicted for a" in str(marginal)
+    assert "at least 97.5 % of calibration and future samples" in str(marginal)
+    assert "not selected among several" in marginal.assumptions[-1]
     classes = str(
         uniform_mass_certificate(
             [EVENTS] * 3, [INSIDE] * 3, [EVENTS / 19] * 3, n_samples=99
@@ -852,7 +843,7 @@ def test_certificate_reads_as_sentences():
             [n / 2 for n in uneven], uneven, [n / 90 for n in uneven], edges="split"
         )
     )
-    assert "from 60 calibration rows in 2 to 3 bins." in text
+    assert "from 60 calibration samples in 2 to 3 bins." in text
 
 
 def test_printed_tolerance_is_rounded_up():

@@ -79,7 +79,7 @@ def test_drift():
     words = " ".join(text.split())
     assert f"row {monitor.alarm_row_} (`monitor.alarm_row_`)" in words
     assert f"row {monitor.change_row_} (`monitor.change_row_`)" in words
-    shown = re.search(r"```text\n(GroupMonitorTable.*?)```", text, flags=re.S)[1]
+    shown = re.search(r"```text\n(No alarm in 3 groups.*?)```", text, flags=re.S)[1]
     assert str(names["groups"].table_).split() == shown.split()
 
 

@@ -356,7 +356,8 @@ def test_figures_of_certificates_are_those_of_the_rows():
     rng = np.random.default_rng(0)
     scores = rng.random(500)
     y = rng.random(500) < scores
-    said = str(certified_threshold(y, scores, promise="precision", target=0.8))
+    found = certified_threshold(y, scores, promise="precision", target=0.8)
+    said = " ".join(found.assumptions)
     guided = [
         row.measured
         for (name, _), row in ROWS.items()
@@ -373,13 +374,13 @@ def test_figures_of_certificates_are_those_of_the_rows():
             "cross-fitted isotonic map",
         )
     )
-    assert f"Platt's map of the same rows in up to {platt}" in said
-    assert f"isotonic regression in up to {isotonic}" in said
+    assert f"in up to {platt} of data sets after Platt scaling" in said
+    assert f"in up to {isotonic} after isotonic regression" in said
     vector = _worst("error when answered, vector scaling of the same rows")
-    assert f"vector scaling of 27 classes in up to {vector}." in said
+    assert f"in up to {vector} after vector scaling of 27 classes." in said
     options = {"promise": "precision", "target": 0.8, "fitted_on": "cross-fitted"}
-    said = str(certified_threshold(y, scores, **options))
-    assert f"broken in at most {cross_fitted} of samples" in said
+    said = " ".join(certified_threshold(y, scores, **options).assumptions)
+    assert f"violated in at most {cross_fitted} of data sets" in said
 
 
 def test_figures_of_intervals_are_those_of_the_rows():

@@ -188,7 +188,7 @@ def test_numbers_stand_inside_where_a_title_would_lie_on_the_axes_above():
     assert first.ax_.get_title(loc="left").count("\n") == 1
     assert second.ax_.get_title(loc="left") == "below, n = 1,200"
     (inside,) = lower.findobj(AnchoredText)
-    assert inside.txt.get_text() == "Kuiper 6.5 % (p < .001)"
+    assert inside.txt.get_text() == "Kuiper 6.5 % (p < 0.001)"
     assert not upper.findobj(AnchoredText)
     assert faults(figure) == []
     plt.close("all")

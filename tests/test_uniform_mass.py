@@ -362,12 +362,17 @@ def test_bins_that_do_not_depend_on_their_rows_are_certified(model):
 
 def test_assumptions_are_printed():
     scores, labels = distinct_problem(500)
-    text = str(UniformMassBinning(5).fit(scores, labels).certificate())
-    assert "one model that was fitted on other rows" in text
-    assert "not chosen among several" in text
+    certificate = UniformMassBinning(5).fit(scores, labels).certificate()
+    text = str(certificate)
+    assert len(text.split()) <= 90
+    assert "It needs one model, fitted to other data" in text
+    assert f"all {len(certificate.assumptions)} conditions" in text
+    assumptions = " ".join(certificate.assumptions)
+    assert "one model that was fitted to other samples" in assumptions
+    assert "not selected among several" in assumptions
     three = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
     model = UniformMassBinning(5, multiclass="top_label").fit(three, np.arange(300) % 3)
-    assert "of the predicted class" in str(model.certificate())
+    assert "of the predicted class" in " ".join(model.certificate().assumptions)
 
 
 def test_ties_that_forbid_a_certificate_are_announced():

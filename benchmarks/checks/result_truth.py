@@ -138,8 +138,8 @@ def say_trend(sample, name):
     truth = sample.truth
     slope = np.cov(truth.month, truth.gap)[0, 1] / truth.month.var()
     sample.say("CalibrationTrend", covers(text, slope, 100))
-    if "p < .001" in text:
-        sample.say("CalibrationTrend: p < .001", abs(slope) > 1e-4)
+    if "p < 0.001" in text:
+        sample.say("CalibrationTrend: p < 0.001", abs(slope) > 1e-4)
 
 
 def say_decomposition(sample, name):
@@ -188,7 +188,7 @@ def say_comparison(sample, name):
     for line in text.split("\n"):
         metric = "log_loss" if "log_loss" in line else "brier_score"
         difference = losses["q"][metric] - losses["p"][metric]
-        if "is not seen to differ" in line:
+        if "does not differ detectably" in line:
             is_true = True if small == large else None
             if small != large and sample.n >= 3000:
                 is_true = False
@@ -281,7 +281,7 @@ def say_estimated(sample, name):
             sample.labels, sample.scores, expit(odds), metrics=("brier_score",)
         )
     )
-    line = re.search(r"- brier_score: (.*)", text)[1]
+    line = re.search(r"brier score (.*)", text)[1]
     if "no interval" in line:
         return
     chance = odds * sample.world.slope + sample.world.shift
@@ -294,7 +294,10 @@ def say_benefit(sample, name):
     """Whether scores are better than treating everybody, or nobody, at a threshold."""
     truth = sample.truth
     everybody = truth.net_benefit(_THRESHOLD, np.ones(len(truth.odds)))
-    for reference, benefit in (("all", everybody), ("none", 0.0)):
+    for reference, who, benefit in (
+        ("all", "everybody", everybody),
+        ("none", "nobody", 0.0),
+    ):
         text = str(
             net_benefit(
                 sample.labels,
@@ -304,9 +307,9 @@ def say_benefit(sample, name):
             )
         )
         difference = truth.net_benefit(_THRESHOLD) - benefit
-        if "): 0.4" in text:
+        if f"Better than treating {who} at 0.4" in text:
             sample.say(f"NetBenefit: better than {reference}", difference > 1e-6)
-        if "Worse: 0.4" in text:
+        if "worse at 0.4" in text:
             sample.say(f"NetBenefit: worse than {reference}", difference < -1e-6)
 
 
@@ -375,10 +378,10 @@ def say_titles(sample, name):
         covered = covers(text, _root_mean_square(sample.truth), 100)
         sample.say("ReliabilityDisplay: error", covered)
     text, _ = title(CumulativeDifferenceDisplay, sample.labels, sample.scores)
-    pvalue = re.search(r"p [<=≤] (\.\d+)", text)
+    pvalue = re.search(r"p [<=≤] (0\.\d+)", text)
     if pvalue and float(pvalue[1]) < 0.05:
         is_true = not sample.is_calibrated
-        sample.say("CumulativeDifferenceDisplay: p < .05", is_true)
+        sample.say("CumulativeDifferenceDisplay: p < 0.05", is_true)
     is_late = np.searchsorted(MONTHS, sample.table.periods) >= 4
     if min(is_late.sum(), (~is_late).sum()) < 30:
         return
@@ -387,9 +390,9 @@ def say_titles(sample, name):
     rows += (sample.labels[after], sample.scores[after])
     text, _ = title(ChangeDisplay, *rows)
     has_changed = bool(sample.world.late or sample.world.drift)
-    pvalue = re.search(r"p [<=≤] (\.\d+)", text)
+    pvalue = re.search(r"p [<=≤] (0\.\d+)", text)
     if pvalue and float(pvalue[1]) < 0.05:
-        sample.say("ChangeDisplay: p < .05", has_changed)
+        sample.say("ChangeDisplay: p < 0.05", has_changed)
     if not has_changed and " to " in text:
         signless = text.replace("+", "")
         sample.say("ChangeDisplay: shift", covers(signless, 0.0))
@@ -398,7 +401,7 @@ def say_titles(sample, name):
     )
     (table,) = drawn.tables.values()
     if (table.adjusted_pvalue < 0.05).any():
-        sample.say("GroupDisplay: adjusted p < .05", not sample.is_calibrated)
+        sample.say("GroupDisplay: adjusted p < 0.05", not sample.is_calibrated)
 
 
 def _root_mean_square(truth):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from skcalib._input.labels import shown
+from skcalib._verdicts import count_words
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -61,7 +62,7 @@ class ClassBinStatistics(Mapping):
         if self:
             of_first_class = next(iter(self.values()))
             n_rows = sum(of_first_class.count)  # each class has all rows
-        return f"ClassBinStatistics(n_classes={len(self)}, n_rows={n_rows})"
+        return f"{count_words(n_rows)} samples, binned for each of {len(self)} classes."
 
     def merge(self, other: "ClassBinStatistics") -> "ClassBinStatistics":
         """Return the statistics of both sets of samples; classes and edges must agree.

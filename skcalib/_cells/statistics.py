@@ -18,6 +18,7 @@ from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import bin_design
 from skcalib._rows.blocks import row_blocks, taken
 from skcalib._rows.sorting import in_order
+from skcalib._verdicts import count_words, rounded
 from skcalib.binning._base import BinLookup, assign_bins
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class BinStatistics(CellSums):
     >>> monday, tuesday = one_day(), one_day()
     >>> both = monday.merge(tuesday)
     >>> both
-    BinStatistics(n_bins=4, n_rows=1000, mean_score=0.51134, event_frequency=0.423)
+    1,000 samples in 4 bins: mean score 0.511, event frequency 0.423.
     >>> both.mean_score.round(2).tolist(), both.event_frequency.round(2).tolist()
     ([0.12, 0.38, 0.62, 0.88], [0.05, 0.23, 0.51, 0.84])
     >>> round(calibration_error(both), 3)
@@ -392,14 +393,19 @@ class BinStatistics(CellSums):
         )
 
     def __repr__(self):
-        text = f"n_bins={self.n_bins}, n_rows={self.count.sum()}"
-        if self.total_weight:
-            mean_score = self.weighted_score.sum() / self.total_weight
-            event_frequency = self.weighted_label.sum() / self.total_weight
-            text += (
-                f", mean_score={mean_score:.6g}, event_frequency={event_frequency:.6g}"
-            )
-        return f"BinStatistics({text})"
+        bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins:,} bins"
+        text = f"{count_words(self.count.sum())} samples in {bins}"
+        if not self.total_weight:
+            return f"{text}."
+        mean_score = self.weighted_score.sum() / self.total_weight
+        event_frequency = self.weighted_label.sum() / self.total_weight
+        weighted = ""
+        if not np.array_equal(self.count, self.weight):
+            weighted = "weighted "
+        return (
+            f"{text}: {weighted}mean score {rounded(mean_score)}, {weighted}event"
+            f" frequency {rounded(event_frequency)}."
+        )
 
     @property
     def n_bins(self):

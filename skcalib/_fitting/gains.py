@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from skcalib._errors.proper_scores import losses_by_label
-from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.results import gain_estimate
 from skcalib._intervals.influence import Influence, Spread
 from skcalib._rows.blocks import taken, weights_or_ones
 
@@ -42,13 +42,22 @@ class Gain(NamedTuple):
     estimate: float
     spread: Spread
 
-    def interval(self, confidence_level):
-        """Return the gain with its limits, as an `IntervalEstimate`."""
-        if self == NO_GAIN:
-            return IntervalEstimate(0.0, 0.0, 0.0)
-        width, reason = self.spread.half_width(confidence_level)
-        return IntervalEstimate(
-            self.estimate, self.estimate - width, self.estimate + width, reason=reason
+    def interval(self, confidence_level, *, loss="log", after="", before=""):
+        """Return the gain with its limits, as an `IntervalEstimate`; see
+        `gain_estimate`.
+        """
+        width, reason = 0.0, ""
+        if self != NO_GAIN:
+            width, reason = self.spread.half_width(confidence_level)
+        return gain_estimate(
+            self.estimate,
+            self.estimate - width,
+            self.estimate + width,
+            confidence_level,
+            reason=reason,
+            loss=loss,
+            after=after,
+            before=before,
         )
 
     def pvalue(self, alternative="two-sided"):

@@ -13,7 +13,8 @@ from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
 
 ONE_CLASS_IN_CLUSTERS = (
-    "all rows are of one class: how far clusters differ cannot be seen"
+    "all samples have the same label, so that the variation between clusters cannot be"
+    " estimated"
 )
 
 

@@ -9,16 +9,36 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from skcalib._verdicts import estimate_words, sentences_html, side_words
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _SHOWN_ROWS = 10
+_NAMES_OF_LOSSES = {"log": "Log-loss", "brier": "Brier score"}
+_LARGEST_WHOLE = 1e15  # numbers from here on are printed with an exponent
 
 
-class ResultTable:
-    """Mixin for frozen dataclasses whose array fields, or the arrays that `columns`
-    returns, are the columns of a table.
+class _Sentences:
+    """Mixin for results that answer in words: `_sentences` returns them, and the first
+    line holds the answer. They are the text, the representation, and the head of the
+    HTML.
     """
+
+    def __str__(self):
+        return self._sentences()
+
+    def __repr__(self):
+        return str(self)
+
+
+class ResultTable(_Sentences):
+    """Mixin for frozen dataclasses whose array fields, or the arrays that `columns`
+    returns, are the columns of a table. A class whose text is sentences only sets
+    `_prints_table` to False.
+    """
+
+    _prints_table = True
 
     def columns(self):
         """Return the columns by name.
@@ -30,7 +50,7 @@ class ResultTable:
         """
         columns = {}
         for name, field in vars(self).items():
-            if isinstance(field, np.ndarray):
+            if isinstance(field, np.ndarray) and not name.startswith("_"):
                 columns[name] = field
         return columns
 
@@ -47,30 +67,29 @@ class ResultTable:
         ImportError
             If pandas is not installed.
         """
-        if find_spec("pandas") is None:
-            raise ImportError(
-                f"{type(self).__name__}.to_frame needs pandas: pip install pandas."
-            )
-        from pandas import DataFrame
-
-        return DataFrame(self.columns())
+        return frame_of(self.columns(), type(self).__name__)
 
     def __len__(self):
         return len(next(iter(self.columns().values())))
 
-    def __repr__(self):
-        return f"{self._headline()}\n{text_table(self.columns())}"
+    def __str__(self):
+        if not self._prints_table:
+            return self._sentences()
+        return f"{self._sentences()}\n{text_table(self._printed_columns())}"
 
     def _repr_html_(self):
-        html = html_table(self.columns(), caption=self._headline())
-        return html + _sentence_html(self)
+        return sentences_html(self._sentences()) + html_table(self._printed_columns())
 
-    def _headline(self):
-        """Return the line above the table."""
-        return f"{type(self).__name__} ({len(self)} rows)"
+    def _sentences(self):
+        """Return what the table says; of a table without an answer its size."""
+        return f"{type(self).__name__} with {len(self):,} rows:"
+
+    def _printed_columns(self):
+        """Return the columns that are printed, a dict as that of `columns`."""
+        return self.columns()
 
 
-class ResultRecord:
+class ResultRecord(_Sentences):
     """Mixin for frozen dataclasses of a few numbers, which unpack like tuples in the
     order of their fields.
     """
@@ -88,13 +107,8 @@ class ResultRecord:
         ImportError
             If pandas is not installed.
         """
-        if find_spec("pandas") is None:
-            raise ImportError(
-                f"{type(self).__name__}.to_frame needs pandas: pip install pandas."
-            )
-        from pandas import DataFrame
-
-        return DataFrame({name: [value] for name, value in self._asdict().items()})
+        columns = {name: [value] for name, value in self._asdict().items()}
+        return frame_of(columns, type(self).__name__)
 
     def _asdict(self):
         """Return the fields by name, in order, as a named tuple does."""
@@ -117,28 +131,19 @@ class ResultRecord:
     def __hash__(self):
         return hash(tuple(self))
 
-    def __repr__(self):
-        return record_text(self)
-
     def _repr_html_(self):
-        return record_html(self) + _sentence_html(self)
+        return sentences_html(self._sentences()) + record_html(self)
 
 
-def _sentence_html(result):
-    """Return the sentence of a result as an HTML paragraph, or nothing for a class that
-    does not define `__str__`.
+def frame_of(columns, name):
+    """Return columns (a dict) as a pandas DataFrame; `name` is the result's, for the
+    error if pandas is not installed.
     """
-    if type(result).__str__ is object.__str__:
-        return ""
-    return f"<p>{escape(str(result))}</p>"
+    if find_spec("pandas") is None:
+        raise ImportError(f"{name}.to_frame needs pandas: pip install pandas.")
+    from pandas import DataFrame
 
-
-def record_text(record):
-    """Return a named tuple as one line, its numbers with four significant digits."""
-    entries = []
-    for name, value in record._asdict().items():
-        entries.append(f"{name}={_shown(value, 4)}")
-    return f"{type(record).__name__}({', '.join(entries)})"
+    return DataFrame(columns)
 
 
 def record_html(record):
@@ -146,17 +151,15 @@ def record_html(record):
     are named tuples themselves, each is a row.
     """
     entries = record._asdict()
-    title = type(record).__name__
     are_records = all(hasattr(entry, "_asdict") for entry in entries.values())
     if not are_records:
-        columns = {name: [entry] for name, entry in entries.items()}
-        return html_table(columns, caption=title)
+        return html_table({name: [entry] for name, entry in entries.items()})
     # The first column, without a title, holds the names of the fields.
     columns = {"": list(entries)}
     rows = [entry._asdict() for entry in entries.values()]
     for field in rows[0]:
         columns[field] = [row[field] for row in rows]
-    return html_table(columns, caption=title)
+    return html_table(columns)
 
 
 def html_table(columns, *, caption=None):
@@ -214,8 +217,12 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
 
 
 def _shown(value, digits=3):
-    """Return a value as text; a float has so many significant digits."""
+    """Return a value as text; a float has so many significant digits, and all of its
+    whole part.
+    """
     if isinstance(value, float | np.floating):
+        if 10**digits <= abs(value) < _LARGEST_WHOLE:
+            return f"{value:.0f}"
         return f"{value:.{digits}g}"
     return str(value)
 
@@ -229,7 +236,8 @@ class _EstimateWithLimits(NamedTuple):
 
 
 class IntervalEstimate(_EstimateWithLimits):
-    """An estimate and the limits of its confidence interval.
+    """An estimate and the limits of its confidence interval; unpacks as these three
+    numbers, and ``print`` says what they are.
 
     Parameters
     ----------
@@ -238,42 +246,156 @@ class IntervalEstimate(_EstimateWithLimits):
         do not determine them.
     reason : str, default=""
         The reason why the limits are NaN.
+    quantity : str, default=""
+        What is estimated.
+    confidence_level : float, default=None
+        Coverage of the interval, in (0, 1); None if it is not known.
+    verdict : str, default=""
+        What the interval says, as a sentence.
 
     Attributes
     ----------
     reason : str
-        The reason why the limits are NaN or the estimate lies above them; otherwise
+        The reason why the limits are NaN or the estimate lies outside them; otherwise
         an empty string.
+    quantity : str
+        What is estimated; an empty string if it has no name.
+    confidence_level : float or None
+        Coverage of the interval.
+    verdict : str
+        What the interval says, as a sentence; an empty string if nothing more.
     """
 
     _why_no_limits = ""
+    quantity = ""
+    confidence_level = None
+    verdict = ""
 
-    def __new__(cls, estimate: float, low: float, high: float, *, reason: str = ""):
-        """Make the named tuple; a reason is kept beside its three entries."""
+    def __new__(
+        cls,
+        estimate: float,
+        low: float,
+        high: float,
+        *,
+        reason: str = "",
+        quantity: str = "",
+        confidence_level: float | None = None,
+        verdict: str = "",
+    ):
+        """Make the named tuple; what it means is kept beside its three entries."""
         self = super().__new__(cls, estimate, low, high)
-        if reason:
-            self._why_no_limits = reason
+        self._why_no_limits = reason
+        self.quantity = quantity
+        self.confidence_level = confidence_level
+        self.verdict = verdict
         return self
 
     @property
     def reason(self):
-        """The reason why the limits are NaN or the estimate lies above them; otherwise
-        an empty string.
+        """The reason why the limits are NaN or the estimate lies outside them;
+        otherwise an empty string.
         """
         if self._why_no_limits:
             return self._why_no_limits
         if self.estimate > self.high:
             return "the estimate includes label noise"
+        if self.estimate < self.low:
+            return "the limits allow for the bias of the estimate"
         return ""
 
+    def to_frame(self) -> "DataFrame":
+        """Return the numbers and what they mean as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row, with the columns `quantity`, `estimate`, `low`, `high`,
+            `confidence_level` and `reason`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return frame_of(self._columns(), type(self).__name__)
+
+    def _columns(self):
+        """Return the entries and what they mean as a dict of columns."""
+        return {
+            "quantity": [self.quantity],
+            "estimate": [self.estimate],
+            "low": [self.low],
+            "high": [self.high],
+            "confidence_level": [self.confidence_level],
+            "reason": [self.reason],
+        }
+
+    def _described(self, quantity, confidence_level, verdict=""):
+        """Return a copy with what it estimates, its level and what it says."""
+        return type(self)(
+            *self,
+            reason=self._why_no_limits,
+            quantity=quantity,
+            confidence_level=confidence_level,
+            verdict=verdict,
+        )
+
+    def __str__(self):
+        return estimate_words(
+            self.quantity,
+            *self,
+            confidence_level=self.confidence_level,
+            reason=self.reason,
+            verdict=self.verdict,
+        )
+
     def __repr__(self):
-        text = record_text(self)
-        if self.reason:
-            return f"{text[:-1]}; {self.reason})"
-        return text
+        return str(self)
 
     def _repr_html_(self):
-        html = record_html(self)
-        if self.reason:
-            html += f"<p>{escape(self.reason)}</p>"
-        return html
+        return sentences_html(str(self)) + record_html(self)
+
+
+def gain_estimate(
+    estimate,
+    low,
+    high,
+    confidence_level,
+    *,
+    reason="",
+    loss="log",
+    after="",
+    before="",
+):
+    """Return a gain in a loss as an `IntervalEstimate` that says whether recalibrating
+    helps, or whether the candidate `after` is better than the one `before`.
+    """
+    what = "recalibrating"
+    verdicts = (
+        "Recalibrating helps.",
+        "Recalibrating hurts.",
+        "No gain is detectable.",
+    )
+    if after:
+        what = f"{after} instead of {before}"
+        verdicts = (
+            f"{after} is better.",
+            f"{after} is worse.",
+            "No difference is detectable.",
+        )
+    above, below, neither = verdicts
+    return IntervalEstimate(
+        estimate,
+        low,
+        high,
+        reason=reason,
+        quantity=f"{_NAMES_OF_LOSSES[loss]} saved by {what}, on held-out data",
+        confidence_level=confidence_level,
+        verdict=side_words(
+            low,
+            high,
+            above=above,
+            below=below,
+            neither=neither,
+        ),
+    )

@@ -268,15 +268,15 @@ def too_few_units(weight, importance=False, cluster=None):
         unit = "clusters"
     elif importance:
         n_units = total**2 / (weight @ weight)
-        unit = "rows"
+        unit = "samples"
     else:
         n_units = total
-        unit = "rows"
+        unit = "samples"
     if n_units >= FEWEST_UNITS * (1 - 1e-9):
         return ""
     return (
         f"the {unit} are worth {n_units:.2g} of equal size, fewer than"
-        f" {FEWEST_UNITS:g}: how far {unit} differ cannot be seen"
+        f" {FEWEST_UNITS:g}, too few to estimate how much {unit} vary"
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skcalib._defaults import DefaultObjects
+from skcalib._described import DescribedEstimator
 from skcalib._input.scalars import as_numbers, check_int, invalid
 from skcalib._input.scored_labels import check_score_column
 from skcalib._input.tensors import as_array
@@ -22,7 +23,7 @@ WEIGHT_TOLERANCE = 1e-12
 _MOST_BINS = 10**6
 
 
-class BaseBinning(DefaultObjects, BaseEstimator):
+class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
     """Base class of the binning strategies; a subclass defines ``_edges``.
 
     ``_edges(scores, y, sample_weight)`` receives validated arrays of equal length (`y`

@@ -2,7 +2,7 @@
 with what must be true for it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import floor, inf, log10
 from typing import NamedTuple
 
@@ -19,25 +19,25 @@ from skcalib._input.scalars import (
 )
 from skcalib._input.scores import check_scores, checked_scores
 from skcalib._verdicts import (
+    conditions_words,
     fixed,
+    joined,
     level_words,
     percent_words,
     rounded,
     rounded_up,
+    sentences_html,
 )
-from skcalib.guarantees._certificate import sentences_html
 
 _ANSWER = (
     "Give the predicted class where its probability is at least {t}, and abstain"
-    " elsewhere."
+    " elsewhere"
 )
-_ABSTAIN = (
-    "Give the answer where its confidence is at least {t}, and abstain elsewhere."
-)
-_EVENT = "Predict the event where its probability is at least {t}."
+_ABSTAIN = "Give the answer where its confidence is at least {t}, and abstain elsewhere"
+_EVENT = "Predict the event where its probability is at least {t}"
 _ROUTE = (
     "Let the small model answer where its confidence is at least {t}, and the large"
-    " model elsewhere."
+    " model elsewhere"
 )
 _ANSWERED = "answered ({share})"
 _PREDICTED = "predicted to be events ({share})"
@@ -74,7 +74,7 @@ PROMISES = {
     ),
     "answered_and_wrong": _Texts(
         _ANSWER,
-        "at most {target} of all rows are answered wrongly",
+        "at most {target} of all samples are answered wrongly",
         _ANSWERED,
         "{w} of them wrongly",
     ),
@@ -98,15 +98,15 @@ PROMISES = {
     ),
     "false_positive_rate": _Texts(
         _EVENT,
-        "at most {target} of the rows without the event are predicted to be one",
+        "at most {target} of the samples without the event are predicted to be one",
         _PREDICTED,
         "and {w} of them are not",
     ),
     "accuracy": _Texts(
         _EVENT,
-        "at least {target} of all rows are predicted correctly",
+        "at least {target} of all samples are predicted correctly",
         _PREDICTED,
-        "{w} of all rows are predicted wrongly",
+        "{w} of all samples are predicted wrongly",
     ),
     "routing": _Texts(
         _ROUTE,
@@ -124,14 +124,14 @@ OF_ONE_MODEL = ANSWERS + EVENTS
 # Why no threshold was found, by the field `reason`.
 _REASONS = {
     "few_rows": (
-        "There are too few rows: even without an error among them, no threshold would"
-        " pass the test."
+        "There are too few samples: even without an error among them, no threshold"
+        " would pass the test."
     ),
     "start": (
         "Other thresholds would be within the target, but the search does not reach"
         " them. It starts where the scores predict success, and there more is wrong"
-        " than the scores say: they are overconfident. Recalibrate them on other rows,"
-        " or give start=, fixed before the labels of these rows are seen."
+        " than the scores say: they are overconfident. Recalibrate them on other"
+        " samples, or pass start=, fixed before the labels of these samples are seen."
     ),
     "sequence": (
         "Other thresholds would be within the target, but the tests go from strict to"
@@ -139,7 +139,7 @@ _REASONS = {
     ),
     "rates": (
         "The rates seen here are not within the target: a better model is needed, or"
-        " far more rows."
+        " far more samples."
     ),
     "margin": "The rates seen here are within the target, but not by enough.",
     "together": (
@@ -149,7 +149,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CertifiedThreshold(ResultTable):
     """Threshold with a guarantee about its decisions, which ``print`` explains.
 
@@ -203,6 +203,8 @@ class CertifiedThreshold(ResultTable):
     certified_routing : Threshold for routing between two models.
     """  # noqa: E501
 
+    _prints_table = False
+
     threshold: float
     promise: str | tuple[str, ...]
     target: float | tuple[float, ...]
@@ -211,7 +213,7 @@ class CertifiedThreshold(ResultTable):
     n_accepted: int
     n_wrong: int | tuple[int, ...]
     pvalue: float
-    assumptions: tuple[str, ...] = field(repr=False)
+    assumptions: tuple[str, ...]
     n_needed: int | None = None
     column: int = 1
     reason: str | None = None
@@ -292,34 +294,24 @@ class CertifiedThreshold(ResultTable):
         names = [name for name in vars(self) if name != "assumptions"]
         return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}
 
-    def __str__(self):
-        """Say rule, guarantee, what was seen, and the assumptions in sentences."""
+    def _sentences(self):
+        """Say the rule with its guarantee, what was seen, and what it needs."""
         level = level_words(self.confidence_level)
         promises = as_tuple(self.promise)
         claims = []
         for promise, target in zip(promises, as_tuple(self.target), strict=True):
             claims.append(PROMISES[promise].claim.format(target=level_words(target)))
-        # What follows "With" or "with" in both sentences below.
-        guaranteed = (
-            f"{level} confidence (right for at least {level} of calibration"
-            f" samples), {' and '.join(claims)}."
-        )
+        guaranteed = f"with {level} confidence, {joined(claims)}."
         if self.found:
-            rule = PROMISES[promises[0]].rule
-            lines = [
-                rule.format(t=shown_threshold(self.threshold)),
-                f"With {guaranteed}",
-                self._seen(),
-            ]
+            rule = PROMISES[promises[0]].rule.format(t=shown_threshold(self.threshold))
+            lines = [f"{rule}: {guaranteed}", self._seen()]
         else:
             lines = [
-                f"No threshold is found on these {self.n_samples:,} rows, so that no"
-                " row is accepted.",
-                f"The guarantee would be: with {guaranteed}",
+                f"No threshold is found on these {self.n_samples:,} samples at which,"
+                f" {guaranteed}",
                 self._why_not(),
             ]
-        assumed = [f"- {sentence}" for sentence in self.assumptions]
-        return "\n".join([*lines, "This holds provided that:", *assumed])
+        return "\n".join([*lines, conditions_words(self.assumptions)])
 
     def _seen(self):
         """Return a sentence on how many samples are accepted, and how many of them
@@ -340,8 +332,8 @@ class CertifiedThreshold(ResultTable):
         if self.n_clusters is not None:
             clusters = f" in {self.n_clusters:,} clusters"
         return (
-            f"Of {self.n_samples:,} calibration rows{clusters}, {self.n_accepted:,} are"
-            f" {accepted}{link}{'; '.join(numbers_wrong)}."
+            f"Of {self.n_samples:,} calibration samples{clusters},"
+            f" {self.n_accepted:,} are {accepted}{link}{'; '.join(numbers_wrong)}."
         )
 
     def _why_not(self):
@@ -351,7 +343,7 @@ class CertifiedThreshold(ResultTable):
         reason = _REASONS.get(self.reason, "")
         if self.n_needed is None:
             return reason or _REASONS["rates"]
-        unit = "calibration rows are needed, if the rates stay as they are here."
+        unit = "calibration samples are needed, if the rates stay as they are here."
         return f"{reason} About {rounded_up(self.n_needed)} {unit}".lstrip()
 
     def _repr_html_(self):

@@ -210,11 +210,10 @@ def certified_threshold(
     >>> scores = rng.random(2000)
     >>> y = rng.random(2000) < scores
     >>> print(certified_threshold(y, scores, promise="precision", target=0.8))
-    Predict the event where its probability is at least 0.627. With 90 % confidence
-    (right for at least 90 % of calibration samples), at least 80 % of the predicted
-    events are events. Of 2,000 calibration rows, 743 are predicted to be events
-    (37.1 %), and 132 of them are not. This holds provided that:
-    - The probabilities come from one model that was fitted on other rows. ...
+    Predict the event where its probability is at least 0.627: with 90 % confidence, at
+    least 80 % of the predicted events are events. Of 2,000 calibration samples, 743 are
+    predicted to be events (37.1 %), and 132 of them are not. It needs one model, fitted
+    to other data, and independent samples like those of its use; .assumptions lists ...
 
     Precision and recall simultaneously:
 

@@ -212,10 +212,10 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             )
             self.threshold_ = self.certificate_.threshold
             if not self.certificate_.found:
-                # Of the lines of the certificate, the first says that nothing was
-                # found, and the third why.
-                lines = str(self.certificate_).split("\n")
-                warn(f"{lines[0]} {lines[2]}")
+                # The first lines of the certificate say that nothing was found, and
+                # why.
+                found, why, *_ = str(self.certificate_).split("\n")
+                warn(f"{found} {why}")
             return self._set_fitted(model)
 
     def predict(self, X: ArrayLike) -> np.ndarray:

@@ -19,7 +19,14 @@ from skcalib._input.scalars import (
 )
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._intervals.influence import cluster_codes
-from skcalib._verdicts import count_words, level_words, percent_words, rounded
+from skcalib._verdicts import (
+    count_words,
+    interval_words,
+    joined,
+    level_words,
+    percent_words,
+    rounded,
+)
 from skcalib.decisions._search import check_thresholds
 from skcalib.decisions._treatment_cells import (
     TreatmentCells,
@@ -70,6 +77,8 @@ class NetBenefit(ResultTable):
         Whether the limits hold at all thresholds simultaneously.
     """
 
+    _prints_table = False
+
     thresholds: np.ndarray
     net_benefit: np.ndarray
     low: np.ndarray
@@ -84,7 +93,7 @@ class NetBenefit(ResultTable):
     confidence_level: float
     simultaneous: bool
 
-    def __str__(self):
+    def _sentences(self):
         """Say where the model is better than the reference, and where worse."""
         references = {
             "none": "treating nobody",
@@ -99,22 +108,43 @@ class NetBenefit(ResultTable):
         frequency = percent_words(self.event_frequency, self.n_samples)
         thresholds = "threshold" if len(self) == 1 else "thresholds"
         lines = [
-            f"Net benefit against {against} at {len(self)} {thresholds}, from"
-            f" {count_words(self.n_samples)} rows with {frequency} events.",
-            f"Better than {against} ({level}): {self._where(self.low > 0)}.",
-            f"Worse: {self._where(self.high < 0)}.",
+            f"Better than {against} {self._where(self.low > 0)}, worse"
+            f" {self._where(self.high < 0)} ({level}).",
+            *self._largest(),
+            f"Net benefit at {len(self)} {thresholds}, from"
+            f" {count_words(self.n_samples)} samples with {frequency} events.",
         ]
         reasons = self.reason[self.reason != ""].tolist()
         for reason in dict.fromkeys(reasons):
-            lines.append(
-                f"No interval at {self._where(self.reason == reason)}: {reason}."
-            )
+            lines.append(f"No interval {self._where(self.reason == reason)}: {reason}.")
         return "\n".join(lines)
+
+    def _largest(self):
+        """Return a list with the sentence on the threshold of the largest net benefit,
+        empty if there are no limits.
+        """
+        if np.all(np.isnan(self.low)):
+            return []
+        k = np.nanargmax(np.where(np.isnan(self.low), np.nan, self.net_benefit))
+        size = interval_words(
+            self.net_benefit[k],
+            self.low[k],
+            self.high[k],
+            level=level_words(self.confidence_level),
+        )
+        lead = "The net benefit" if len(self) == 1 else "The largest net benefit"
+        unit = "of its maximum" if self.standardize else "true positives per sample"
+        return [f"{lead} is {size} {unit}, at {rounded(self.thresholds[k])}."]
 
     def _where(self, mask):
         """Return the ranges of thresholds with True in a mask, as text."""
         if not np.any(mask):
             return "at no threshold"
+        if np.all(mask) and len(self) > 1:
+            return (
+                f"at all thresholds from {rounded(self.thresholds[0])} to"
+                f" {rounded(self.thresholds[-1])}"
+            )
         # A range begins and ends where the mask, with False at both ends, changes.
         padded = np.concatenate(([0], mask, [0]))
         changes = np.flatnonzero(np.diff(padded))
@@ -126,7 +156,7 @@ class NetBenefit(ResultTable):
                 runs.append(rounded(low))
             else:
                 runs.append(f"{rounded(low)} to {rounded(high)}")
-        return ", ".join(runs)
+        return f"at {joined(runs)}"
 
 
 def net_benefit(

@@ -28,16 +28,16 @@ from skcalib.decisions._threshold_search import (
 from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _MODELS = (
-    "Both models and the confidence were made on other rows, and both models were asked"
-    " on each row."
+    "Both models and the confidence were fitted to other data, and both models answered"
+    " every sample."
 )
 _EXACT = (
-    "Exact for any number of rows and any distribution: by the unconditional p-value of"
-    " the score statistic, at the worst share of gains."
+    "Exact for any number of samples and any distribution, by the unconditional p-value"
+    " of the score statistic, at the worst share of gains."
 )
 _EXACT_CLUSTERS = (
-    "Exact for any number of clusters and any dependence within them: by bets against"
-    " the clusters' losses."
+    "Exact for any number of clusters and any dependence within them, by bets against"
+    " the losses of the clusters."
 )
 # A row is *lost* if only the large model answers it correctly, *gained* if only the
 # small one does. The largest p-value over all shares of gains is computed on a grid of

@@ -9,20 +9,20 @@ _FEW_PARAMETERS = ("PlattScaling", "TemperatureScaling")
 CROSS_FITTED = "cross-fitted"
 
 OTHER_ROWS = (
-    "The probabilities come from one model that was fitted on other rows. The"
-    " recalibrator's labels are not those of these rows in this order; rows that it"
-    " shares in part are not noticed."
+    "The probabilities come from one model that was fitted to other data. The labels of"
+    " the recalibrator differ from those of these samples in this order; a partial"
+    " overlap is not detected."
 )
 SAME_ROWS = (
-    "{method} was fitted to exactly these rows. So the search begins with the fewest"
-    " rows that can pass, tests every set of accepted rows, and does so with half of"
+    "{method} was fitted to exactly these samples. The search therefore begins with the"
+    " fewest samples that can pass, and tests every set of accepted samples at half of"
     " the level."
 )
 OF_CROSS_FITTING = (
-    "Map and threshold come from the same rows by cross-fitting. The guarantee is"
-    " simulated, not exact, since the map in use is none of those that were judged:"
-    " after isotonic regression, a precision of 90 % with 90 % confidence was broken in"
-    " at most 10.0 % of samples."
+    "Map and threshold come from the same samples by cross-fitting. The guarantee is"
+    " simulated, not exact, because the map in use is none of those that were judged:"
+    " after isotonic regression, a precision of 90 % with 90 % confidence was violated"
+    " in at most 10.0 % of data sets."
 )
 
 
@@ -77,7 +77,7 @@ def method_of_same_rows(fitted_on, codes):
     method = methods[0]
     if method not in _FEW_PARAMETERS:
         raise ValueError(
-            f"{method} was fitted to exactly these rows, and makes them look better"
+            f"{method} was fitted to exactly these samples, and makes them look better"
             " than new ones. Fit it to one half of the rows and find the threshold on"
             " the other, or pass probabilities from cross-fitting with"
             f" fitted_on={CROSS_FITTED!r}."

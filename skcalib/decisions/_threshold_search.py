@@ -30,38 +30,38 @@ _OF_ONE_ORDER = {"precision", "recall", "false_positive_rate"}
 _ACCURACY_STARTS = 0.5  # the most accurate threshold, if scores are right
 
 MODEL = (
-    "The probabilities come from one model that was fitted on other rows. A"
-    " recalibrator that was fitted on these rows is noticed with fitted_on= only, and"
-    " does harm: in simulations with 90 % confidence, a precision of 90 % was broken"
-    " after Platt's map of the same rows in up to 23.2 % of samples, after"
-    " isotonic regression in up to 47.5 %, and a limit of the error when answered after"
-    " vector scaling of 27 classes in up to 29.2 %. Fit the recalibrator on one half of"
-    " the rows, and find the threshold on the other."
+    "The probabilities come from one model that was fitted to other data. A"
+    " recalibrator that was fitted to these samples violates this, which only"
+    " fitted_on= detects: in simulations with 90 % confidence, a precision of 90 % was"
+    " violated in up to 23.2 % of data sets after Platt scaling of the same samples,"
+    " and in up to 47.5 % after isotonic regression; a limit of the error when answered"
+    " was violated in up to 29.2 % after vector scaling of 27 classes. Fit the"
+    " recalibrator to one half of the samples, and find the threshold on the other."
 )
 FIXED = (
     "The guarantee, its target and the thresholds were fixed before the labels of these"
-    " rows were seen."
+    " samples were seen."
 )
-_EXACT = "Exact for any number of rows and any distribution: {reason}."
+_EXACT = "Exact for any number of samples and any distribution: {reason}."
 _FIXED_START = "the search begins where it was fixed beforehand"
 _GUIDED_EXACTNESS = (
     "Exact given the scores, for the mean error probability of the accepted calibration"
-    " rows. For new rows it is simulated, because where the search starts depends on"
-    " the scores: in six worlds of 100 to 2,000 rows a guarantee with 90 % confidence"
-    " was broken in at most 9.6 % of samples. With start= it is exact for new rows,"
-    " too."
+    " samples. For new samples it is simulated, because the start of the search depends"
+    " on the scores: in six worlds of 100 to 2,000 samples, a guarantee with 90 %"
+    " confidence was violated in at most 9.6 % of data sets. With start=, it is also"
+    " exact for new samples."
 )
 CLUSTERED = (
-    "The clusters are independent draws from one distribution, from which future"
-    " clusters come, too, and none has more than {most:,} rows, as the largest here."
+    "The clusters are independent draws from one distribution, as are future clusters,"
+    " and none has more than {most:,} samples, the size of the largest one here."
 )
 _EXACT_IN_EITHER_ORDER = (
-    "Exact given the scores before the map: it keeps the order of the rows or reverses"
-    " it, and each order has half of the level."
+    "Exact given the scores before the map: it keeps or reverses the order of the"
+    " samples, and each order has half of the level."
 )
 _NOT_EXACT = (
-    "The tests are exact for a map that does not depend on these labels; with a map of"
-    " these labels nothing is proved."
+    "The tests are exact for a map that does not depend on these labels; for a map that"
+    " does, nothing is proved."
 )
 
 

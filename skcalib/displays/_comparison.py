@@ -168,7 +168,7 @@ class ComparisonDisplay:
         def axis_label(frame):
             """Return the label below the axes, in more lines if they are narrow."""
             gap = "\n" if frame.width < 4 else " "
-            difference = f"{compared}: difference to{gap}{reference}"
+            difference = f"{compared}: difference from{gap}{reference}"
             return f"{difference}\nleft of 0 is better;{gap}{level}"
 
         # The rows are the models. Each has a single mark, which has no name.

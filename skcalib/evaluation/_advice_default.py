@@ -38,7 +38,7 @@ def why_not_the_default(search, chosen, since=None):
     elif chosen == UNCHANGED:
         reason = (
             "half a standard error of gain is enough for it, and its own estimate is"
-            f" {_nats(default.gain_)}, whereas a step that is advised needs p < .05"
+            f" {_nats(default.gain_)}, whereas a step that is advised needs p < 0.05"
         )
     elif is_unchanged:
         reason = (

@@ -138,6 +138,8 @@ class Advice(ResultTable):
         Error that does not matter, as a probability.
     """
 
+    _prints_table = False
+
     kind: str
     steps: tuple = ()
     gain: IntervalEstimate | None = None
@@ -198,13 +200,13 @@ class Advice(ResultTable):
             return ""
         return advice_code(self.steps[-1], self._arguments)
 
-    def __str__(self):
+    def _sentences(self):
         """Say what to do, with the evidence, in a few sentences."""
         if self.reason:
             return self.reason
         lines = [self._first_sentence()]
-        for step in self.steps:
-            lines.append(_step_words(step))
+        if len(self.steps) > 1:  # else the first sentence has its evidence
+            lines.extend(map(_step_words, self.steps))
         if self.error_left is not None:
             lines.append(self._error_words())
         if self.n_needed is not None:
@@ -255,10 +257,10 @@ class Advice(ResultTable):
         fitted = ""
         if self.since is not None:
             fitted = f", fitted to the samples from {self.since} on"
-        gained = ""
-        if len(self.steps) > 1:
-            gained = f": {_gain_words(self.gain)} are gained on held-out data"
-        return f"{what}{fitted}{gained}."
+        gained = f"this saves {_gain_words(self.gain)} of log-loss on held-out data"
+        if len(self.steps) == 1:
+            gained = f"{gained}, {pvalue_words(step.pvalue)}"
+        return f"{what}{fitted}: {gained}."
 
     def _error_words(self):
         """Return the sentence on the calibration error that the advice leaves."""
@@ -277,9 +279,6 @@ class Advice(ResultTable):
             f"This leaves a mean absolute calibration error of {size}, {compared} the"
             f" tolerance of {rounded(100 * self.tolerance)} points."
         )
-
-    def _headline(self):
-        return f"Advice (kind={self.kind!r}, {len(self.steps)} steps)"
 
 
 def _gain_words(gain):

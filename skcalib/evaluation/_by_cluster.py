@@ -72,6 +72,8 @@ class CalibrationByCluster(ResultTable):
         Coverage of each interval.
     """
 
+    _prints_table = False
+
     cluster: np.ndarray
     n: np.ndarray
     n_events: np.ndarray
@@ -91,17 +93,15 @@ class CalibrationByCluster(ResultTable):
     not_pooled: dict
     confidence_level: float
 
-    def _headline(self):
-        return f"CalibrationByCluster ({len(self)} clusters)"
-
-    def __str__(self):
+    def _sentences(self):
         """Say what was pooled, with a sentence on each quantity."""
+        first, *others = _QUANTITIES
         lines = [
+            self._sentence(first, level_words(self.confidence_level)),
             f"{len(self)} clusters with {count_words(self.n.sum())} samples and"
-            f" {count_words(self.n_events.sum())} events,"
-            f" {level_words(self.confidence_level)} limits:"
+            f" {count_words(self.n_events.sum())} events.",
         ]
-        for name in _QUANTITIES:
+        for name in others:
             lines.append(f"- {self._sentence(name)}")
         if "population_observed_expected" in self.pooled:
             lines.append(f"- {self._population_sentence()}")
@@ -118,9 +118,9 @@ class CalibrationByCluster(ResultTable):
             )
         return f"{lead}: {interval_words(ratio, low, high)}."
 
-    def _sentence(self, name):
+    def _sentence(self, name, level=""):
         """Return a sentence on the pooled results of a quantity ("observed_expected",
-        "intercept" or "slope").
+        "intercept" or "slope"); `level` names the limits.
         """
         if name not in self.pooled:
             return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
@@ -131,9 +131,9 @@ class CalibrationByCluster(ResultTable):
         digits = decimals(low, high)
         where = "on average" if name == "slope" else "in the median cluster"
         text = (
-            f"{_WORDS[name]}: {interval_words(mean, low, high)} {where}; in a new"
-            f" cluster {fixed(new_low, digits)} to {fixed(new_high, digits)}; between"
-            f" clusters tau = {rounded(self.between[name], 2)}."
+            f"{_WORDS[name]}: {interval_words(mean, low, high, level=level)} {where};"
+            f" in a new cluster {fixed(new_low, digits)} to {fixed(new_high, digits)};"
+            f" between clusters tau = {rounded(self.between[name], 2)}."
         )
         if name in self.not_pooled:
             text = f"{text} {self.not_pooled[name]}"

@@ -107,6 +107,8 @@ class ModelComparison(ResultTable):
         Coverage of each interval, in (0, 1).
     """
 
+    _prints_table = False
+
     model: np.ndarray
     metric: np.ndarray
     estimate: np.ndarray
@@ -200,7 +202,7 @@ class ModelComparison(ResultTable):
             rows[self.model[k]].append(text)
         return [header, *rows.values()]
 
-    def __str__(self):
+    def _sentences(self):
         """Say for each metric and model whether it differs from the reference, or what
         it is for a single model.
         """
@@ -239,13 +241,13 @@ class ModelComparison(ResultTable):
                 f"Whether {model} differs in {metric} from {self.reference}"
                 f" (difference {rounded(difference)}) cannot be said: {self.reason[k]}."
             )
-        finding = f"is not seen to differ in {metric} from {self.reference}: difference"
+        finding = f"does not differ detectably in {metric} from {self.reference}:"
         if pvalue <= 0.05 and not low <= 0 <= high:
             # Words say which is better, so that the size has no sign.
             finding = f"has a {side} {metric} than {self.reference} by"
             low, high = sorted((abs(low), abs(high)))
             difference = abs(difference)
-        level = f"{level_words(self.confidence_level)} interval"
+        level = level_words(self.confidence_level)
         size = interval_words(difference, low, high, level=level)
         return f"{model} {finding} {size}, adjusted {pvalue_words(pvalue)}."
 

@@ -77,6 +77,8 @@ class CrossValidatedRecalibrators(ResultTable):
         their weights or None, for each fit.
     """
 
+    _prints_table = False
+
     probabilities: dict
     losses: dict
     losses_by_fit: dict
@@ -143,7 +145,8 @@ class CrossValidatedRecalibrators(ResultTable):
             If a name or the loss is unknown.
         """
         level = check_confidence_level(confidence_level)
-        return self._gain(before, after, loss).interval(level)
+        names = {"after": after, "before": before}
+        return self._gain(before, after, loss).interval(level, loss=loss, **names)
 
     def pvalue(
         self,
@@ -241,7 +244,7 @@ class CrossValidatedRecalibrators(ResultTable):
     def __len__(self):
         return len(self._candidates)
 
-    def __str__(self):
+    def _sentences(self):
         """Say which recalibrator is best and by how much, then what each gains."""
         best = self.best
         lines = [self._first_line(best)]
@@ -599,5 +602,4 @@ def _words(gain):
     """Return a gain as text, with its interval or the reason why there is none."""
     if np.isnan(gain.low):
         return f"{rounded(gain.estimate)} ({gain.reason})"
-    level = f"{level_words(_LEVEL)} interval"
-    return interval_words(*gain, level=level)
+    return interval_words(*gain, level=level_words(_LEVEL))

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.adjustment import holm
-from skcalib._inference.results import ResultTable
+from skcalib._inference.results import ResultTable, gain_estimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
@@ -47,6 +47,8 @@ class RecalibrationGains(ResultTable):
         Coverage of each interval, in (0, 1).
     """
 
+    _prints_table = False
+
     recalibrator: np.ndarray
     mean_loss: np.ndarray
     gain: np.ndarray
@@ -58,7 +60,7 @@ class RecalibrationGains(ResultTable):
     loss: str
     confidence_level: float
 
-    def __str__(self):
+    def _sentences(self):
         """Say for each recalibrator whether it gains, the largest gain first."""
         order = 1 + np.argsort(-self.gain[1:], kind="stable")
         return "\n".join(self._sentence(k) for k in order)
@@ -74,13 +76,13 @@ class RecalibrationGains(ResultTable):
                 f" {self.reason[k]}."
             )
         pvalue = self.adjusted_pvalue[k]
-        finding = f"{name} is not seen to change the {loss} on held-out data: gain"
+        finding = f"{name} does not change the {loss} detectably on held-out data: gain"
         if pvalue <= 0.05 and not low <= 0 <= high:
             verb = "lowers" if gain > 0 else "raises"
             finding = f"{name} {verb} the {loss} on held-out data by"
             low, high = sorted((abs(low), abs(high)))
             gain = abs(gain)
-        level = f"{level_words(self.confidence_level)} interval"
+        level = level_words(self.confidence_level)
         size = interval_words(gain, low, high, level=level)
         return f"{finding} {size}, adjusted {pvalue_words(pvalue)}."
 
@@ -223,7 +225,8 @@ def recalibration_gain(
         verbose=verbose,
     )
     if is_one:
-        return result.gain(UNCALIBRATED, "recalibrator", loss, confidence_level=level)
+        gain = result.gain(UNCALIBRATED, "recalibrator", loss, confidence_level=level)
+        return gain_estimate(*gain, level, reason=gain.reason, loss=loss)
     return _table(result, [UNCALIBRATED, *recalibrators], loss, level)
 
 

@@ -134,7 +134,9 @@ def mean_interval(
     low, high, reason = limits
     if largest is not None and not reason:
         high = min(high, float(largest))
-    return IntervalEstimate(estimate, low, high, reason=reason)
+    return IntervalEstimate(
+        estimate, low, high, reason=reason, quantity="Mean", confidence_level=level
+    )
 
 
 def _check_values(values, largest):

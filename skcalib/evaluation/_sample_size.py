@@ -37,6 +37,8 @@ class ValidationSampleSize(ResultTable):
         Assumed mean risk and area under the ROC curve.
     """
 
+    _prints_table = False
+
     n: int
     n_events: int
     n_oe: float
@@ -60,10 +62,7 @@ class ValidationSampleSize(ResultTable):
             "n": np.array([getattr(self, name) for name in names], dtype=object),
         }
 
-    def _headline(self):
-        return f"ValidationSampleSize (n={self.n:,}, n_events={self.n_events:,})"
-
-    def __str__(self):
+    def _sentences(self):
         """Say how many samples are needed, and what each criterion needs."""
         needed = {}
         for name in _WORDS:

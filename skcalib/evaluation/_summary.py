@@ -36,8 +36,10 @@ from skcalib._rows.links import log_odds
 from skcalib._verdicts import (
     count_words,
     interval_words,
+    joined,
     level_words,
     percent_words,
+    pvalue_words,
     rounded,
 )
 from skcalib.metrics._slope import (
@@ -63,6 +65,19 @@ _WORDS = {
     "brier_score": "The Brier score was",
     "scaled_brier_score": "the scaled Brier score",
     "auc": "the area under the ROC curve",
+}
+_NAMES = {
+    "observed_expected": "Observed over expected events",
+    "intercept": "Calibration in the large",
+    "slope": "Calibration slope",
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "emax": "Emax",
+    "brier_score": "Brier score",
+    "scaled_brier_score": "Scaled Brier score",
+    "auc": "Area under the ROC curve",
+    "dxy": "Somers' Dxy",
 }
 # Quantile of the distance between smooth curve and score; None stands for the mean.
 _QUANTILES = {"ici": None, "e50": 0.5, "e90": 0.9, "emax": 1.0}
@@ -117,6 +132,8 @@ class CalibrationSummary(ResultTable):
         Maps the name of a statistic to the reason why it or its limits are NaN.
     """
 
+    _prints_table = False
+
     n: float
     n_events: float
     mean_score: float
@@ -158,7 +175,7 @@ class CalibrationSummary(ResultTable):
             columns["high"].append(interval.high)
         return columns
 
-    def __str__(self):
+    def _sentences(self):
         """Return the numbers as a paragraph for a paper, with the items of the
         TRIPOD+AI checklist that it covers.
         """
@@ -171,12 +188,19 @@ class CalibrationSummary(ResultTable):
         clauses["observed_expected"] = f"{_WORDS['observed_expected']} {ratio}"
         frequency = percent_words(self.event_frequency, self.n)
         mean_score = percent_words(self.mean_score, self.n)
+        weighted = ""
+        if abs(self.n_events / self.n - self.event_frequency) > 1e-9:
+            weighted = "weighted "  # a count never stands beside another share
+        joint = ""
+        if not np.isnan(self.joint_pvalue):
+            shown = pvalue_words(self.joint_pvalue)
+            joint = f"; the joint test of intercept 0 and slope 1 gave {shown}"
         text = (
-            f"In {count_words(self.n)} rows with {count_words(self.n_events)} events"
-            f" ({frequency}; mean predicted probability {mean_score}),"
-            f" {clauses['observed_expected']}, {clauses['intercept']} and"
-            f" {clauses['slope']}. Against a smooth calibration curve (loess),"
-            f" {clauses['ici']}, {clauses['e50']}, {clauses['e90']} and"
+            f"In {count_words(self.n)} samples with {count_words(self.n_events)} events"
+            f" ({weighted}{frequency}; {weighted}mean predicted probability"
+            f" {mean_score}), {clauses['observed_expected']}, {clauses['intercept']}"
+            f" and {clauses['slope']}{joint}. Against a smooth calibration curve"
+            f" (loess), {clauses['ici']}, {clauses['e50']}, {clauses['e90']} and"
             f" {clauses['emax']}. {clauses['brier_score']},"
             f" {clauses['scaled_brier_score']} and {clauses['auc']}. "
         )
@@ -185,9 +209,17 @@ class CalibrationSummary(ResultTable):
                 f"{count_words(self.n_extreme)} scores are exactly 0 or 1, clipped to"
                 f" 2^-52 in the slope; without them it is {_shown(self.inner_slope)}. "
             )
+        outside = [name for name in _WORDS if _is_outside(getattr(self, name))]
+        if outside:
+            estimates = "estimate" if len(outside) == 1 else "estimates"
+            lies = "lies outside its" if len(outside) == 1 else "lie outside their"
+            text += (
+                f"The {estimates} of {joined([_NAMES[name] for name in outside])}"
+                f" {lies} limits, which allow for the noise of the labels. "
+            )
         if self.n_clusters:
             text += (
-                f"Intervals allow for the dependence of rows in {self.n_clusters}"
+                f"Intervals allow for the dependence of samples in {self.n_clusters}"
                 " clusters. "
             )
         names_by_reason = {}
@@ -395,7 +427,7 @@ def calibration_summary(
     slope = numbers.get("slope", _UNDEFINED)
     joint, inner_slope, joint_reasons = _without_extremes(task, rows, is_extreme, slope)
     reasons |= joint_reasons
-    estimates = {name: numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy")}
+    estimates = _described(numbers, level)
     n_clusters = None
     if cluster is not None:
         n_clusters = int(cluster.max()) + 1
@@ -415,6 +447,17 @@ def calibration_summary(
         n_clusters=n_clusters,
         reasons=reasons,
     )
+
+
+def _described(numbers, level):
+    """Return the intervals of a summary by name, each with what it is; `numbers` lacks
+    those that are not defined.
+    """
+    intervals = {}
+    for name, quantity in _NAMES.items():
+        number = numbers.get(name, _UNDEFINED)
+        intervals[name] = number._described(quantity, level)
+    return intervals
 
 
 class _JointTest(NamedTuple):
@@ -838,6 +881,11 @@ def _rescaled(interval, factor, offset):
         factor * high + offset,
         reason=interval.reason,
     )
+
+
+def _is_outside(interval):
+    """Return whether an estimate lies outside its limits, which may be NaN."""
+    return interval.estimate < interval.low or interval.estimate > interval.high
 
 
 def _shown(interval, level=""):

@@ -41,7 +41,7 @@ class WeightDescription(ResultRecord):
     without_event: float | None = None
     with_event: float | None = None
 
-    def __str__(self):
+    def _sentences(self):
         if self.form == "counts":
             return "The weights count samples."
         if self.form == "constant":

@@ -4,7 +4,6 @@ the functions that issue it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.util import find_spec
 from math import ceil
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
-from skcalib._verdicts import count_words, fixed, level_words
+from skcalib._verdicts import (
+    conditions_words,
+    count_words,
+    fixed,
+    level_words,
+    sentences_html,
+)
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
 from skcalib.guarantees._uniform_mass import (
     check_count,
@@ -75,12 +80,12 @@ class CalibrationCertificate:
     ...     [20, 180], [200, 200], [0.1, 0.9], edges="fixed"
     ... )
     >>> print(certificate)
-    Calibration certificate: conditional, by Clopper-Pearson, from 400 calibration
-    rows in 2 bins. With 90 % confidence (right for at least 90 % of calibration
-    samples), every predicted probability differs by at most 0.0503 from the event
-    frequency among the rows that receive it. This holds provided that:
-    - The scores come from one model that was fitted on other rows; ...
-    """  # noqa: E501
+    With 90 % confidence, every predicted probability differs by at most 0.0503 from
+    the event frequency among the samples that receive it.
+    That is right for at least 90 % of calibration samples.
+    A conditional certificate by Clopper-Pearson, from 400 calibration samples in 2
+    bins...
+    """
 
     epsilon: float
     confidence_level: float
@@ -95,7 +100,7 @@ class CalibrationCertificate:
     n_candidates: int = 1
 
     def __str__(self):
-        """State the guarantee and its assumptions in sentences."""
+        """State the guarantee, where it comes from, and what it needs."""
         sizes = np.atleast_1d(self.n_bins)  # of each binary problem
         fewest = sizes.min()
         most = sizes.max()
@@ -103,22 +108,14 @@ class CalibrationCertificate:
             bins = f"{fewest} to {most} bins"
         else:
             bins = "1 bin" if most == 1 else f"{most} bins"
-        source = f"{count_words(self.n_samples)} calibration rows in {bins}"
-        title = (
-            f"Calibration certificate: {self.kind}, by {self.interval}, from {source}."
-        )
-        conditions = [f"- {sentence}" for sentence in self.assumptions]
-        return "\n".join(
-            [title, self._promise(), "This holds provided that:", *conditions]
-        )
+        source = f"{count_words(self.n_samples)} calibration samples in {bins}"
+        if self.n_candidates > 1:
+            source += f", selected among at most {self.n_candidates} candidates"
+        title = f"A {self.kind} certificate by {self.interval}, from {source}."
+        return "\n".join([self._promise(), title, conditions_words(self.assumptions)])
 
     def __repr__(self):
-        return (
-            f"CalibrationCertificate(epsilon={self._tolerance()},"
-            f" confidence_level={self.confidence_level:.10g}, kind={self.kind!r},"
-            f" n_samples={self.n_samples}, n_bins={self.n_bins},"
-            f" interval={self.interval!r})"
-        )
+        return str(self)
 
     def _repr_html_(self):
         return sentences_html(str(self))
@@ -173,25 +170,10 @@ class CalibrationCertificate:
         if self.n_problems > 1:
             several = f", for all {self.n_problems} classes together"
         return (
-            f"With {percent} confidence (right for at least {percent} of {draws}),"
-            f" {subject} differs by at most {self._tolerance()} from the event"
-            f" frequency {where}{several}."
+            f"With {percent} confidence, {subject} differs by at most"
+            f" {self._tolerance()} from the event frequency {where}{several}.\n"
+            f"That is right for at least {percent} of {draws}."
         )
-
-
-def sentences_html(text):
-    """Return the lines of a text as HTML: the first in bold, lines that begin with a
-    dash as one list at the end, the others as paragraphs.
-    """
-    first, *lines = (escape(line) for line in text.split("\n"))
-    paragraphs = ""
-    entries = ""
-    for line in lines:
-        if line.startswith("- "):
-            entries += f"<li>{line[2:]}</li>"
-        else:
-            paragraphs += f"<p>{line}</p>"
-    return f"<p><strong>{first}</strong></p>{paragraphs}<ul>{entries}</ul>"
 
 
 def uniform_mass_certificate(
@@ -312,7 +294,7 @@ def uniform_mass_certificate(
     assumptions = (
         _ONE_MODEL,
         INDEPENDENT_ROWS,
-        "The number of bins was fixed before the labels of these rows were used.",
+        "The number of bins was fixed before the labels of these samples were used.",
         "No two scores are equal, or ties were broken at random.",
     )
     check_option(interval, "interval", ("clopper_pearson", "theorem"))
@@ -428,18 +410,18 @@ def independent_bins_certificate(
 
 
 _ONE_MODEL = (
-    "The scores come from one model that was fitted on other rows; out-of-fold scores"
-    " of several models do not qualify."
+    "The scores come from one model that was fitted to other samples; out-of-fold"
+    " scores of several models do not qualify."
 )
 INDEPENDENT_ROWS = (
-    "The calibration rows are independent draws from one distribution, and future rows"
-    " come from the same distribution."
+    "The calibration samples are independent draws from one distribution, and future"
+    " samples come from the same distribution."
 )
 _EDGES = {
-    "fixed": "The bin edges were fixed before these rows were seen.",
+    "fixed": "The bin edges were fixed before these samples were seen.",
     "split": (
-        "The bin edges were formed on other rows than those counted here, with a number"
-        " of bins fixed beforehand."
+        "The bin edges were formed from other samples than those counted here, with a"
+        " number of bins fixed beforehand."
     ),
 }
 # By kind, phrases of the sentence: what differs from an event frequency, of what the
@@ -448,11 +430,11 @@ _PROMISES = {
     "conditional": (
         "every predicted probability",
         "calibration samples",
-        "among the rows that receive it",
+        "among the samples that receive it",
     ),
     "marginal": (
-        "the probability predicted for a random future row",
-        "calibration samples and future rows, taken together",
+        "the probability predicted for a random future sample",
+        "calibration and future samples together",
         "in its bin",
     ),
 }
@@ -559,13 +541,12 @@ def _selection(n_candidates):
     """Return the assumption about a choice among recalibrators, as a sentence."""
     if n_candidates == 1:
         return (
-            "This recalibrator was not chosen among several by means of these rows"
-            " (else state their number)."
+            "This recalibrator was not selected among several on these samples"
+            " (otherwise, state their number)."
         )
     return (
-        "This recalibrator was chosen by means of these rows among at most"
-        f" {n_candidates} candidates, all fixed beforehand; the promise allows for that"
-        " choice."
+        f"This recalibrator was selected on these samples among at most {n_candidates}"
+        " candidates, all fixed beforehand; the guarantee allows for that selection."
     )
 
 

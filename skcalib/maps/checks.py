@@ -8,7 +8,7 @@ form, or raises a ValueError that says what the value must be.
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.results import gain_estimate
 
 __all__ = [
     "amounts",
@@ -33,6 +33,7 @@ __all__ = [
     "within",
 ]
 
+_LEVEL_OF_GAINS = 0.9  # of the interval of `gain_`
 _ROUNDING = 1e-6  # of weights that sum to 1
 
 
@@ -171,8 +172,8 @@ def counts_inside(value):
 
 
 def estimate(value):
-    """Return a triple (estimate, low, high) as an `IntervalEstimate`; raise a
-    ValueError unless low <= estimate <= high.
+    """Return a triple (estimate, low, high), the gain of a recalibrator, as an
+    `IntervalEstimate`; raise a ValueError unless low <= estimate <= high.
     """
     words = "an estimate and the limits of its interval"
     if not isinstance(value, tuple) or len(value) != 3:
@@ -180,7 +181,7 @@ def estimate(value):
     middle, low, high = value
     if not number(low) <= number(middle) <= number(high):
         raise _refused(words, value)
-    return IntervalEstimate(float(middle), float(low), float(high))
+    return gain_estimate(float(middle), float(low), float(high), _LEVEL_OF_GAINS)
 
 
 def fitted(value):

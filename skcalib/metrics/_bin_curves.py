@@ -30,8 +30,10 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._intervals.influence import cluster_codes
 from skcalib._intervals.monotone_band import monotone_band
 from skcalib._rows.sorting import first_rows
-from skcalib._verdicts import level_words, rounded
+from skcalib._verdicts import level_words, percent_words, rounded
 from skcalib.binning import BaseBinning, EqualMass, UniqueScores, check_binning
+
+_MOST_FORECASTS = 0.9  # the sentence says within which tolerance so many lie
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +50,20 @@ class ValidityShares(ResultTable):
 
     epsilons: np.ndarray
     validity: np.ndarray
+
+    def _sentences(self):
+        is_enough = self.validity >= _MOST_FORECASTS
+        if not np.any(is_enough):
+            share = percent_words(self.validity[-1])
+            return (
+                f"{share} of the forecasts are within {rounded(self.epsilons[-1])} of"
+                " the event frequency, the largest tolerance."
+            )
+        k = np.argmax(is_enough)
+        return (
+            f"{percent_words(self.validity[k])} of the forecasts are within"
+            f" {rounded(self.epsilons[k])} of the event frequency."
+        )
 
     def __iter__(self):
         return iter((self.epsilons, self.validity))
@@ -72,15 +88,14 @@ class ReliabilityBand(ResultTable):
         Probability that all limits hold.
     """
 
+    _prints_table = False
+
     score: np.ndarray
     low: np.ndarray
     high: np.ndarray
     confidence_level: float
 
-    def _headline(self):
-        return f"ReliabilityBand ({len(self)} scores)"
-
-    def __str__(self):
+    def _sentences(self):
         """Say where the band excludes calibrated scores."""
         level = level_words(self.confidence_level)
         if np.any(self.low > self.high):

@@ -42,6 +42,15 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
+from skcalib._verdicts import (
+    Verdict,
+    interval_words,
+    level_words,
+    pvalue_words,
+    rounded,
+    rounded_outwards,
+    simultaneous_level,
+)
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._group_sample import Sample, pvalue_of_sides
 
@@ -50,6 +59,7 @@ if TYPE_CHECKING:
 
 _ORDERS = ("sorted", "given", "error")
 _ALTERNATIVES = ("two-sided", "greater", "less")
+_LEVEL = 0.05  # below which the sentence on pairs says that two groups differ
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +116,74 @@ class GroupCalibration(ResultTable):
     reason: np.ndarray
     alternative: str = "two-sided"
     confidence_level: float = 0.9
+    # limits (2, n_groups) of the biases that hold for all groups together
+    _limits_of_all: np.ndarray | None = None
+
+    def _printed_columns(self):
+        columns = self.columns()
+        for name in ("pvalue", "bias_pvalue", "binomial_pvalue", "jeffreys_pvalue"):
+            del columns[name]
+        if not any(self.reason):
+            del columns["reason"]
+        return columns
+
+    def _sentences(self):
+        """Say how many groups are off, and which one is worst."""
+        n = len(self)
+        off = np.flatnonzero(self.adjusted_pvalue < 1 - self.confidence_level)
+        n_unknown = np.count_nonzero(np.isnan(self.adjusted_pvalue))
+        unknown = ""
+        if n_unknown:
+            unknown = f" {n_unknown} cannot be judged."
+        if len(off) == 0:
+            return f"{self._none_off()}{unknown}"
+        verb = "is" if len(off) == 1 else "are"
+        lead = f"{len(off)} of {n} groups {verb} off"
+        low, high = self._limits_of_all[:, off]
+        # Each bias is at least so large; 0 where the limits contain 0.
+        least = np.maximum(low, -high)
+        if np.nanmax(least, initial=0) > 0:
+            worst = off[np.nanargmax(least)]
+            return f"{lead}; worst: {self._bias_words(worst)}.{unknown}"
+        clearest = off[np.argmin(self.adjusted_pvalue[off])]
+        shown = pvalue_words(self.adjusted_pvalue[clearest])
+        return (
+            f"{lead}; clearest: {self.group[clearest]} (adjusted {shown}), whose mean"
+            f" bias is not.{unknown}"
+        )
+
+    def _level_words(self):
+        """Return what names the limits that hold for all groups together."""
+        level = level_words(self.confidence_level)
+        return level if len(self) == 1 else f"adjusted {level}"
+
+    def _bias_words(self, k):
+        """Return the bias of group k with the limits that hold for all groups."""
+        low, high = self._limits_of_all[:, k]
+        level = self._level_words()
+        if self.alternative == "two-sided":
+            off = Verdict("off", self.bias[k], low, high, self.n[k], tolerance=0.0)
+            size = off.words(scale=100, unit="points", level=level)
+        else:  # one of the limits only bounds a probability
+            side = "high" if low > 0 else "low"
+            least = 100 * max(low, -high)
+            size = (
+                f"{rounded(100 * abs(self.bias[k]))} points too {side} ({level}: at"
+                f" least {rounded(least)})"
+            )
+        return f"{self.group[k]}, {size}"
+
+    def _none_off(self):
+        """Return the sentence on groups of which none is off."""
+        n = len(self)
+        lead = f"None of {n} groups is detectably off"
+        if n == 1:
+            lead = f"The group {self.group[0]} is not detectably off"
+        limits = np.abs(self._limits_of_all)
+        if self.alternative != "two-sided" or np.all(np.isnan(limits)):
+            return f"{lead}."
+        most = rounded_outwards(100 * np.nanmax(limits))
+        return f"{lead}: no bias is larger than {most} points ({self._level_words()})."
 
     def differences(self) -> "GroupDifferences":
         """Compare the bias of each pair of groups.
@@ -171,6 +249,7 @@ class GroupCalibration(ResultTable):
             high=difference + upper,
             pvalue=pvalue,
             adjusted_pvalue=adjusted,
+            confidence_level=self.confidence_level,
         )
 
 
@@ -197,10 +276,49 @@ class GroupDifferences(ResultTable):
     high: np.ndarray
     pvalue: np.ndarray
     adjusted_pvalue: np.ndarray
+    confidence_level: float = 0.9
+
+    def _sentences(self):
+        """Say which pair differs most clearly."""
+        n = len(self)
+        if n == 0:
+            return "There is one group, and nothing to compare."
+        known = np.flatnonzero(~np.isnan(self.adjusted_pvalue))
+        if len(known) == 0:
+            return f"None of {n} pairs of groups can be compared."
+        k = known[np.argmin(self.pvalue[known])]
+        shown = pvalue_words(self.adjusted_pvalue[k])
+        pair = f"{self.group[k]} and {self.other[k]}"
+        size = interval_words(
+            self.difference[k],
+            self.low[k],
+            self.high[k],
+            scale=100,
+            unit="points",
+            level=level_words(self.confidence_level),
+        )
+        if self.adjusted_pvalue[k] < _LEVEL:
+            return (
+                f"The biases of {pair} differ by {size}, the clearest of {n} pairs"
+                f" (adjusted {shown})."
+            )
+        return (
+            f"No difference between groups is detectable; clearest of {n} pairs:"
+            f" {pair}, {size} (adjusted {shown})."
+        )
 
 
 class GroupCalibrationByModel(dict):
     """Dict that maps model names to tables and can be converted to a single table."""
+
+    def __str__(self):
+        """Return what the table of each model says."""
+        return "\n".join(
+            f"{name}: {table._sentences()}" for name, table in self.items()
+        )
+
+    def __repr__(self):
+        return str(self)
 
     def to_frame(self) -> "DataFrame":
         """Return the tables, concatenated by row.
@@ -513,7 +631,7 @@ def _sorted_rows(table, key):
     """Return a table with its rows in increasing order of a key (n_rows,)."""
     rows = np.argsort(key, kind="stable")
     columns = {name: column[rows] for name, column in table.columns().items()}
-    return replace(table, **columns)
+    return replace(table, _limits_of_all=table._limits_of_all[:, rows], **columns)
 
 
 def _by_model(y_true, models, groups, options):
@@ -603,7 +721,7 @@ def _bins_as_groups(statistics):
     that bin alone.
     """
     filled = np.flatnonzero(statistics.count)
-    names = [float(f"{mean:.6g}") for mean in statistics.mean_score[filled]]
+    names = [float(rounded(mean, 6)) for mean in statistics.mean_score[filled]]
     if len(set(names)) < len(names):
         names = statistics.mean_score[filled].tolist()
     groups = {}
@@ -777,7 +895,18 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
         reason=np.array(reasons, dtype=str),
         alternative=alternative,
         confidence_level=confidence_level,
+        _limits_of_all=_limits_of_all(samples, confidence_level, alternative),
     )
+
+
+def _limits_of_all(samples, confidence_level, alternative):
+    """Return limits (2, n_groups) of the biases that hold for all groups together."""
+    level = simultaneous_level(confidence_level, len(samples))
+    limits = []
+    for sample in samples:
+        test, _ = sample.bias_test(level, alternative)
+        limits.append((test.low, test.high))
+    return np.array(limits).T
 
 
 def binomial_pvalue(n_events, n, score, alternative):

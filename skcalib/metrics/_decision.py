@@ -30,7 +30,7 @@ class WorstThreshold(ResultRecord):
     error: float
     threshold: float
 
-    def __str__(self):
+    def _sentences(self):
         return (
             f"On these samples, trusting the scores costs up to {rounded(self.error)},"
             f" at the threshold {rounded(self.threshold)}."

@@ -13,8 +13,10 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_option
 from skcalib._rows.links import clip_probability
-from skcalib._verdicts import rounded
+from skcalib._verdicts import sum_words
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
+
+_OF_CLASSES = ", mean over the classes,"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,14 +52,29 @@ class ScoreDecomposition(ResultRecord):
     def __len__(self):
         return 3
 
-    def __str__(self):
-        within = ""
+    # What was decomposed; no field: the result unpacks as three numbers.
+    _name = "Score"
+
+    def _named(self, name):
+        """Return the result with the name of its score, for the sentence."""
+        object.__setattr__(self, "_name", name)
+        return self
+
+    def _sentences(self):
+        miscalibration, discrimination, uncertainty, within, score = sum_words(
+            self.miscalibration,
+            -self.discrimination,
+            self.uncertainty,
+            self.within_bins,
+        )
+        inside = ""
         if self.within_bins != 0:
-            within = f", and {rounded(self.within_bins)} within bins"
+            sign = "-" if within.startswith("-") else "+"
+            inside = f" {sign} {within.removeprefix('-')} within bins"
         return (
-            f"The score {rounded(self.score)} is {rounded(self.miscalibration)} of"
-            f" miscalibration less {rounded(self.discrimination)} of discrimination,"
-            f" from {rounded(self.uncertainty)} for the base rate{within}."
+            f"{self._name} {score} = {miscalibration} miscalibration"
+            f" - {discrimination.removeprefix('-')} discrimination + {uncertainty}"
+            f" uncertainty{inside}."
         )
 
     @property
@@ -176,7 +193,7 @@ def brier_decomposition(
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if method == "plugin":
         return _decomposition(
-            _expected_brier, y_true, y_proba, binning, multiclass, rows
+            "Brier score", _expected_brier, y_true, y_proba, binning, multiclass, rows
         )
     are_sums = isinstance(y_true, BinStatistics)
     if not are_sums and isinstance(
@@ -198,7 +215,8 @@ def brier_decomposition(
     parts = []
     for task in binary_tasks(data, multiclass, pooled=True):
         parts.append(_debiased_parts(task.statistics(check_binning(binning, 10))))
-    return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
+    name = "Brier score" if len(parts) == 1 else f"Brier score{_OF_CLASSES}"
+    return ScoreDecomposition(*np.mean(parts, axis=0).tolist())._named(name)
 
 
 def log_loss_decomposition(
@@ -278,13 +296,13 @@ def log_loss_decomposition(
     """
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     return _decomposition(
-        _expected_log_loss, y_true, y_proba, binning, multiclass, rows
+        "Log-loss", _expected_log_loss, y_true, y_proba, binning, multiclass, rows
     )
 
 
-def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
+def _decomposition(name, expected_score, y_true, y_proba, binning, multiclass, rows):
     """Return the `ScoreDecomposition` of a proper score, averaged over the binary
-    problems: one, or with "marginal" one for each class.
+    problems: one, or with "marginal" one for each class. `name` is the score's.
 
     ``expected_score(frequency, forecast)`` is the expected score of a forecast if
     events have this frequency; `rows` is a dict of the per-sample arguments of
@@ -300,9 +318,15 @@ def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
         **rows,
     )
     decompositions = []
+    is_of_rows = True
     for task in binary_tasks(data, multiclass, pooled=True):
+        is_of_rows = _is_of_rows(strategy, task)
         decompositions.append(_decomposed(expected_score, task, strategy))
-    return ScoreDecomposition(*np.mean(decompositions, axis=0).tolist())
+    if len(decompositions) > 1:
+        name += _OF_CLASSES
+    if not is_of_rows:
+        name += " of the bin means"
+    return ScoreDecomposition(*np.mean(decompositions, axis=0).tolist())._named(name)
 
 
 def _decomposed(expected_score, task, strategy):
@@ -319,7 +343,7 @@ def _decomposed(expected_score, task, strategy):
     base_rate = bins.weighted_label.sum() / bins.weight.sum()
     # The score of the forecasts. With the isotonic fit it is that of the samples; other
     # bins, and bin sums, know the mean score of a bin only.
-    if isinstance(strategy, PoolAdjacentViolators) and not isinstance(task, BinnedTask):
+    if _is_of_rows(strategy, task):
         scores = expected_score(task.labels, task.scores.astype(np.float64))
         score = np.average(scores, weights=task.sample_weight)
     else:
@@ -365,6 +389,13 @@ def _debiased_parts(bins):
     )
     within_bins = squares - 2 * products
     return miscalibration, discrimination, uncertainty, within_bins
+
+
+def _is_of_rows(strategy, task):
+    """Return whether the score is that of the samples, and not of the bin means."""
+    return isinstance(strategy, PoolAdjacentViolators) and not isinstance(
+        task, BinnedTask
+    )
 
 
 def _expected_brier(frequency, forecast):

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from skcalib._errors.binned import GroupwiseError
 from skcalib._inference.results import html_table
 from skcalib._input.scalars import hint_at_keywords
+from skcalib._verdicts import rounded, sentences_html
 from skcalib.binning import BaseBinning
 
 if TYPE_CHECKING:
@@ -32,8 +33,20 @@ class GroupErrors(dict):
         """Return the columns of the table by name."""
         return {"group": list(self), "error": list(self.values())}
 
+    def __str__(self):
+        if not self:
+            return "No group has samples."
+        worst = max(self, key=self.get)
+        return (
+            f"Largest calibration error of {len(self)} groups:"
+            f" {rounded(self[worst])}, of {worst}."
+        )
+
+    def __repr__(self):
+        return str(self)
+
     def _repr_html_(self):
-        return html_table(self._columns(), caption=type(self).__name__)
+        return sentences_html(str(self)) + html_table(self._columns())
 
 
 @hint_at_keywords

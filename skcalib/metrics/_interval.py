@@ -24,10 +24,12 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
+from skcalib._verdicts import side_words
 from skcalib.metrics._binned import calibration_error
 from skcalib.metrics._registry import metric_of
 
 _KINDS = ("auto", "inverted", "basic")
+_NORMS = {"l1": 1, "l2": 2, "max": "inf"}  # what the names of norms stand for
 
 
 def calibration_error_interval(
@@ -205,6 +207,7 @@ def calibration_error_interval(
     )
     rng = check_random_state(random_state)
     tail = (1 - confidence_level) / 2
+    quantity = _quantity(metric, metric_params)
     if kind == "inverted":
         # Labels are drawn for many hypothetical errors; those not rejected are the
         # interval.
@@ -213,7 +216,14 @@ def calibration_error_interval(
         progress = Progress("calibration_error_interval", verbose)
         reason = rows.reason(metric_params.get("multiclass", "auto"))
         if reason:
-            return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
+            return IntervalEstimate(
+                estimate,
+                np.nan,
+                np.nan,
+                reason=reason,
+                quantity=quantity,
+                confidence_level=confidence_level,
+            )
         resampling = Resampling(
             n_resamples,
             rng,
@@ -222,7 +232,21 @@ def calibration_error_interval(
         )
         hypotheses = error_hypotheses(error, rows.data, resampling)
         low, high = inverted_limits(hypotheses, tail)
-        return IntervalEstimate(estimate, low, high)
+        verdict = side_words(
+            low,
+            high,
+            above="Miscalibrated.",
+            below="",
+            neither="No miscalibration is detectable.",
+        )
+        return IntervalEstimate(
+            estimate,
+            low,
+            high,
+            quantity=quantity,
+            confidence_level=confidence_level,
+            verdict=verdict,
+        )
     # The basic bootstrap: the metric is called for each resample of the rows.
     warn(_BASIC_WARNING)
     estimate = _checked_number(rows.value(metric, **metric_params))
@@ -243,7 +267,26 @@ def calibration_error_interval(
         least, largest = registered.limits
         low = min(max(low, least), largest)
         high = min(max(high, least), largest)
-    return IntervalEstimate(estimate, low, high)
+    return IntervalEstimate(
+        estimate, low, high, quantity=quantity, confidence_level=confidence_level
+    )
+
+
+def _quantity(metric, metric_params):
+    """Return the name of a metric in words, with the parameters that change what it
+    estimates.
+    """
+    name = getattr(metric, "__name__", type(metric).__name__)
+    words = name.strip("_<>").replace("_", " ")
+    if metric_params.get("squared"):
+        words = f"squared {words}"
+    norm = metric_params.get("norm")
+    if norm is None and metric_of(metric) is not None:
+        parameters = signature(metric).parameters
+        norm = parameters["norm"].default if "norm" in parameters else None
+    if norm is not None:
+        words += f" (norm {_NORMS.get(norm, norm)})"
+    return words[0].upper() + words[1:]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@ having looked at all of them.
 """
 
 from dataclasses import dataclass
-from html import escape
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,7 +15,7 @@ from skcalib._cells.binned import counted_rows
 from skcalib._cells.reductions import one_task
 from skcalib._errors.bin_free import range_of
 from skcalib._inference.cluster_draws import cluster_correlation
-from skcalib._inference.results import ResultTable
+from skcalib._inference.results import ResultRecord, ResultTable, html_table
 from skcalib._input.columns import table_columns
 from skcalib._input.label_weights import (
     FEWEST_EVENTS,
@@ -31,7 +30,7 @@ from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.sorting import mid_rank_cells
-from skcalib._verdicts import count_words, pvalue_words
+from skcalib._verdicts import count_words, pvalue_words, rounded, sentences_html
 from skcalib.metrics._segment_columns import split_column
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ _MOST_SCORE_CELLS = 64
 _LEVEL = 0.05
 # Weights repeat rows in memory, up to this number.
 _MOST_REPEATED = 10**8
+ALL_ROWS = "all rows"  # the name of the segment of all samples
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class SegmentTable(ResultTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SegmentTestResult:
+class SegmentTestResult(ResultRecord):
     """Result of `segment_calibration_test`; unpacks as ``statistic, pvalue, segments``.
 
     Parameters
@@ -101,15 +101,10 @@ class SegmentTestResult:
         """
         return self.segments.to_frame()
 
-    def __iter__(self):
-        return iter((self.statistic, self.pvalue, self.segments))
-
-    def __repr__(self):
-        return f"{self._headline()}\n{self.segments!r}"
-
-    def __str__(self):
-        worst = self.segments.segment[0]
-        n = len(self.segments)
+    def _sentences(self):
+        table = self.segments
+        worst = table.segment[0]
+        n = len(table)
         if np.isnan(self.pvalue):
             return (
                 f"None of {n} segments holds {count_words(FEWEST_EVENTS)} effective"
@@ -118,9 +113,15 @@ class SegmentTestResult:
             )
         shown = f"adjusted {pvalue_words(self.pvalue)}"
         if self.pvalue < _LEVEL:
+            if worst == ALL_ROWS:
+                return (
+                    f"Miscalibrated over all samples ({shown})"
+                    f"{_more_clearly_than(n - 1)}."
+                )
             return (
-                f"The scores are not calibrated in {worst}, the clearest of {n}"
-                f" segments ({shown})."
+                f"Miscalibrated where {worst} ({shown}), the clearest of {n} segments:"
+                f" mean score {rounded(table.mean_score[0])} against event frequency"
+                f" {rounded(table.event_frequency[0])}."
             )
         return (
             f"No miscalibration is detectable in any of {n} segments ({shown} of the"
@@ -128,15 +129,16 @@ class SegmentTestResult:
         )
 
     def _repr_html_(self):
-        table = self.segments._repr_html_()
-        return f"<p>{self._headline()}</p>{table}<p>{escape(str(self))}</p>"
+        return sentences_html(self._sentences()) + html_table(self.segments.columns())
 
-    def _headline(self):
-        """Return the line above the table."""
-        return (
-            f"SegmentTestResult(statistic={self.statistic:.4g},"
-            f" pvalue={self.pvalue:.4g})"
-        )
+
+def _more_clearly_than(n_segments):
+    """Return the words that compare all samples with their segments."""
+    if n_segments == 0:
+        return ""
+    if n_segments == 1:
+        return ", more clearly than in the one segment"
+    return f", more clearly than in any of {n_segments:,} segments"
 
 
 def segment_calibration_test(
@@ -571,7 +573,7 @@ class _Segments:
         self.words = []
         for key in self.keys:
             conditions = [columns[j].words[part] for j, part in key]
-            self.words.append(" and ".join(conditions) or "all rows")
+            self.words.append(" and ".join(conditions) or ALL_ROWS)
         self.crossings = self._crossings()
         self.weight = None
         variance_of_row = scores * (1 - scores)

@@ -24,10 +24,21 @@ from skcalib._intervals.sandwich import LogisticRows
 from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
+from skcalib._verdicts import (
+    interval_words,
+    joined,
+    level_words,
+    rounded,
+    side_words,
+)
 
 # Scores of exactly 0 and 1 may move the slope by so much of its interval's length
 # without a warning: those that are right move it by nothing.
 _NEGLIGIBLE = 0.05
+_QUANTITIES = {
+    "slope": "Calibration slope",
+    "intercept": "Calibration in the large (log-odds)",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +57,45 @@ class CalibrationSlopeIntercept(ResultRecord):
 
     slope: IntervalEstimate
     intercept: IntervalEstimate
+
+    def _sentences(self):
+        slope, intercept = self.slope, self.intercept
+        level = ""
+        if slope.confidence_level is not None:
+            level = level_words(slope.confidence_level)
+        text = (
+            f"Slope {interval_words(*slope, level=level)}, intercept"
+            f" {interval_words(*intercept)}"
+        )
+        findings = slope_findings(slope, intercept)
+        if findings:
+            text += f": the scores are {joined(findings)}"
+        elif not (slope.reason or intercept.reason):
+            text += ": no deviation is detectable"
+        reasons = dict.fromkeys(filter(None, (slope.reason, intercept.reason)))
+        return "\n".join([f"{text}.", *(f"No interval: {why}." for why in reasons)])
+
+
+def slope_findings(slope, intercept):
+    """Return what the intervals of a calibration slope and intercept exclude, a list of
+    phrases that follow "the scores are".
+    """
+    found = (
+        side_words(
+            *intercept[1:],
+            above="too low on average",
+            below="too high on average",
+            neither="",
+        ),
+        side_words(
+            *slope[1:],
+            above="not extreme enough",
+            below="too extreme",
+            neither="",
+            reference=1.0,
+        ),
+    )
+    return [words for words in found if words]
 
 
 @hint_at_keywords
@@ -223,13 +273,10 @@ def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
         alone = coefficient(others, "slope", confidence_level, weight_type, cluster)
         if abs(alone.estimate - slope) <= _NEGLIGIBLE * (alone.high - alone.low):
             return
-        found = (
-            f"the slope of the others alone is {alone.estimate:.3g} ({alone.low:.3g} to"
-            f" {alone.high:.3g})"
-        )
+        found = f"the slope of the others alone is {interval_words(*alone)}"
     warn(
         f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
-        f" affect the slope of {slope:.3g}; {found}."
+        f" affect the slope of {rounded(slope)}; {found}."
     )
 
 
@@ -272,7 +319,8 @@ def not_estimable(task):
     highest = max(of_events.max(), of_others.max())
     if lowest == highest:
         reason = (
-            f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no"
+            "y_proba has one distinct score"
+            f" ({rounded(task.scores[0], 6)}): there is no"
             " calibration slope."
         )
         return {"slope": reason}
@@ -362,7 +410,12 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     if not reason:
         width = quantile * np.sqrt(variance)
     return IntervalEstimate(
-        estimate, float(estimate - width), float(estimate + width), reason=reason
+        estimate,
+        float(estimate - width),
+        float(estimate + width),
+        reason=reason,
+        quantity=_QUANTITIES[name],
+        confidence_level=confidence_level,
     )
 
 

@@ -69,7 +69,7 @@ class CalibrationTestResult(ResultRecord):
         object.__setattr__(result, "reason", reason)
         return result
 
-    def __str__(self):
+    def _sentences(self):
         if self.reason:
             return f"No p-value: {self.reason}."
         shown = pvalue_words(self.pvalue)

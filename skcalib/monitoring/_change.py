@@ -16,9 +16,27 @@ from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int
+from skcalib._verdicts import (
+    count_words,
+    decimals,
+    fixed,
+    level_words,
+    pvalue_words,
+)
 from skcalib.binning import BaseBinning
 from skcalib.monitoring._excess import excess_of_bins, excess_of_rows, excess_test
 from skcalib.monitoring._two_samples import two_samples, warn_of_equal_rows
+
+_LEVEL = 0.05  # below which the sentence of a result says that there is a change
+_QUANTITIES = {
+    "shift": "Difference in event frequency at equal scores",
+    "bias_before": "Bias before",
+    "bias_after": "Bias after",
+    "bias_difference": "Difference in bias",
+    "error_before": "Calibration error before",
+    "error_after": "Calibration error after",
+    "error_difference": "Difference in calibration error",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,11 +95,47 @@ class CalibrationChange(ResultTable):
             "high": high,
         }
 
-    def _headline(self):
-        return (
-            f"CalibrationChange (n_before={self.n_before:.7g},"
-            f" n_after={self.n_after:.7g}, pvalue={self.pvalue:.3g})"
+    def _sentences(self):
+        """Say whether the calibration has changed, and how much at equal scores."""
+        sizes = (
+            f"{count_words(self.n_before)} samples before,"
+            f" {count_words(self.n_after)} after."
         )
+        if np.isnan(self.pvalue):
+            return (
+                "Whether the calibration has changed cannot be said:"
+                f" {self.shift.reason}.\n{sizes}"
+            )
+        shown = pvalue_words(self.pvalue)
+        finding = f"No change is detectable ({shown})"
+        if self.pvalue < _LEVEL:
+            finding = f"The calibration has changed ({shown})"
+        return f"{finding}: {shift_words(self.shift)}.\n{sizes}"
+
+
+def shift_words(shift):
+    """Return the words for the `IntervalEstimate` of a difference in event frequency at
+    equal scores.
+    """
+    estimate, low, high = shift
+    side = "more"
+    if estimate < 0:
+        side = "less"
+        estimate, low, high = -estimate, -high, -low
+    digits = max(decimals(100 * low, 100 * high), 1)
+    texts = [fixed(100 * number, digits) for number in (estimate, low, high)]
+    size, low_text, high_text = texts
+    unit = "point" if size == "1" else "points"
+    limits = "no interval"
+    if not shift.reason:
+        level = ""
+        if shift.confidence_level is not None:
+            level = f"{level_words(shift.confidence_level)}: "
+        limits = f"{level}{low_text} to {high_text}"
+    return (
+        f"at equal scores events are {size} {unit} {side} frequent than before"
+        f" ({limits})"
+    )
 
 
 def calibration_change(
@@ -260,10 +314,18 @@ def calibration_change(
     else:
         excess = excess_of_rows(*samples, weight_type, n_resamples, rng)
     statistic, pvalue, shift = excess_test(excess, level)
+    shift = shift._described(_QUANTITIES["shift"], level)
     few = samples[0].few_events or samples[1].few_events
     if few:
         pvalue = np.nan
-        shift = IntervalEstimate(shift.estimate, np.nan, np.nan, reason=few)
+        shift = IntervalEstimate(
+            shift.estimate,
+            np.nan,
+            np.nan,
+            reason=few,
+            quantity=_QUANTITIES["shift"],
+            confidence_level=level,
+        )
     resampling = Resampling(n_resamples, legacy_rng)
     intervals = {}
     for name, sample in zip(("before", "after"), samples, strict=True):
@@ -289,5 +351,7 @@ def calibration_change(
         intervals[f"{name}_difference"], _ = square_and_add(
             intervals[f"{name}_after"], intervals[f"{name}_before"]
         )
+    for name, interval in intervals.items():
+        intervals[name] = interval._described(_QUANTITIES[name], level)
     before, after = samples
     return CalibrationChange(before.n, after.n, statistic, pvalue, shift, **intervals)

@@ -16,6 +16,7 @@ from skcalib._intervals.influence import Influence, Spread
 from skcalib._verdicts import (
     count_words,
     interval_words,
+    joined,
     level_words,
     percent_words,
     pvalue_words,
@@ -71,6 +72,8 @@ class EstimatedPerformance(ResultTable):
         are fewer than two.
     """
 
+    _prints_table = False
+
     metric: np.ndarray
     estimate: np.ndarray
     low: np.ndarray
@@ -84,33 +87,31 @@ class EstimatedPerformance(ResultTable):
     assumptions: tuple
     change: CalibrationChange | None = None
 
-    def _headline(self):
-        return (
-            f"EstimatedPerformance ({self.n_new:,} new samples, {self.n_known:,} with"
-            " a known label)"
-        )
-
-    def __str__(self):
+    def _sentences(self):
         """Say the estimate of each metric, and what it assumes."""
-        lines = [
-            f"Estimated for {self.n_new:,} new samples, of which {self.n_known:,} have"
-            f" a label, from {self.n_labelled:,} labelled samples"
-            f" ({level_words(self.confidence_level)} intervals):"
-        ]
+        level = level_words(self.confidence_level)
         rows = zip(
             self.metric, self.estimate, self.low, self.high, self.reason, strict=True
         )
+        found = []
         for name, estimate, low, high, reason in rows:
-            found = interval_words(estimate, low, high)
+            size = interval_words(estimate, low, high, level=level)
             if reason:
-                found = f"{rounded(estimate)} (no interval: {reason})"
-            lines.append(f"- {name}: {found}")
+                size = f"{rounded(estimate)} (no interval: {reason})"
+            else:
+                level = ""  # the first interval names it
+            found.append(f"{name.replace('_', ' ')} {size}")
+        lines = [
+            f"Estimated {joined(found)}.",
+            f"For {self.n_new:,} new samples, {self.n_known:,} of them with a label,"
+            f" from {self.n_labelled:,} labelled samples.",
+        ]
         if self.outside > 0:
             lines.append(
                 f"{percent_words(self.outside, self.n_new)} of the new scores lie"
                 " beyond the labelled ones."
             )
-        lines.append("This assumes:")
+        lines.append("These are the assumptions:")
         lines.extend(f"- {assumption}" for assumption in self.assumptions)
         if self.change is not None:
             lines.append(

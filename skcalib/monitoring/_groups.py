@@ -13,10 +13,12 @@ from sklearn.exceptions import NotFittedError
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._defaults import DefaultObjects, unchanged_if_refused
+from skcalib._described import DescribedEstimator
 from skcalib._inference.results import ResultTable
 from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level
+from skcalib._verdicts import count_words, joined, rounded
 from skcalib.monitoring._monitor import CalibrationMonitor, time_of_row
 
 if TYPE_CHECKING:
@@ -54,8 +56,27 @@ class GroupMonitorTable(ResultTable):
     change_row: np.ndarray
     change_time: np.ndarray
 
+    def _sentences(self):
+        """Say which groups have had an alarm, and since when."""
+        n = len(self)
+        found = np.flatnonzero(self.alarm)
+        rows = count_words(self.n_rows.sum())
+        if len(found) == 0:
+            k = np.argmax(self.e_value)
+            return (
+                f"No alarm in {n} groups with {rows} samples; most evidence:"
+                f" {self.group[k]} (e-value {rounded(self.e_value[k])})."
+            )
+        since = []
+        for k in found:
+            change = self.change_time[k]
+            if change is None:
+                change = f"its sample {self.change_row[k]:,}"
+            since.append(f"{self.group[k]} since about {change}")
+        return f"Alarm in {len(found)} of {n} groups: {joined(since)}."
 
-class GroupMonitors(DefaultObjects, BaseEstimator):
+
+class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
     """Calibration monitors for groups, which may appear at any time.
 
     Each group has its own `CalibrationMonitor`. The k-th group to appear is assigned
@@ -262,6 +283,12 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             If no samples have been processed.
         """
         return self.table_.to_frame()
+
+    def _state_sentence(self):
+        """Return which groups have had an alarm; nothing before any sample."""
+        if not getattr(self, "monitors_", None):
+            return ""
+        return self.table_._sentences()
 
     def _reset(self):
         """Check the parameters and forget all groups."""

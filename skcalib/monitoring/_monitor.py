@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import product
 from math import exp, log
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._defaults import unchanged_if_refused
+from skcalib._described import DescribedEstimator
 from skcalib._inference.results import ResultTable
 from skcalib._input.classes import (
     encode_labels,
@@ -33,6 +34,10 @@ from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import checked_scores, refuse_swapped
 from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
+from skcalib._verdicts import count_words, level_words, rounded
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # A bet predicts the event with probability expit(slope z + shift), z the log-odds of
 # the score. Slope 1 with shift 0 is the score itself, and no bet.
@@ -74,8 +79,55 @@ class MonitorHistory(ResultTable):
     e_value: np.ndarray
     alarm: np.ndarray
 
+    def _sentences(self):
+        n_batches = len(self)
+        batches = "1 batch" if n_batches == 1 else f"{n_batches:,} batches"
+        state = "no alarm"
+        if self.alarm[-1]:
+            rows = count_words(self.n_rows[np.argmax(self.alarm)])
+            state = f"alarm within the first {rows} samples"
+        return (
+            f"{batches} with {count_words(self.n_rows[-1])} samples: {state}, e-value"
+            f" {rounded(self.e_value[-1])}."
+        )
 
-class CalibrationMonitor(BaseEstimator):
+
+def alarm_words(
+    alarm_row, change_row, *, n_rows, e_value, threshold, level="", side="", times=()
+):
+    """Return the sentence on the state of a monitor.
+
+    Parameters
+    ----------
+    alarm_row, change_row : int or None
+        Samples of the alarm and after the change, counted from 0.
+    n_rows : int
+        Number of samples processed.
+    e_value, threshold : float
+        The evidence, and where it raises the alarm.
+    level : str, default=""
+        What qualifies the alarm: "level 99 %".
+    side : str, default=""
+        What the scores were after the change: "too high".
+    times : tuple, default=()
+        Times of the alarm and of the change, if they are known.
+    """
+    if alarm_row is None:
+        return (
+            f"No alarm in {count_words(n_rows)} samples{level and f' ({level})'}: the"
+            f" evidence against calibration is {rounded(e_value)}, below"
+            f" {rounded(threshold)}."
+        )
+    alarm, change = f"sample {alarm_row:,}", f"sample {change_row:,}"
+    if times and times[0] is not None:
+        alarm, change = f"{alarm} ({times[0]})", f"{change} ({times[1]})"
+    finding = f": {side}; the" if side else ": the"
+    return (
+        f"Alarm at {alarm}{level and f' ({level})'}{finding} change lies near {change}."
+    )
+
+
+class CalibrationMonitor(DescribedEstimator, BaseEstimator):
     """Monitor that raises an alarm when a model loses its calibration.
 
     It may be checked after every sample.
@@ -308,6 +360,53 @@ class CalibrationMonitor(BaseEstimator):
             alarm=alarm.astype(bool),
         )
 
+    def to_frame(self) -> "DataFrame":
+        """Return the history as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns of `MonitorHistory`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        sklearn.exceptions.NotFittedError
+            If no samples have been processed.
+        """
+        return self.history_.to_frame()
+
+    def _state_sentence(self):
+        """Return whether there has been an alarm; nothing before any sample."""
+        if not hasattr(self, "n_rows_"):
+            return ""
+        level = ""
+        if self.average_run_length is None:
+            level = f"level {level_words(self.confidence_level)}"
+        return alarm_words(
+            self.alarm_row_,
+            self.change_row_,
+            n_rows=self.n_rows_,
+            e_value=self.e_value_,
+            threshold=self.threshold_,
+            level=level,
+            side=self._side_words(),
+            times=(self.alarm_time_, self.change_time_) if self.alarm_ else (),
+        )
+
+    def _side_words(self):
+        """Return in words how the labels differ from the scores, by the bet that gained
+        most until the alarm; nothing without an alarm.
+        """
+        bet = getattr(self, "_alarm_bet", None)
+        if bet is None:
+            return ""
+        slope, shift = _BETS[bet]
+        if shift != 0:
+            return "scores too high" if shift < 0 else "scores too low"
+        return "scores too extreme" if slope < 1 else "scores not extreme enough"
+
     def _check_seen(self):
         """Raise a NotFittedError if no rows have been processed."""
         if not hasattr(self, "n_rows_"):
@@ -352,6 +451,7 @@ class CalibrationMonitor(BaseEstimator):
         self.alarm_ = False
         self.alarm_row_ = None
         self.change_row_ = None
+        self._alarm_bet = None  # the bet that gained most until the alarm
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_rows(self, scores, y, time):
@@ -495,6 +595,7 @@ class CalibrationMonitor(BaseEstimator):
             # The bet that has gained most since its change names the row.
             best_bet = np.argmax(log_wealth[-1] - self._lowest)
             self.change_row_ = int(self._lowest_end[best_bet])
+            self._alarm_bet = int(best_bet)
 
     def _append_to_history(self, n, sum_of_scores, n_events):
         """Add a batch of `n` rows to the columns of `history_`."""

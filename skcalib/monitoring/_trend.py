@@ -2,13 +2,14 @@
 periods one by one.
 """
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
-from skcalib._inference.results import IntervalEstimate
+from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.label_weights import (
     check_weight_type,
     is_importance,
@@ -39,10 +40,12 @@ from skcalib.monitoring._times import moments
 
 _ROUNDING = 1e-12  # of residuals, which are of the order of 1
 _FEWEST_TIMES = 2  # a line needs two
+_LEVEL = 0.05  # below which the sentence says that there is a trend
 WEIGHT_TYPES = ("frequency", "importance")
 
 
-class CalibrationTrend(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationTrend(ResultRecord):
     """Result of `calibration_trend`, which ``print`` describes in a sentence.
 
     Parameters
@@ -69,15 +72,20 @@ class CalibrationTrend(NamedTuple):
     confidence_level: float
     is_step: bool
 
-    def __str__(self):
+    def _sentences(self):
         if np.isnan(self.pvalue):
             return f"No trend can be estimated: {self.slope.reason}."
-        size = interval_words(*self.slope, scale=100, unit="points")
-        return (
-            f"The bias changes by {size} per {self.unit}"
-            f" ({level_words(self.confidence_level)} interval);"
-            f" {pvalue_words(self.pvalue)} for no trend."
+        shown = pvalue_words(self.pvalue)
+        finding = f"No trend of the bias is detectable ({shown})"
+        if self.pvalue < _LEVEL:
+            finding = f"The bias has a trend ({shown})"
+        size = interval_words(
+            *self.slope,
+            scale=100,
+            unit=f"points per {self.unit}",
+            level=level_words(self.confidence_level),
         )
+        return f"{finding}: {size}."
 
 
 def calibration_trend(
@@ -176,7 +184,7 @@ def calibration_trend(
     >>> y_true = rng.random(20000) < y_proba + 0.04 * (year - 2020)
     >>> trend = calibration_trend(y_true, y_proba, year)
     >>> print(trend)
-    The bias changes by -4.0 points (-4.4 to -3.7) per unit of time (90 % interval); p < .001 for no trend.
+    The bias has a trend (p < 0.001): -4.0 points per unit of time (90 %: -4.4 to -3.7).
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
     check_weight_type(weight_type)

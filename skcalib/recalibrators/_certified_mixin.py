@@ -103,17 +103,17 @@ class CertifiedMixin:
             # these rows. A sentence that names the parameters set by `set_params`
             # takes its place.
             sentence = (
-                f"No search has chosen {self._tuned} by means of these rows. It was set"
-                " by set_params, as a search does: if it was one, pass"
-                " n_candidates=search. The promise does not allow for its choice yet."
+                f"No search has chosen {self._tuned} on these samples. It was set by"
+                " set_params, as a search does: if it was one, pass"
+                " n_candidates=search, for which the guarantee then allows."
             )
             certificate = replace(
                 certificate, assumptions=(*certificate.assumptions[:-1], sentence)
             )
         if len(self.classes_) > 2 and self.multiclass == "top_label":
             sentence = (
-                "The promise is about the probability of the predicted class, which the"
-                " model alone decides."
+                "The guarantee is about the probability of the predicted class, which"
+                " the model alone decides."
             )
             certificate = replace(
                 certificate, assumptions=(*certificate.assumptions, sentence)
@@ -204,10 +204,10 @@ def certify_groups(recalibrators, level, kind, **promise):
         certificates.append(recalibrator.certificate(level_of_each, kind, **promise))
     assumptions_of_groups = (
         (
-            "The groups were fixed before these rows were seen, and a future row"
-            " belongs to one of them."
+            "The groups were fixed before these samples were seen, and every future"
+            " sample belongs to one of them."
         ),
-        f"The promise holds for all {len(certificates)} groups together.",
+        f"The guarantee holds for all {len(certificates)} groups together.",
     )
 
     def of_all(name):

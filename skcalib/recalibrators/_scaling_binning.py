@@ -17,6 +17,7 @@ from skcalib._input.classes import encode_labels
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
+from skcalib._verdicts import level_words, rounded, rounded_outwards
 from skcalib.binning import BaseBinning, UniqueScores
 from skcalib.maps.checks import BINS, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
@@ -44,6 +45,28 @@ class Verification(ResultRecord):
     estimate: float
     upper_bound: float
     verified: bool
+    # What was asked; no fields: the result unpacks as three values.
+    _limits = (None, None)
+
+    @classmethod
+    def _of(cls, estimate, upper_bound, max_error, confidence_level):
+        """Return the result for a limit of the error and a level."""
+        result = cls(estimate, upper_bound, upper_bound <= max_error)
+        object.__setattr__(result, "_limits", (max_error, confidence_level))
+        return result
+
+    def _sentences(self):
+        finding = "Verified" if self.verified else "Not verified"
+        max_error, level = self._limits
+        where = (
+            "" if max_error is None else f", against a limit of {rounded(max_error)}"
+        )
+        confidence = "" if level is None else f" with {level_words(level)} confidence"
+        return (
+            f"{finding}: the calibration error (norm 2) is at most"
+            f" {rounded_outwards(self.upper_bound)}{confidence}, estimate"
+            f" {rounded(self.estimate)}{where}."
+        )
 
 
 class ScalingBinning(BinnedRecalibrator):
@@ -265,8 +288,8 @@ class ScalingBinning(BinnedRecalibrator):
             clusters=clusters,
             random_state=random_state,
         )
-        return Verification(
-            interval.estimate, interval.high, interval.high <= max_error
+        return Verification._of(
+            interval.estimate, interval.high, max_error, confidence_level
         )
 
     def _fit_binary(self, scores, labels, sample_weight):

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
 from skcalib._defaults import DefaultObjects, check_fitted
+from skcalib._described import DescribedEstimator
 from skcalib._input.classes import (
     EVENT_HINTS,
     encode_labels,
@@ -21,11 +22,20 @@ from skcalib._input.classes import (
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets, no_vector, several_labels_shape
 from skcalib._input.scores import check_scores, refuse_swapped
+<<<<<<< HEAD
 from skcalib._input.tensors import as_array, column_names, namespace_of
+=======
+from skcalib._input.tensors import as_array, column_names
+from skcalib._verdicts import count_words
+>>>>>>> 99587e0f (Results answer in their first line: quantity, estimate, interval with its level, verdict; p-values have a leading zero)
 
 
 class ProbabilityTransformer(
-    DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator
+    DescribedEstimator,
+    DefaultObjects,
+    ClassifierMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """Classifier and transformer in one: `transform` is `predict_proba`, so that a
     pipeline can contain several.
@@ -55,6 +65,26 @@ class ProbabilityTransformer(
     n_features_in_: int
     feature_names_in_: np.ndarray
     provenance_: dict
+
+    def _state_sentence(self):
+        """Return what the fit was made from and, if it was measured, what it gains;
+        nothing before the fit.
+        """
+        origin = getattr(self, "provenance_", None)
+        if not origin:
+            return ""
+        samples = f"{count_words(origin['n_rows'])} samples"
+        of_classes = f" of {len(origin['events'])} classes"
+        if len(origin["events"]) == 2:
+            events = count_words(origin["events"][1])
+            of_classes = f" with {events} events"
+        method = type(self).__name__
+        if hasattr(self, "chosen_"):
+            method = f"{method}, which uses {type(self.chosen_).__name__},"
+        sentence = f"{method} fitted to {samples}{of_classes}."
+        if hasattr(self, "gain_"):
+            sentence = f"{sentence} {self.gain_}"
+        return sentence
 
     def _with_counted_labels(self, y, sample_weight, X):
         """Return the labels of a fit (n,); those that occur only with weight zero are

@@ -3,7 +3,6 @@ Roelofs et al.
 """
 
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -13,12 +12,18 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import betaln, expit, hyp2f1
 
-from skcalib._inference.results import ResultRecord, html_table, text_table
+from skcalib._inference.results import (
+    ResultRecord,
+    frame_of,
+    html_table,
+    text_table,
+)
 from skcalib._input.classes import encode_labels
 from skcalib._input.scalars import check_number
 from skcalib._input.scored_labels import check_score_column
 from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
+from skcalib._verdicts import fixed, rounded, sentences_html
 from skcalib.simulation._curves import GlmCurve
 
 # The scales (link, transform) of the paper's candidates.
@@ -39,6 +44,9 @@ class CurveFit(ResultRecord):
     n_parameters: int
     log_likelihood: float
     aic: float
+
+    def _sentences(self):
+        return f"{self.name}: AIC {fixed(self.aic, 1)}, {self.curve!r}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,17 +84,20 @@ class CurveFits(ResultRecord):
         ImportError
             If pandas is not installed.
         """
-        if find_spec("pandas") is None:
-            raise ImportError("CurveFits.to_frame needs pandas: pip install pandas.")
-        from pandas import DataFrame
+        return frame_of(self.columns(), "CurveFits")
 
-        return DataFrame(self.columns())
+    def _sentences(self):
+        best = self.table[0]
+        return (
+            f"{best.name} fits best of {len(self.table)} candidates (AIC"
+            f" {fixed(best.aic, 1)}): {self.curve!r}."
+        )
 
-    def __repr__(self):
-        return f"CurveFits({self.curve!r})\n{text_table(self.columns())}"
+    def __str__(self):
+        return f"{self._sentences()}\n{text_table(self.columns())}"
 
     def _repr_html_(self):
-        return html_table(self.columns(), caption="CurveFits")
+        return sentences_html(self._sentences()) + html_table(self.columns())
 
 
 def fit_score_distribution(
@@ -155,7 +166,7 @@ def fit_score_distribution(
     if len(inner) == 0 or scores.min() == scores.max():
         found = "all are 0 or 1"
         if scores.min() == scores.max():
-            found = f"all are {scores[0]:g}"
+            found = f"all are {rounded(scores[0], 6)}"
         raise ValueError(
             "scores must not be all equal, and some must lie strictly between 0 and 1,"
             f" for a Beta fit; {found}."

@@ -13,6 +13,7 @@ from skcalib._errors.binned import check_norm
 from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_int, check_number
 from skcalib._progress import Progress
+from skcalib._verdicts import rounded
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
@@ -33,6 +34,14 @@ class EstimatorBias(ResultRecord):
     mean: float
     true_error: float
     n_simulations: int
+
+    def _sentences(self):
+        return (
+            f"Bias {rounded(self.bias)} (standard error"
+            f" {rounded(self.standard_error)}): {self.n_simulations:,} simulations"
+            f" average {rounded(self.mean)}, and the true error is"
+            f" {rounded(self.true_error)}."
+        )
 
 
 class CalibrationModel:
