@@ -163,7 +163,7 @@ def test_results_that_were_tuples_unpack_in_order_and_have_a_frame():
     parts = metrics.brier_decomposition(y, scores)
     miscalibration, discrimination, uncertainty = parts
     assert parts.score == miscalibration - discrimination + uncertainty
-    assert len(parts.to_frame().columns) == 3
+    assert len(parts.to_frame().columns) == 4
     worst = metrics.decision_calibration_error(y, scores, return_threshold=True)
     error, threshold = worst
     assert error == metrics.decision_calibration_error(y, scores)

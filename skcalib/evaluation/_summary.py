@@ -209,14 +209,7 @@ class CalibrationSummary(ResultTable):
                 f"{count_words(self.n_extreme)} scores are exactly 0 or 1, clipped to"
                 f" 2^-52 in the slope; without them it is {_shown(self.inner_slope)}. "
             )
-        outside = [name for name in _WORDS if _is_outside(getattr(self, name))]
-        if outside:
-            estimates = "estimate" if len(outside) == 1 else "estimates"
-            lies = "lies outside its" if len(outside) == 1 else "lie outside their"
-            text += (
-                f"The {estimates} of {joined([_NAMES[name] for name in outside])}"
-                f" {lies} limits, which allow for the noise of the labels. "
-            )
+        text += self._outside_words()
         if self.n_clusters:
             text += (
                 f"Intervals allow for the dependence of samples in {self.n_clusters}"
@@ -234,6 +227,22 @@ class CalibrationSummary(ResultTable):
             text += f"{lead}: {' and '.join(names)} ({reason.rstrip('.')}). "
         items = "12d, 12e" if self.n_clusters else "12e"
         return f"{text}(TRIPOD+AI items {items}, 20a and 23a.)"
+
+    def _outside_words(self):
+        """Return the sentence on estimates outside their limits, if there are any."""
+        outside = []
+        for name in _WORDS:
+            estimate, low, high = getattr(self, name)
+            if estimate < low or estimate > high:
+                outside.append(_NAMES[name])
+        if outside:
+            estimates = "estimate" if len(outside) == 1 else "estimates"
+            lies = "lies outside its" if len(outside) == 1 else "lie outside their"
+            return (
+                f"The {estimates} of {joined(outside)}"
+                f" {lies} limits, which allow for the noise of the labels. "
+            )
+        return ""
 
 
 def calibration_summary(
@@ -881,11 +890,6 @@ def _rescaled(interval, factor, offset):
         factor * high + offset,
         reason=interval.reason,
     )
-
-
-def _is_outside(interval):
-    """Return whether an estimate lies outside its limits, which may be NaN."""
-    return interval.estimate < interval.low or interval.estimate > interval.high
 
 
 def _shown(interval, level=""):
