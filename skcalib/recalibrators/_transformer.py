@@ -22,12 +22,8 @@ from skcalib._input.classes import (
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets, no_vector, several_labels_shape
 from skcalib._input.scores import check_scores, refuse_swapped
-<<<<<<< HEAD
 from skcalib._input.tensors import as_array, column_names, namespace_of
-=======
-from skcalib._input.tensors import as_array, column_names
 from skcalib._verdicts import count_words
->>>>>>> 99587e0f (Results answer in their first line: quantity, estimate, interval with its level, verdict; p-values have a leading zero)
 
 
 class ProbabilityTransformer(
