@@ -69,16 +69,20 @@ def test_readme_snippets_name_nothing_that_they_do_not_define(readme):
 
 @pytest.mark.slow
 def test_readme_snippets_print_what_the_text_says(readme, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
-    assert len(blocks) == 2
-    exec(blocks[0], {})
-    bare, theirs, ours = map(float, re.findall(r"\d\.\d{3}", capsys.readouterr().out))
-    assert ours < theirs < bare
-    for loss, words in ((bare, "as trained"), (theirs, "with scikit-learn")):
-        assert re.search(rf"{loss:.3f} (for the model )?{words}", readme)
-    told = float(re.search(r"(\d\.\d{3}) with `skcalib`", readme)[1])
-    assert told == pytest.approx(ours, abs=2e-3)
-    exec(blocks[1], {})
+    first, *jobs, fitted = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
+    exec(first, {})
+    lines = capsys.readouterr().out.splitlines()
+    shown = re.search(
+        rf"{re.escape(first)}```\n\n```text\n(.*?)```", readme, flags=re.S
+    )
+    for line, told in zip(lines, shown[1].splitlines(), strict=True):
+        assert line.split()[1] == told.split()[1]
+        assert float(line.split()[0]) == pytest.approx(float(told.split()[0]), abs=2e-3)
+    assert len(jobs) == 2  # a search over bins, and scorers
+    for job in jobs:
+        exec(job, {})
+        assert capsys.readouterr().out
+    exec(fitted, {})
     before, after = re.findall(r"log-loss (\d\.\d{3})", capsys.readouterr().out)
     assert float(after) < float(before)
 
@@ -93,7 +97,7 @@ def test_the_table_of_random_splits(readme):
     method gets better.
     """
     found = front_page.splits(20)
-    for number, name in enumerate(("log-loss", "Brier score")):
+    for number, name in enumerate(("log-loss", "Brier score", "calibration error")):
         row = re.search(rf"^\| {name} \|(.*)\|$", readme, flags=re.M)[1]
         told = [float(cell) for cell in row.split("|")]
         measured = [found[form][number] for form in front_page.FORMS]
@@ -113,8 +117,28 @@ def test_the_table_of_whole_estimators(readme):
         assert told == pytest.approx(measured, abs=0.51 if number == 2 else 6e-4)
 
 
-def test_readme_fits_into_150_lines(readme):
-    assert len(readme.splitlines()) <= 150
+def test_the_means_of_boosted_models(readme):
+    """Gradient boosting and AdaBoost: the figures of 58 models in the text."""
+    cells = {}
+    for row in read(front_page.RESULTS):
+        if row["model"] in ("boosting", "AdaBoost"):
+            cell = row["data"], row["model"], row["rows"], row["seed"]
+            cells.setdefault(cell, {})[row["form"]] = row["log_loss"]
+    best, default, ours = [], [], []
+    for found in cells.values():
+        theirs = [found[form] for form in found if form.startswith("scikit-learn")]
+        best.append(min(theirs))
+        default.append(found["scikit-learn sigmoid, True"])
+        ours.append(found["ours"])
+    text = " ".join(readme.split())
+    assert f"Over {len(cells)} boosted models" in text
+    assert f"its mean log-loss is {np.mean(ours):.3f}" in text
+    assert f"that of the best setting is {np.mean(best):.3f}" in text
+    assert f"that of `CalibratedClassifierCV(model)` {np.mean(default):.3f}" in text
+
+
+def test_readme_fits_into_190_lines(readme):
+    assert len(readme.splitlines()) <= 190
 
 
 @pytest.mark.parametrize("data", ["digits", "breast_cancer"])

@@ -12,18 +12,14 @@ X, progression = load_diabetes(return_X_y=True)
 y = progression > 140  # faster than in half of the patients
 parts = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 X_train, X_test, y_train, y_test = parts
-models = {
-    "as trained": HistGradientBoostingClassifier(),
-    "scikit-learn": CalibratedClassifierCV(HistGradientBoostingClassifier()),
-    "skcalib": RecalibratedClassifierCV(HistGradientBoostingClassifier()),
-}
-for name, model in models.items():
+trees = HistGradientBoostingClassifier()
+for model in (trees, CalibratedClassifierCV(trees), RecalibratedClassifierCV(trees)):
     y_proba = model.fit(X_train, y_train).predict_proba(X_test)
-    print(f"{name:<13}{log_loss(y_test, y_proba):.3f}")
+    print(f"{log_loss(y_test, y_proba):.3f}  {type(model).__name__}")
 
 from skcalib.displays import ReliabilityDisplay
 
-shown = {"boosted trees": models["as trained"], "recalibrated": models["skcalib"]}
+shown = {"boosted trees": trees, "recalibrated": model}
 options = {"layout": "columns", "random_state": 0}
 display = ReliabilityDisplay.from_estimator(shown, X_test, y_test, **options)
 
