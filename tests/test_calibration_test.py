@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 from _catalog import refused
 from _twins import bins, equal_mass_edges
-from scipy.stats import binom, chi2, norm
+from scipy.stats import beta, binom, chi2, norm
 from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.tasks import BinaryTask
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
-from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.cluster_cells import ClusterCellDraws, _beta_draws
+from skcalib._inference.cluster_draws import ClusterDraws, cluster_correlation
 from skcalib._inference.label_dependence import RowsInCells
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,
+    calibration_error_interval,
     calibration_test,
     expected_calibration_error,
     kde_calibration_error,
@@ -305,6 +307,104 @@ def test_dependent_draws_of_a_bin_with_scores_of_0_and_1_have_its_frequency(freq
     assert drawn.mean() == pytest.approx(frequency, abs=0.005)
     if frequency in (0, 1):
         assert drawn == pytest.approx(frequency, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_clusters", [30, 1500])
+def test_dependent_draws_by_cell_are_those_of_rows(n_clusters, weighted):
+    """The deviation of all cells together depends on the clusters: its spread is that
+    of labels drawn row by row, whether the deviates of all clusters are drawn (30) or
+    those of the largest (1,500).
+    """
+    labels, scores, clusters = dependent(
+        0, n_clusters, 3000 // n_clusters, lambda rng, n: rng.beta(1, 3, n)
+    )
+    weight = None
+    if weighted:
+        weight = np.random.default_rng(1).integers(1, 4, 3000).astype(float)
+    cells = BinaryTask(scores, labels, weight).bin_cells(EqualMass(5))
+    rows = RowsInCells(
+        cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], weight
+    )
+    by_row = ClusterDraws(
+        cells, rows, np.zeros(5), clusters, 1500, np.random.RandomState(0)
+    )
+    by_cell = ClusterCellDraws(
+        cells,
+        rows,
+        clusters,
+        np.ones(3000) if weight is None else weight,
+        by_row.correlation,
+        1500,
+        np.random.RandomState(0),
+    )
+    for frequency in cells.mean_score, (1.3 * cells.mean_score).clip(0, 1):
+        expected = np.concatenate(list(by_row(frequency)))
+        found = np.concatenate(list(by_cell(frequency)))
+        noise = expected.std(axis=0) / 1500**0.5
+        assert np.abs(found.mean(axis=0) - frequency).max() < 5 * noise.max()
+        assert found.std(axis=0) == pytest.approx(expected.std(axis=0), rel=0.08)
+        assert np.cov(found.T) == pytest.approx(
+            np.cov(expected.T), abs=0.12 * np.var(expected, axis=0).max()
+        )
+        sums = [
+            np.abs(drawn - cells.mean_score).sum(axis=1) for drawn in (found, expected)
+        ]
+        assert np.quantile(sums[0], [0.05, 0.5, 0.95]) == pytest.approx(
+            np.quantile(sums[1], [0.05, 0.5, 0.95]), rel=0.08
+        )
+
+
+@pytest.mark.parametrize("frequency", [0.0, 1.0])
+def test_dependent_draws_by_cell_reach_frequencies_of_0_and_1(frequency):
+    labels, scores, clusters = dependent(0, 20, 50, lambda rng, n: rng.random(n))
+    cells = BinaryTask(scores, labels, None).bin_cells(EqualMass(2))
+    rows = RowsInCells(
+        cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], None
+    )
+    draws = ClusterCellDraws(
+        cells, rows, clusters, np.ones(1000), 0.3, 50, np.random.RandomState(0)
+    )
+    drawn = np.concatenate(list(draws(np.full(2, frequency))))
+    assert drawn.shape == (50, 2)
+    assert np.all(drawn == frequency)
+
+
+def test_draws_by_cell_have_beta_distributions():
+    """Few events: the quantiles are those of the beta distribution with the mean and
+    the variance; many: those of a normal one with its skewness.
+    """
+    levels = np.array([0.02, 0.3, 0.5, 0.9, 0.99])
+    means, relative = np.array([0.01, 0.4, 0.98]), np.array([0.2, 0.01, 0.001])
+    drawn = _beta_draws(
+        np.tile(means, (5, 1)), relative, np.tile(norm.ppf(levels)[:, None], 3)
+    )
+    total = 1 / relative - 1
+    exact = beta.ppf(levels[:, None], means * total, (1 - means) * total)
+    assert drawn == pytest.approx(exact, abs=2e-4)
+
+
+def test_correlation_of_many_rows_is_found_from_their_grades(monkeypatch):
+    labels, scores, clusters = dependent(
+        1, 300, 10, lambda rng, n: rng.beta(2, 2, n), correlation=0.4
+    )
+    rows = scores, labels - scores, np.ones(3000), clusters
+    of_rows = cluster_correlation(*rows)
+    monkeypatch.setattr("skcalib._inference.cluster_draws._ROWS_OF_GRADES", 1000)
+    assert cluster_correlation(*rows) == pytest.approx(of_rows, abs=0.005)
+
+
+def test_interval_of_many_rows_in_clusters_is_that_of_draws_by_row(monkeypatch):
+    labels, scores, clusters = dependent(2, 40, 30, lambda rng, n: rng.random(n))
+    options = {"binning": 5, "clusters": clusters, "n_resamples": 999}
+    run = partial(
+        calibration_error_interval, labels, scores**1.3, **options, random_state=0
+    )
+    by_row = run()
+    monkeypatch.setattr("skcalib._inference.cluster_draws.MOST_STORED", 1)
+    by_cell = run()
+    assert by_cell[0] == by_row[0]
+    assert by_cell[1:] == pytest.approx(by_row[1:], rel=0.08, abs=0.003)
 
 
 def test_few_events_in_clusters_warn():

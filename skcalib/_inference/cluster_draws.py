@@ -5,6 +5,12 @@ from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
 from skcalib._cells.cells import Cells
+from skcalib._inference.cluster_cells import (
+    ClusterCellDraws,
+    score_grades,
+    shifted_scores,
+    weight_products,
+)
 from skcalib._inference.label_dependence import RowsInCells, label_copula
 from skcalib._inference.uniform_blocks import MOST_STORED, block_sizes
 from skcalib._input.warn import warn
@@ -17,9 +23,41 @@ FEW_EVENTS = 40
 # computed, and quantiles of the normal deviate that the rows of a cluster share.
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
 _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)
+# More rows are taken together by their scores, in so many grades, where only the
+# correlation is sought.
+_ROWS_OF_GRADES, _GRADES = 1 << 13, 64
+# The most cells whose draws need no rows: their correlations are a matrix.
+_MOST_CELLS = 1 << 10
 # The smallest probability of a class, and how often rows and cells are fitted to each
 # other in turn.
 _LEAST, _ROUNDS = 1e-12, 10
+
+
+def drawn_by_cell(n_rows, n_columns, n_draws):
+    """Return whether the draws of rows in clusters are made cell by cell, because those
+    of all rows would not fit into memory.
+    """
+    return n_columns == 1 and n_rows * n_draws > MOST_STORED
+
+
+def cluster_draws(cells, rows, deviation, cluster, n_draws, rng):
+    """Return what draws event frequencies of cells for rows in clusters: `ClusterDraws`
+    row by row, or for many rows with one column `ClusterCellDraws`.
+
+    The parameters are those of `ClusterDraws`.
+    """
+    n_rows, n_columns = rows.cell.shape
+    few_cells = len(cells.weight) <= _MOST_CELLS
+    if not (few_cells and drawn_by_cell(n_rows, n_columns, n_draws)):
+        return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)
+    scores = rows.scores.astype(np.float64)
+    _warn_of_few_events(scores)
+    code = np.unique(cluster, return_inverse=True)[1]
+    weight = weights_or_ones(rows.sample_weight, n_rows)
+    fitted = np.clip(scores + deviation[rows.cell], 0, 1)
+    residual = (rows.labels - fitted)[:, 0]
+    correlation = cluster_correlation(scores[:, 0], residual, weight, code)
+    return ClusterCellDraws(cells, rows, code, weight, correlation, n_draws, rng)
 
 
 class ClusterDraws:
@@ -137,7 +175,14 @@ class ClusterDraws:
         """
         shift = frequency - self._mean_score
         if self._scores.shape[1] == 1:
-            return self._shifted(frequency, shift)
+            probability = shifted_scores(
+                self._scores[:, 0],
+                self._cell[:, 0],
+                self._mean_matrix,
+                frequency,
+                shift,
+            )
+            return probability[:, None]
         shifted = self._scores + shift[self._cell]
         if not are_classes:
             return np.clip(shifted, 0, 1)
@@ -152,34 +197,6 @@ class ClusterDraws:
         cumulative = np.cumsum(probability, axis=1)
         cumulative /= cumulative[:, -1:]
         return cumulative
-
-    def _shifted(self, frequency, first_shift):
-        """Return the scores (n, 1), shifted by one number in each cell so that their
-        mean there is the hypothetical event frequency (m,).
-
-        `first_shift` (m,) is frequency minus mean score. Shifted scores are clipped to
-        [0, 1], which changes the mean: the other scores of the cell are then shifted
-        further, by Newton's method. Its steps do not overshoot, because the mean is a
-        concave function of an upward shift, and a convex one of a downward shift.
-        """
-        # Frequencies of 0 and 1 are reached by all rows at once, not in the limit.
-        shift = np.where(frequency <= 0, -1.0, first_shift)
-        shift = np.where(frequency >= 1, 1.0, shift)
-        for _ in range(_ROUNDS):
-            probability = np.clip(self._scores + shift[self._cell], 0, 1)
-            missing = frequency - self._mean_matrix @ probability.ravel()
-            if np.abs(missing).max() < _LEAST:
-                break
-            # The derivative of the mean is the share of the cell's rows that can still
-            # move in the direction that is needed.
-            must_rise = missing[self._cell] > 0
-            can_move = np.where(must_rise, probability < 1, probability > 0)
-            slope = self._mean_matrix @ can_move.ravel().astype(np.float64)
-            step = np.divide(
-                missing, slope, out=np.zeros_like(missing), where=slope > 0
-            )
-            shift = shift + step
-        return probability
 
     def _normal_deviates(self, k):
         """Return the normal deviates of the k-th block of draws, float32 of shape
@@ -301,8 +318,21 @@ def cluster_correlation(scores, residual, weight, cluster):
     # that reaches the observed one. Given z the rows of a cluster are independent, with
     # probabilities p(z): the expectation given z is the sum of squares of p(z) - score
     # plus the variance of the labels. It is averaged over 100 quantiles of z.
-    quantile = ndtri(scores)
     variance_weight = weight**2 / cluster_weight[cluster]
+    if len(scores) > _ROWS_OF_GRADES:
+        # Rows with nearly the same score are taken together.
+        grade = score_grades(scores, _GRADES)
+        total = np.bincount(grade, weight)
+        scores = np.bincount(grade, weight * scores) / total
+        variance_weight = np.bincount(grade, variance_weight)
+        root = weight / np.sqrt(cluster_weight)[cluster]
+        products = weight_products(csr_array((root, (cluster, grade))))
+
+        def sum_of_squares(values):
+            """Return the sum of squares as above, for values by grade."""
+            return values @ products @ values
+
+    quantile = ndtri(scores)
     expected = []
     for correlation in _CORRELATIONS:
         total = 0.0

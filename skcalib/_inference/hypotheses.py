@@ -14,7 +14,7 @@ from skcalib._cells.groups import group_codes, reduced
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.tasks import one_label_a_row
 from skcalib._errors.error import ClassPowers
-from skcalib._inference.cluster_draws import ClusterDraws
+from skcalib._inference.cluster_draws import cluster_draws, drawn_by_cell
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.drawn_hypotheses import Hypotheses
 from skcalib._inference.label_dependence import (
@@ -36,6 +36,9 @@ _MOST_COUNTS = 1 << 24
 _ROWS_TO_COUNT = 20
 # more distinct scores are pooled to cells of nearly equal scores
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13
+# Dependent rows that are drawn cell by cell have at most so many cells of scores, with
+# at least so many rows each.
+_MOST_CLUSTER_CELLS, _ROWS_OF_CLUSTER_CELL = 1 << 8, 80
 # Widths in bins over which the observed deviation is smoothed, for two more directions.
 _WIDTHS = 1, 3
 # Shares of the rows over which the residuals of scores are averaged, for a direction
@@ -105,6 +108,10 @@ def error_hypotheses(error, data, resampling):
         # Dependent counts are kept for all cells at once.
         affordable = _MOST_COUNTS // (resampling.n_draws * classes.n_tasks)
         most_cells = min(max(affordable, _FEWEST_CELLS), _MOST_CELLS)
+    if cluster is not None and drawn_by_cell(
+        len(cluster), classes.n_tasks, resampling.n_draws
+    ):
+        most_cells = min(_MOST_CLUSTER_CELLS, len(cluster) // _ROWS_OF_CLUSTER_CELL)
     # 1. The binary problems, group by group and in each group class by class, and the
     # error of each as a function of the event frequencies of its cells.
     tasks = []
@@ -127,7 +134,7 @@ def error_hypotheses(error, data, resampling):
     if label_weights is not None:
         draw = _weighted_draws(joined.cells, rows, cluster, resampling)
     elif cluster is not None:
-        draw = ClusterDraws(
+        draw = cluster_draws(
             joined.cells,
             rows.in_cells(label_deviation),
             observed_deviation,
