@@ -194,11 +194,27 @@ class PluginPower(ErrorPower):
 
     is_binned = True
 
+    @property
+    def share_of_bin(self):
+        """The factors (m,) with which the powers of the bins are added up."""
+        return self.share
+
     def power(self, frequency):
         """Return the p-th power (...) of the error for event frequencies (..., m) of
         the bins.
         """
-        return self.norm_of(np.abs(frequency - self.scores))
+        if self.norm == np.inf:
+            return self.power_of_bins(frequency).max(axis=-1)
+        return self.power_of_bins(frequency) @ self.share_of_bin
+
+    def power_of_bins(self, frequency):
+        """Return the p-th powers (..., m) of the gaps of bins; for an infinite norm,
+        the gaps.
+        """
+        gaps = np.abs(frequency - self.scores)
+        if self.norm == np.inf:
+            return gaps
+        return gaps**self.norm
 
 
 class DebiasedPower(PluginPower):
@@ -222,27 +238,30 @@ class DebiasedPower(PluginPower):
         self.noise = cells.noise
         self.is_sum_of_squares = norm == 2
 
-    def power(self, frequency):
-        """Return the p-th power (...) of the error for event frequencies (..., m) of
-        the bins.
+    @property
+    def share_of_bin(self):
+        """The factors (m,) with which the powers of the bins are added up."""
+        return self.usable_share
+
+    def power_of_bins(self, frequency):
+        """Return what bins add to the p-th power (..., m), for their event frequencies
+        (..., m).
         """
         gap = frequency - self.scores
         variance = frequency * (1 - frequency)
         if self.norm == 2 and self.noise is not None:
-            power_of_bin = gap**2 - self.noise
-        elif self.norm == 2:
+            return gap**2 - self.noise
+        if self.norm == 2:
             # Kumar, Liang and Ma, Definition 5.2; the print has (1 - f)^2 in place of
             # the variance f (1 - f)
-            power_of_bin = gap**2 - variance / (self.n_rows - 1)
-        else:
-            # Definition G.3: the plugin power less its expected excess, where the
-            # observed frequency is taken for the true one
-            noise = variance / self.n_rows
-            if self.noise is not None:
-                noise = np.broadcast_to(self.noise, gap.shape)
-            expected = absolute_moment(gap, noise, self.norm)
-            power_of_bin = 2 * np.abs(gap) ** self.norm - expected
-        return power_of_bin @ self.usable_share
+            return gap**2 - variance / (self.n_rows - 1)
+        # Definition G.3: the plugin power less its expected excess, where the observed
+        # frequency is taken for the true one
+        noise = variance / self.n_rows
+        if self.noise is not None:
+            noise = np.broadcast_to(self.noise, gap.shape)
+        expected = absolute_moment(gap, noise, self.norm)
+        return 2 * np.abs(gap) ** self.norm - expected
 
     def noiseless(self, frequency):
         """Return the plugin power: frequencies (m,) without noise have no bias."""
@@ -265,23 +284,68 @@ class UnbiasedPower(DebiasedPower):
     def observed(self):
         """The squared error of the observed labels."""
         frequency = self.cells.event_frequency
-        return float(self._unbiased(frequency, self.cells.residual_variance))
+        squares = self._unbiased(frequency, self.cells.residual_variance)
+        return float(squares @ self.usable_share)
 
-    def power(self, frequency):
-        """Return the squared error (...) for event frequencies (..., m) of drawn
-        labels.
+    def power_of_bins(self, frequency):
+        """Return the squared gaps of bins less the variances of their mean residuals
+        (..., m), for event frequencies (..., m) of drawn labels.
         """
         residual_variance = frequency * (1 - frequency) - self.score_variance
         return self._unbiased(frequency, residual_variance)
 
     def _unbiased(self, frequency, residual_variance):
-        """Return the mean over bins of the squared gap less the variance of the mean
-        residual, (...), for event frequencies and variances of y - s (..., m).
+        """Return the squared gaps less the variances of the mean residuals (..., m),
+        for event frequencies and variances of y - s (..., m).
         """
         noise = self.noise
         if noise is None:
             noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
-        return ((frequency - self.scores) ** 2 - noise) @ self.usable_share
+        return (frequency - self.scores) ** 2 - noise
+
+
+class JoinedPowers:
+    """The powers of several problems as functions of the event frequencies of all of
+    their bins, computed at once.
+
+    Parameters
+    ----------
+    powers : list of PluginPower, DebiasedPower or UnbiasedPower
+        The powers, all of one class and one finite norm; see `can_be_joined`.
+    """
+
+    def __init__(self, powers):
+        first = powers[0]
+        cells = Cells.joined([power.cells for power in powers])
+        self._bins = type(first)(cells, norm=first.norm)
+        self.share = np.concatenate([power.share_of_bin for power in powers])
+        sizes = [len(power.weight) for power in powers]
+        self.starts = np.cumsum([0, *sizes[:-1]])
+        self._sizes = sizes
+
+    def each(self, frequency):
+        """Return the power of each problem (..., n_problems) for the event frequencies
+        (..., m) of all bins.
+        """
+        powers = self._bins.power_of_bins(frequency) * self.share
+        return np.add.reduceat(powers, self.starts, axis=-1)
+
+    def weighted_sum(self, frequency, weight):
+        """Return the sum (...) of the powers of all problems, times their weights."""
+        return self._bins.power_of_bins(frequency) @ (
+            self.share * np.repeat(weight, self._sizes)
+        )
+
+
+def can_be_joined(powers):
+    """Return whether powers can be computed together, as `JoinedPowers` does."""
+    first = powers[0]
+    one_class = type(first) in (PluginPower, DebiasedPower, UnbiasedPower)
+    return (
+        one_class
+        and first.norm != np.inf
+        and all(type(power) is type(first) for power in powers)
+    )
 
 
 class LabelBinnedPower(PluginPower):

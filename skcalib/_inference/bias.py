@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._inference.event_counts import estimated_shift_of
-from skcalib._inference.shift_test import BiasTest, bias_test
+from skcalib._inference.shift_test import BiasProblem, BiasTest, bias_test
 from skcalib._input.scalars import as_numbers
 from skcalib._intervals.influence import Influence, too_few_units
 from skcalib._rows.blocks import weights_or_ones
@@ -181,10 +181,10 @@ def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=F
     result : BiasTest
         Named tuple (pvalue, low, high, bias_pvalue).
     """
-    events = statistics.weighted_label.sum()
     if not importance:
-        residual_variance = statistics.total_residual_variance
-        return bias_test(scores, events, confidence_level, weight, residual_variance)
+        problem = bins_bias_problem(statistics, scores, weight)
+        return bias_test(problem.scores, problem.events, confidence_level, *problem[2:])
+    events = statistics.weighted_label.sum()
     is_filled = statistics.weight > 0
     bin_weight = statistics.weight[is_filled]
     squared_weight = statistics.weight_squared[is_filled]  # sums of w^2
@@ -209,6 +209,18 @@ def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=F
     )
     return bias_test(
         scores, events / divisor, confidence_level, weight / divisor, residual_variance
+    )
+
+
+def bins_bias_problem(statistics, scores, weight):
+    """Return the `BiasProblem` of binned data whose weights count rows; the arguments
+    are those of `bins_bias_test`.
+    """
+    return BiasProblem(
+        scores,
+        statistics.weighted_label.sum(),
+        weight,
+        statistics.total_residual_variance,
     )
 
 
@@ -261,9 +273,7 @@ def _residual_variance(variance_weight, squared_residual, label_variance, weight
 
 
 def half_pvalue(pvalue, is_on_side):
-    """Return the one-sided p-value for a two-sided one: half of it where the estimate
-    lies on the side of the alternative, else 1 less that half.
+    """Return the one-sided p-values (m,) for two-sided ones: half of them where the
+    estimate lies on the side of the alternative, else 1 less that half.
     """
-    if is_on_side:
-        return pvalue / 2
-    return 1 - pvalue / 2
+    return np.where(is_on_side, pvalue / 2, 1 - pvalue / 2)

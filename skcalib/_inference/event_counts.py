@@ -1,12 +1,15 @@
-"""The distribution of the number of events among independent rows, and its tails."""
+"""The distributions of the numbers of events among the independent rows of many
+problems, and their tails.
+"""
 
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, log_expit, ndtr
 
 from skcalib._input.scalars import as_numbers
+from skcalib._intervals.roots import bracketed_root
 from skcalib._rows.links import log_odds
 
 # below this total weight the distribution of the number of events is convolved exactly
@@ -20,6 +23,9 @@ _GROUPS = 8
 # relative, of the total weight: an event sum this close to 0 or to the total is equal
 # to it but for rounding
 ROUNDING = 1e-12
+# Distributions of so many problems and more, of similar size, are computed together; up
+# to so many probabilities at a time.
+_FEW_PROBLEMS, _LARGEST_BATCH = 4, 1 << 16
 # Below this |r| the formula of Lugannani and Rice is replaced by its limit at r = 0.
 _NEAR_ZERO = 1e-4
 
@@ -59,34 +65,108 @@ def event_count_pmf(scores, weight=None):
     return reduce(np.convolve, pmf)[: n_rows + 1]
 
 
-def event_count_tails(scores, events, weight=None):
-    """Return P(S >= k) and P(S <= k) of the number S of events of rows whose scores
-    (n,) are calibrated; k is the observed number `events`, and weights (n,) or None
-    count rows.
+class RowsOfProblems(NamedTuple):
+    """The rows of several problems, one problem after the other.
+
+    Parameters
+    ----------
+    z : ndarray of shape (m,)
+        Log-odds.
+    weight : ndarray of shape (m,)
+        How many rows have each of them.
+    sizes : ndarray of int, shape (n_problems,)
+        How many of the log-odds belong to each problem; at least 1.
     """
-    z, weight = log_odds_cells(as_numbers(scores, "scores"), weight)
-    return _event_count_tails(z, events, weight)
+
+    z: np.ndarray
+    weight: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, problems):
+        """Return the rows of problems given as scores (n,) and weights (n,) or None;
+        see `log_odds_cells`.
+        """
+        cells = [log_odds_cells(as_numbers(s, "scores"), w) for s, w in problems]
+        return cls(
+            np.concatenate([z for z, _ in cells]),
+            np.concatenate([weight for _, weight in cells]),
+            np.array([len(z) for z, _ in cells]),
+        )
+
+    @property
+    def starts(self):
+        """Where the rows of each problem begin, (n_problems,)."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @property
+    def total(self):
+        """Sum of the weights of each problem, (n_problems,)."""
+        return self.sums(1.0)
+
+    def sums(self, values):
+        """Return the weighted sum over the rows of each problem (n_problems,) of values
+        (m,).
+        """
+        return np.add.reduceat(self.weight * values, self.starts)
+
+    def by_row(self, values):
+        """Return values of problems (n_problems,) for each of their rows, (m,)."""
+        return np.repeat(values, self.sizes)
+
+    def at(self, chosen):
+        """Return the rows of some problems, given by a mask (n_problems,)."""
+        rows = self.by_row(chosen)
+        return RowsOfProblems(self.z[rows], self.weight[rows], self.sizes[chosen])
+
+    def ends(self):
+        """Return the smallest and the largest log-odds of each problem."""
+        low = np.minimum.reduceat(self.z, self.starts)
+        return low, np.maximum.reduceat(self.z, self.starts)
 
 
-def _event_count_tails(z, events, weight):
-    """Return P(S >= k) and P(S <= k) of the number S of events of rows with log-odds z
-    (m,) and weights (m,); k is `events`.
+def event_count_tails(problems, events):
+    """Return P(S >= k) and P(S <= k), (n_problems,) each, of the numbers S of events of
+    problems whose scores are calibrated.
+
+    Parameters
+    ----------
+    problems : list of (scores, weight)
+        Scores (n,) and weights (n,) or None of each problem; weights count rows.
+    events : ndarray of shape (n_problems,)
+        The observed numbers k.
     """
-    total = weight.sum()
-    if events <= total * ROUNDING:
-        log_no_event = -weight @ np.logaddexp(0, z)
-        return 1.0, float(np.exp(log_no_event))
-    # Exact formulas exist for no event and for one. Where all rows or all but one have
-    # an event, the non-events are counted, so that both tails change places.
-    has_one_non_event = total - events == 1 < events
-    if has_one_non_event or events >= total * (1 - ROUNDING):
-        upper, lower = _event_count_tails(-z, round(total - events), weight)
-        return lower, upper
-    tails = EventCountTails(z, weight, events)
-    # The tails are functions of tau = estimated shift - tested shift of the log-odds.
-    # The tested shift is 0 here, that is, the log-odds z themselves.
-    tau = tails.estimated_shift
-    return float(tails.at_least_observed(tau)), float(tails.at_most_observed(tau))
+    rows = RowsOfProblems.of(problems)
+    rows, events, is_mirrored = mirrored(rows, events)
+    at_least = np.ones(len(events))
+    at_most = np.exp(-rows.sums(np.logaddexp(0, rows.z)))  # P(S = 0)
+    some = events > rows.total * ROUNDING
+    if some.any():
+        tails = EventCountTails(rows.at(some), events[some])
+        # The tails are functions of tau = estimated shift - tested shift of the
+        # log-odds. The tested shift is 0 here, that is, the log-odds z themselves.
+        at_least[some] = tails.at_least_observed(tails.estimated_shift)
+        at_most[some] = tails.at_most_observed(tails.estimated_shift)
+    # Where non-events were counted, both tails change places.
+    return (
+        np.where(is_mirrored, at_most, at_least),
+        np.where(is_mirrored, at_least, at_most),
+    )
+
+
+def mirrored(rows, events):
+    """Return problems in which non-events are counted if all rows, or all but one, have
+    an event, their numbers of events, and which they are (n_problems,).
+
+    Exact formulas exist for no event and for one. The log-odds have the opposite signs
+    where non-events are counted.
+    """
+    total = rows.total
+    has_one_non_event = (total - events == 1) & (events > 1)
+    is_mirrored = has_one_non_event | (events >= total * (1 - ROUNDING))
+    z = np.where(rows.by_row(is_mirrored), -rows.z, rows.z)
+    events = np.where(is_mirrored, np.rint(total - events), events)
+    return rows._replace(z=z), events, is_mirrored
 
 
 def log_odds_cells(scores, weight):
@@ -110,30 +190,40 @@ def log_odds_cells(scores, weight):
     return log_odds(weighted_score / weight_in_cell), weight_in_cell
 
 
-def estimated_shift_of(z, weight, events):
-    """Return the shift delta of log-odds z (m,) at which as many events are expected as
-    were observed: sum w expit(z + delta) = events, between 0 and the sum of w.
+def estimated_shifts(rows, events):
+    """Return the shift delta (n_problems,) of the log-odds of each problem at which as
+    many events are expected as were observed: sum w expit(z + delta) = events, between
+    0 and the sum of w.
     """
     # The log-odds of the mean frequency less the largest and the smallest log-odds: all
     # shifted probabilities lie below it, or all above. The margins of 1e-9 keep the
     # signs of both ends apart where all log-odds are equal.
-    log_odds_of_mean = np.log(events) - np.log(weight.sum() - events)
-    return brentq(
-        lambda delta: weight @ expit(z + delta) - events,
-        log_odds_of_mean - z.max() - 1e-9,
-        log_odds_of_mean - z.min() + 1e-9,
-        xtol=1e-13,
-        rtol=1e-14,
+    log_odds_of_mean = np.log(events) - np.log(rows.total - events)
+    lowest, highest = rows.ends()
+    return bracketed_root(
+        lambda delta: rows.sums(expit(rows.z + rows.by_row(delta))) - events,
+        log_odds_of_mean - highest - 1e-9,
+        log_odds_of_mean - lowest + 1e-9,
+        tolerance=1e-14,
     )
 
 
+def estimated_shift_of(z, weight, events):
+    """Return the shift of one problem with log-odds z (m,) and weights (m,); see
+    `estimated_shifts`.
+    """
+    rows = RowsOfProblems(z, weight, np.array([len(z)]))
+    return float(estimated_shifts(rows, np.array([events], dtype=np.float64))[0])
+
+
 class EventCountTails:
-    """Tail probabilities of the number S of events among independent rows whose
-    log-odds are shifted by one number.
+    """Tail probabilities of the numbers S of events among independent rows, for several
+    problems whose log-odds are shifted by one number each.
 
     The observed number is k. `estimated_shift` is the shift at which k events are
     expected. The shift that is tested is given by tau = estimated shift - tested shift,
-    so that the tail probability P(S >= k) falls as tau grows.
+    so that the tail probability P(S >= k) falls as tau grows. All are arrays with an
+    entry for each problem.
 
     The distribution of S is convolved exactly if there are few rows. Otherwise the
     tails are the saddlepoint approximation of Lugannani and Rice (1980), or products
@@ -141,119 +231,221 @@ class EventCountTails:
 
     Parameters
     ----------
-    z : ndarray of shape (m,)
-        Log-odds.
-    weight : ndarray of shape (m,)
-        How many rows have each of them.
-    events : float
-        The observed number k, more than 0 and less than the sum of weights.
+    rows : RowsOfProblems
+        The rows.
+    events : ndarray of shape (n_problems,)
+        The observed numbers k, more than 0 and less than the sums of weights.
     """
 
-    def __init__(self, z, weight, events):
-        # Rows with log-odds z (m,); `weight` (m,) says how many have each, and `events`
-        # (k) how many events were observed among them.
-        self.weight = weight
+    def __init__(self, rows, events):
+        self.rows = rows
         # The shift at which as many events are expected as were observed, and the
-        # probabilities (m,) of an event there, with log(p) and log(1 - p).
-        self.estimated_shift = estimated_shift_of(z, weight, events)
-        p = expit(z + self.estimated_shift)
-        self.probability = p
-        self.log_probability = log_expit(z + self.estimated_shift)
-        self.log_complement = log_expit(-z - self.estimated_shift)
+        # probability of an event there, with log(p) and log(1 - p).
+        self.estimated_shift = estimated_shifts(rows, events)
+        z = rows.z + rows.by_row(self.estimated_shift)
+        p = expit(z)
         # Variance of the number of events at these probabilities, and a sixth of the
         # ratio of its third central moment to the variance.
-        self.variance = weight @ (p * (1 - p))
-        self.skewness = weight @ (p * (1 - p) * (1 - 2 * p)) / (6 * self.variance)
-        are_counts = not (weight % 1).any() and events % 1 == 0
-        # whether one event was observed, for which the tails are products over rows
-        self.is_one_event = events == 1 and are_counts
-        # For few rows the exact distribution of the number of events at these
-        # probabilities, log P(S = j) for j = 0, ..., n; None for many rows.
-        self.log_pmf = None
-        if are_counts and weight.sum() < FEW_ROWS:
-            mass = event_count_pmf(p, weight)
-            self.n_observed = round(events)  # k
-            self.excess_over_observed = np.arange(len(mass)) - self.n_observed  # j - k
-            with np.errstate(divide="ignore"):
-                self.log_pmf = np.log(mass)
+        self.variance = rows.sums(p * (1 - p))
+        third = rows.sums(p * (1 - p) * (1 - 2 * p))
+        fractions = np.add.reduceat(rows.weight % 1 != 0, rows.starts)
+        are_counts = (fractions == 0) & (events % 1 == 0)
+        # For few rows the exact distribution of the number of events; for one event
+        # among many, products over the rows; and an approximation for the others.
+        is_exact = are_counts & (rows.total < FEW_ROWS)
+        is_one = ~is_exact & are_counts & (events == 1)
+        is_other = ~(is_exact | is_one)
+        self._laws = []
+        for law, chosen in ((_Exact, is_exact), (_OneEvent, is_one)):
+            if chosen.any():
+                some = rows.by_row(chosen)
+                of_law = law(rows.at(chosen), p[some], events[chosen])
+                self._laws.append((chosen, of_law))
+        if is_other.any():
+            skewness = third[is_other] / (6 * self.variance[is_other])
+            some = rows.by_row(is_other)
+            of_law = _Saddlepoint(
+                rows.at(is_other), z[some], self.variance[is_other], skewness
+            )
+            self._laws.append((is_other, of_law))
 
     def at_least_observed(self, tau):
-        """Return P(S >= k), k the observed number of events, if the log-odds are
-        shifted by the estimated shift minus tau.
+        """Return P(S >= k), k the observed numbers of events, if the log-odds are
+        shifted by the estimated shifts minus tau.
         """
-        if self.log_pmf is not None:
-            return self._exact_probability(tau, slice(self.n_observed, None))
-        if self.is_one_event:
-            return -np.expm1(self._log_no_event(tau))  # 1 - P(S = 0)
-        return _lugannani_rice(
-            self._signed_root(tau), tau, self.skewness, self.variance
-        )
+        tail = np.empty(len(tau))
+        for chosen, law in self._laws:
+            tail[chosen] = law.at_least(tau[chosen])
+        return tail
 
     def at_most_observed(self, tau):
-        """Return P(S <= k), k the observed number of events, if the log-odds are
-        shifted by the estimated shift minus tau.
+        """Return P(S <= k), k the observed numbers of events, if the log-odds are
+        shifted by the estimated shifts minus tau.
         """
-        if self.log_pmf is not None:
-            return self._exact_probability(tau, slice(self.n_observed + 1))
-        if self.is_one_event:
-            # P(S = 0) + P(S = 1) = P(S = 0) (1 + the sum of the odds)
-            sum_of_odds = self.weight @ self._odds(tau)
-            return np.exp(np.log1p(sum_of_odds) + self._log_no_event(tau))
-        # At most k events are at least n - k non-events. Counting non-events reverses
-        # the signs of tau, of the root and of the skewness.
-        return _lugannani_rice(
-            -self._signed_root(tau), -tau, -self.skewness, self.variance
-        )
-
-    def _odds(self, tau):
-        """Return the odds (m,) of an event if the log-odds are shifted by the estimated
-        shift minus tau.
-        """
-        return self.probability / (1 - self.probability) * np.exp(-tau)
-
-    def _log_no_event(self, tau):
-        """Return log P(S = 0), the sum of log(1 - probability) over the rows, if the
-        log-odds are shifted by the estimated shift minus tau.
-        """
-        return -(self.weight @ np.log1p(self._odds(tau)))
+        tail = np.empty(len(tau))
+        for chosen, law in self._laws:
+            tail[chosen] = law.at_most(tau[chosen])
+        return tail
 
     def two_sided(self, shift):
-        """Return the two-sided p-value, twice the smaller tail, of the hypothesis that
+        """Return the two-sided p-values, twice the smaller tail, of the hypotheses that
         the log-odds are shifted by `shift`.
         """
         tau = self.estimated_shift - shift
         at_least = self.at_least_observed(tau)
         at_most = self.at_most_observed(tau)
-        return float(min(1.0, 2 * min(at_least, at_most)))
+        return np.minimum(1.0, 2 * np.minimum(at_least, at_most))
 
-    def _exact_probability(self, tau, counts):
-        """Return the probability that the number of events is one of `counts`, a slice
-        of 0, 1, ..., n, if the log-odds are shifted by the estimated shift minus tau.
-        """
+
+class _Exact:
+    """Exact tails of few rows with probabilities p (m,) and `events` (n_problems,)."""
+
+    def __init__(self, rows, p, events):
+        # The distributions log P(S = j) for j = 0, ..., n, one after the other.
+        p = np.repeat(p, rows.weight.astype(np.int64))
+        n_rows = np.rint(rows.total).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            self._log_mass = np.log(_event_count_pmfs(p, n_rows))
+        self._sizes = n_rows + 1
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        j = np.arange(len(self._log_mass)) - np.repeat(self._starts, self._sizes)
+        self._excess = j - np.repeat(events, self._sizes)  # j - k
+
+    def at_least(self, tau):
+        """Return P(S >= k) for tau (n_problems,)."""
+        return self._probability(tau, self._excess >= 0)
+
+    def at_most(self, tau):
+        """Return P(S <= k) for tau (n_problems,)."""
+        return self._probability(tau, self._excess <= 0)
+
+    def _probability(self, tau, counts):
+        """Return the probability of numbers of events, given by a mask."""
         # Shifting all log-odds by -tau multiplies P(S = j) by exp(-tau j), up to one
         # factor. Here it is exp(-tau (j - k)), and the largest product is scaled to 1,
         # so that nothing overflows.
-        log_mass = self.log_pmf - tau * self.excess_over_observed
-        mass = np.exp(log_mass - log_mass.max())
-        return mass[counts].sum() / mass.sum()
+        log_mass = self._log_mass - np.repeat(tau, self._sizes) * self._excess
+        largest = np.maximum.reduceat(log_mass, self._starts)
+        mass = np.exp(log_mass - np.repeat(largest, self._sizes))
+        some = np.add.reduceat(np.where(counts, mass, 0.0), self._starts)
+        return some / np.add.reduceat(mass, self._starts)
+
+
+class _OneEvent:
+    """Tails of one event among many rows with probabilities p (m,)."""
+
+    def __init__(self, rows, p, events):
+        self._rows = rows
+        self._odds = p / (1 - p)
+
+    def at_least(self, tau):
+        """Return P(S >= 1) = 1 - P(S = 0) for tau (n_problems,)."""
+        return -np.expm1(self._log_no_event(self._odds_at(tau)))
+
+    def at_most(self, tau):
+        """Return P(S <= 1) = P(S = 0) (1 + the sum of the odds)."""
+        odds = self._odds_at(tau)
+        return np.exp(np.log1p(self._rows.sums(odds)) + self._log_no_event(odds))
+
+    def _odds_at(self, tau):
+        """Return the odds (m,) of an event if the log-odds are shifted by -tau."""
+        return self._odds * self._rows.by_row(np.exp(-tau))
+
+    def _log_no_event(self, odds):
+        """Return log P(S = 0), the sum of log(1 - probability) over the rows."""
+        return -self._rows.sums(np.log1p(odds))
+
+
+class _Saddlepoint:
+    """Approximate tails of many rows with log-odds z (m,) at the estimated shift, and
+    the variance and skewness of the number of events there (n_problems,).
+    """
+
+    def __init__(self, rows, z, variance, skewness):
+        self._rows = rows
+        self._probability = expit(z)
+        self._log_probability = log_expit(z)
+        self._log_complement = log_expit(-z)
+        self._variance = variance
+        self._skewness = skewness
+
+    def at_least(self, tau):
+        """Return P(S >= k) for tau (n_problems,)."""
+        root = self._signed_root(tau)
+        return _lugannani_rice(root, tau, self._skewness, self._variance)
+
+    def at_most(self, tau):
+        """Return P(S <= k) for tau (n_problems,)."""
+        # At most k events are at least n - k non-events. Counting non-events reverses
+        # the signs of tau, of the root and of the skewness.
+        root = self._signed_root(tau)
+        return _lugannani_rice(-root, -tau, -self._skewness, self._variance)
 
     def _signed_root(self, tau):
-        """Return the signed root r of the likelihood ratio statistic of a shift by the
-        estimated shift minus tau; r has the sign of tau.
+        """Return the signed root r (n_problems,) of the likelihood ratio statistic of a
+        shift by the estimated shift minus tau; r has the sign of tau.
 
         With p (m,) the probabilities at the estimated shift, r^2 / 2 is the weighted
         sum of log(1 + p (exp(-tau) - 1)) + tau p over the rows.
         """
+        of_row = self._rows.by_row(tau)
+        p = self._probability
         with np.errstate(over="ignore"):  # a root that is infinite: a tail of 0
-            change = self.probability * np.expm1(-tau)
+            change = p * np.expm1(-of_row)
             # The logarithm in two forms: log1p(change) is exact for small changes;
             # log((1 - p) + p exp(-tau)) does not lose digits where the change is near
             # -1. The maximum only keeps the argument of a form that is not used valid.
-            if_small = np.log1p(np.maximum(change, -0.5))
-            if_large = np.logaddexp(self.log_complement, self.log_probability - tau)
-            log_ratio = np.where(change < -0.5, if_large, if_small)
-            half_square = self.weight @ (log_ratio + tau * self.probability)
-        return np.copysign(np.sqrt(2 * max(half_square, 0.0)), tau)
+            log_ratio = np.log1p(np.maximum(change, -0.5))
+            large = change < -0.5
+            log_ratio[large] = np.logaddexp(
+                self._log_complement[large], (self._log_probability - of_row)[large]
+            )
+            half_square = self._rows.sums(log_ratio + of_row * p)
+        return np.copysign(np.sqrt(2 * np.maximum(half_square, 0.0)), tau)
+
+
+def _event_count_pmfs(p, n_rows):
+    """Return the distributions of the numbers of events of several problems, P(S = j)
+    for j = 0, ..., n, one after the other.
+
+    `p` (n,) are the probabilities of the rows of all problems, and `n_rows`
+    (n_problems,) says how many rows each has.
+    """
+    first = np.cumsum(n_rows) - n_rows
+    first_mass = first + np.arange(len(n_rows))
+    pmfs = np.empty(len(p) + len(n_rows))
+    order = np.argsort(n_rows, kind="stable")
+    start = 0
+    while start < len(order):
+        # Problems whose numbers of rows differ by less than a quarter.
+        size = n_rows[order[start]]
+        most = size + size // 4
+        end = np.searchsorted(n_rows[order], most, side="right")
+        end = min(end, start + max(_LARGEST_BATCH // (most + 1), 1))
+        batch = order[start:end]
+        start = end
+        if len(batch) < _FEW_PROBLEMS:
+            for k in batch:
+                mass = event_count_pmf(p[first[k] : first[k] + n_rows[k]])
+                pmfs[first_mass[k] : first_mass[k] + n_rows[k] + 1] = mass
+            continue
+        # One column a problem. Rows of probability 0, which change nothing, make the
+        # problems equally large.
+        of_row = np.arange(n_rows[batch].max())[:, None]
+        is_row = of_row < n_rows[batch]
+        position = np.minimum(first[batch] + of_row, len(p) - 1)
+        probability = np.where(is_row, p[position], 0)
+        pmf = np.zeros((len(of_row) + 1, len(batch)))
+        pmf[0] = 1
+        for row, row_probability in enumerate(probability):
+            # One more row r: P(j) becomes P(j) (1 - r) + P(j - 1) r.
+            with_event = pmf[: row + 1] * row_probability
+            pmf[: row + 1] *= 1 - row_probability
+            pmf[1 : row + 2] += with_event
+        of_mass = np.arange(len(pmf))[:, None]
+        is_mass = of_mass <= n_rows[batch]
+        pmfs[(first_mass[batch] + of_mass)[is_mass]] = pmf[is_mass]
+    return pmfs
 
 
 def _lugannani_rice(r, tau, skewness, variance):
@@ -262,26 +454,26 @@ def _lugannani_rice(r, tau, skewness, variance):
 
     Parameters
     ----------
-    r : float
+    r : ndarray of shape (m,)
         Signed root of the likelihood ratio statistic of the hypothesis.
-    tau : float
+    tau : ndarray of shape (m,)
         Natural parameter (log-odds) at which k is expected, minus that of the
         hypothesis.
-    skewness : float
+    skewness : ndarray of shape (m,)
         Third cumulant of S over six times the variance, where k is expected.
-    variance : float
+    variance : ndarray of shape (m,)
         Variance of S where k is expected.
 
     Returns
     -------
-    probability : float
+    probability : ndarray of shape (m,)
         Clipped to [0, 1].
     """
     deviation = np.sqrt(variance)
-    if abs(r) < _NEAR_ZERO:
-        # 1 / u and 1 / r are infinite at r = 0, but their difference has this limit.
-        correction = (0.5 - skewness) / deviation
-    else:
-        correction = 1 / (-np.expm1(-tau) * deviation) - 1 / r
+    # 1 / u and 1 / r are infinite at r = 0, but their difference has this limit.
+    correction = (0.5 - skewness) / deviation
+    far = np.abs(r) >= _NEAR_ZERO
+    with np.errstate(over="ignore"):
+        correction[far] = 1 / (-np.expm1(-tau[far]) * deviation[far]) - 1 / r[far]
     normal_density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
-    return min(max(ndtr(-r) + normal_density * correction, 0.0), 1.0)
+    return np.clip(ndtr(-r) + normal_density * correction, 0.0, 1.0)

@@ -13,6 +13,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.groups import group_codes, reduced
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.tasks import one_label_a_row
+from skcalib._errors.binned import JoinedPowers, can_be_joined
 from skcalib._errors.error import ClassPowers
 from skcalib._inference.cluster_draws import cluster_draws, drawn_by_cell
 from skcalib._inference.count_draws import CountDraws
@@ -192,6 +193,10 @@ class _JoinedPowers:
         self._powers_of_draws = powers
         if len(powers) == 1:
             self._powers_of_draws = [powers[0].at(self.cells.event_frequency)]
+        # Many problems are computed at once where their powers allow it.
+        self._joined = None
+        if len(powers) > 1 and can_be_joined(powers):
+            self._joined = JoinedPowers(powers)
 
     def statistic(self, frequency):
         """Return the number by which draws are compared, (draws,), for drawn event
@@ -201,6 +206,10 @@ class _JoinedPowers:
         """
         if len(self._powers_of_draws) == 1 and self._error.groups is None:
             return self._powers_of_draws[0].power(frequency)
+        if self._joined is not None and self._error.groups is None:
+            return self._joined.weighted_sum(frequency, self._classes.weight)
+        if self._joined is not None:
+            return self._combined(self._joined.each(frequency))
         by_problem = np.split(frequency, self._ends, axis=-1)
         values = []
         for power, problem_frequency in zip(

@@ -5,17 +5,17 @@ number of events of some rows what their scores predict.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtri
 
 from skcalib._inference.event_counts import (
     FEW_ROWS,
     ROUNDING,
     EventCountTails,
-    estimated_shift_of,
-    log_odds_cells,
+    RowsOfProblems,
+    estimated_shifts,
+    mirrored,
 )
-from skcalib._input.scalars import as_numbers
+from skcalib._intervals.roots import bracketed_root
 from skcalib._rows.links import log_odds
 
 _ALMOST_ONE = 1 - 2.0**-53
@@ -38,6 +38,15 @@ class BiasTest(NamedTuple):
     low: float
     high: float
     bias_pvalue: float
+
+
+class BiasProblem(NamedTuple):
+    """What `bias_tests` needs to know of one problem; see `bias_test`."""
+
+    scores: np.ndarray
+    events: float
+    weight: np.ndarray | None = None
+    residual_variance: float | None = None
 
 
 def bias_test(scores, events, confidence_level, weight=None, residual_variance=None):
@@ -75,29 +84,41 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
         Named tuple (pvalue, low, high, bias_pvalue). The interval excludes 0 exactly
         where bias_pvalue < 1 - confidence_level.
     """
-    z, weight = log_odds_cells(as_numbers(scores, "scores"), weight)
-    total = weight.sum()
-    if residual_variance is None:
-        exact, _ = _shift_tests(z, weight, events, confidence_level)
-        return exact
+    problem = BiasProblem(scores, events, weight, residual_variance)
+    tests = bias_tests([problem], confidence_level)
+    return BiasTest(*(float(values[0]) for values in tests))
+
+
+def bias_tests(problems, confidence_level):
+    """Return the tests of many `BiasProblem` as one `BiasTest` of arrays
+    (n_problems,); see `bias_test`.
+    """
+    rows = RowsOfProblems.of([(p.scores, p.weight) for p in problems])
+    events = np.array([p.events for p in problems], dtype=np.float64)
     # How many times longer each side of the interval becomes: the standard deviation of
     # y - s over that of calibrated scores, at least 1.
-    probability = expit(z)
-    calibrated_variance = weight @ (probability * (1 - probability))
-    stretch = np.sqrt(max(residual_variance * total / calibrated_variance, 1.0))
-    exact, stretched = _shift_tests(z, weight, events, confidence_level, stretch)
-    if stretch == 1:
-        return exact
+    probability = expit(rows.z)
+    calibrated_variance = rows.sums(probability * (1 - probability))
+    variance = np.array([p.residual_variance or 0.0 for p in problems])
+    stretch = np.sqrt(np.maximum(variance * rows.total / calibrated_variance, 1.0))
+    exact, stretched = _shift_tests(rows, events, confidence_level, stretch)
     # Hoeffding (1956): the limits for equal scores hold for any probabilities. So the
     # longer interval need not go beyond them; it always contains the exact one.
-    mean_score = float(weight @ probability / total)
-    equal_scores = _equal_scores_test(mean_score, total, events, confidence_level)
-    return BiasTest(
-        pvalue=exact.pvalue,
-        low=min(exact.low, max(stretched.low, equal_scores.low)),
-        high=max(exact.high, min(stretched.high, equal_scores.high)),
-        bias_pvalue=max(exact.pvalue, min(stretched.bias_pvalue, equal_scores.pvalue)),
+    longer = stretch > 1
+    if not longer.any():
+        return exact
+    total = rows.total[longer]
+    mean_score = rows.sums(probability)[longer] / total
+    equal = _equal_scores_tests(mean_score, total, events[longer], confidence_level)
+    low, high, bias_pvalue = exact.low.copy(), exact.high.copy(), exact.pvalue.copy()
+    low[longer] = np.minimum(low[longer], np.maximum(stretched.low[longer], equal.low))
+    high[longer] = np.maximum(
+        high[longer], np.minimum(stretched.high[longer], equal.high)
     )
+    bias_pvalue[longer] = np.maximum(
+        bias_pvalue[longer], np.minimum(stretched.bias_pvalue[longer], equal.pvalue)
+    )
+    return BiasTest(exact.pvalue, low, high, bias_pvalue)
 
 
 def event_ratio_limits(
@@ -132,31 +153,31 @@ def event_ratio_limits(
     low, high : float
         The limits.
     """
-    scores = as_numbers(scores, "scores")
-    z, weight = log_odds_cells(scores, weight)
-    total = weight.sum()
-    mean_score = float(weight @ expit(z)) / total
+    rows = RowsOfProblems.of([(scores, weight)])
+    total = float(rows.total[0])
+    mean_score = float(rows.sums(expit(rows.z))[0]) / total
     all_have_event = events >= total * (1 - ROUNDING)
     none_has_event = events <= total * ROUNDING
+    events = np.array([events], dtype=np.float64)
     # How many times longer each side becomes: the standard deviation of y - (O/E) s
     # over that of labels with the probabilities at the estimated shift, at least 1.
-    stretch = 1.0
+    stretch = np.ones(1)
     if not all_have_event and not none_has_event:
-        probability = expit(z + estimated_shift_of(z, weight, events))
-        label_variance = weight @ (probability * (1 - probability))
-        stretch = np.sqrt(max(residual_variance * total / label_variance, 1))
-    test, stretched = _shift_tests(z, weight, events, confidence_level, stretch)
-    if stretch > 1:
+        probability = expit(rows.z + estimated_shifts(rows, events))
+        label_variance = rows.sums(probability * (1 - probability))
+        stretch = np.sqrt(np.maximum(residual_variance * total / label_variance, 1))
+    test, stretched = _shift_tests(rows, events, confidence_level, stretch)
+    if stretch[0] > 1:
         test = stretched
     # The test has limits of the bias, mean score - O / n, and O/E is 1 - bias / mean
     # score: the upper limit of one gives the lower limit of the other.
-    low = 1 - test.high / mean_score
-    high = 1 - test.low / mean_score
+    low = 1 - float(test.high[0]) / mean_score
+    high = 1 - float(test.low[0]) / mean_score
     if all_have_event and residual_variance > 0:
         # If all rows have events there is no stretch, since the labels do not vary. The
         # mean score of a sample does: the half-width of its normal interval is combined
         # with each side as the root of the sum of squares.
-        ratio = events / total / mean_score
+        ratio = events[0] / total / mean_score
         z_value = ndtri((1 + confidence_level) / 2)
         half_width = z_value * np.sqrt(residual_variance / total) / mean_score
         low = ratio - np.hypot(ratio - low, half_width)
@@ -164,181 +185,193 @@ def event_ratio_limits(
     return float(max(low, 0.0)), float(high)
 
 
-def _equal_scores_test(score, n_rows, events, confidence_level):
-    """Return the `BiasTest` of `events` among `n_rows` rows that all have one score:
-    the exact binomial test and the limits of Clopper and Pearson.
+def _equal_scores_tests(score, n_rows, events, confidence_level):
+    """Return the `BiasTest` of arrays (m,) for `events` among `n_rows` rows that all
+    have one score: the exact binomial tests and the limits of Clopper and Pearson.
 
-    Both numbers may be sums of weights. If they are not integers, if there are many
-    rows, or if all or no rows have events, `_shift_tests` does the same test.
+    All arguments but the level have shape (m,), and both numbers may be sums of
+    weights. If they are not integers, if there are many rows, or if all or no rows have
+    events, `_shift_tests` does the same test.
     """
-    are_integers = float(n_rows).is_integer() and float(events).is_integer()
-    if not (n_rows < FEW_ROWS and are_integers and 0 < events < n_rows):
-        z = log_odds(np.array([score]))
-        test, _ = _shift_tests(z, np.array([n_rows]), events, confidence_level)
-        return test
-    k = round(events)
-    n = round(n_rows)
+    rows = RowsOfProblems(
+        log_odds(score), np.asarray(n_rows, dtype=np.float64), np.ones(len(score), int)
+    )
+    are_integers = (n_rows % 1 == 0) & (events % 1 == 0)
+    is_exact = (n_rows < FEW_ROWS) & are_integers & (events > 0) & (events < n_rows)
+    found = np.empty((4, len(score)))
+    if not is_exact.all():
+        test, _ = _shift_tests(
+            rows.at(~is_exact),
+            events[~is_exact],
+            confidence_level,
+            np.ones(np.count_nonzero(~is_exact)),
+        )
+        found[:, ~is_exact] = test
+    k = np.rint(events[is_exact]).astype(np.int64)
+    n = np.rint(n_rows[is_exact]).astype(np.int64)
+    p = score[is_exact]
     tail = (1 - confidence_level) / 2
-    at_least = bdtrc(k - 1, n, score)  # P(S >= k) of a binomial S
-    at_most = bdtr(k, n, score)  # P(S <= k)
-    pvalue = float(min(1.0, 2 * min(at_least, at_most)))
+    at_least = bdtrc(k - 1, n, p)  # P(S >= k) of a binomial S
+    at_most = bdtr(k, n, p)  # P(S <= k)
+    pvalue = np.minimum(1.0, 2 * np.minimum(at_least, at_most))
     # Clopper and Pearson: each limit of the event frequency is a quantile of a beta
     # distribution.
-    highest_frequency = betaincinv(k + 1, n - k, 1 - tail)
-    lowest_frequency = betaincinv(k, n - k + 1, tail)
-    return BiasTest(
-        pvalue,
-        low=float(score - highest_frequency),
-        high=float(score - lowest_frequency),
-        bias_pvalue=pvalue,
-    )
+    low = p - betaincinv(k + 1, n - k, 1 - tail)
+    high = p - betaincinv(k, n - k + 1, tail)
+    found[:, is_exact] = pvalue, low, high, pvalue
+    return BiasTest(*found)
 
 
-def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
-    """Test that a common shift of all log-odds is 0, and return the p-value with two
-    intervals of the bias, the mean score minus the mean of the shifted probabilities.
+def _shift_tests(rows, events, confidence_level, stretch):
+    """Test for each problem that a common shift of all log-odds is 0, and return the
+    p-values with two intervals of the bias, the mean score minus the mean of the
+    shifted probabilities.
 
     Parameters
     ----------
-    z : ndarray of shape (m,)
-        Log-odds of the scores.
-    weight : ndarray of shape (m,)
-        How many rows have each of them.
-    events : float
-        Number of events, or sum of their weights.
+    rows : RowsOfProblems
+        The rows.
+    events : ndarray of shape (n_problems,)
+        Numbers of events, or sums of their weights.
     confidence_level : float
         Coverage of the intervals.
-    stretch : float, default=1.0
-        Factor of at least 1 by which each side of the second interval is longer.
+    stretch : ndarray of shape (n_problems,)
+        Factors of at least 1 by which each side of the second interval is longer.
 
     Returns
     -------
     exact, stretched : BiasTest
-        The test with its own interval, and with the longer interval and its p-value.
+        Arrays (n_problems,): the test with its own interval, and with the longer
+        interval and its p-value.
     """
     tail = (1 - confidence_level) / 2
-    n_rows = weight.sum()
-    # Exact formulas exist for no event and for one (`_no_event`, `EventCountTails`).
-    # If all rows or all but one have an event, these are used for the non-events, whose
-    # log-odds and bias have the opposite signs.
-    has_one_non_event = n_rows - events == 1 < events
-    if has_one_non_event or events >= n_rows * (1 - ROUNDING):
-        mirrored = _shift_tests(
-            -z, weight, round(n_rows - events), confidence_level, stretch
-        )
-        return [test._replace(low=-test.high, high=-test.low) for test in mirrored]
-    if events <= n_rows * ROUNDING:
-        pvalue, low, high = _no_event(z, weight, tail)
+    rows, events, is_mirrored = mirrored(rows, events)
+    exact = np.empty((4, len(events)))
+    stretched = np.empty((4, len(events)))
+    is_none = events <= rows.total * ROUNDING
+    if is_none.any():
+        pvalue, low, high = _no_event(rows.at(is_none), tail)
+        exact[:, is_none] = pvalue, low, high, pvalue
         # Labels without events show no spread: the longer interval is unlimited, and
-        # `bias_test` takes the limits for equal scores in its place.
-        unlimited = BiasTest(pvalue, low=-1.0, high=1.0, bias_pvalue=1.0)
-        return BiasTest(pvalue, low, high, bias_pvalue=pvalue), unlimited
+        # `bias_tests` takes the limits for equal scores in its place.
+        ones = np.ones(len(pvalue))
+        stretched[:, is_none] = pvalue, -ones, ones, ones
+    some = ~is_none
+    if some.any():
+        tests = _tests_of_events(rows.at(some), events[some], tail, stretch[some])
+        exact[:, some], stretched[:, some] = tests
+    results = []
+    for pvalue, low, high, bias_pvalue in (exact, stretched):
+        # The bias of non-events has the opposite sign.
+        lower = np.where(is_mirrored, -high, low)
+        upper = np.where(is_mirrored, -low, high)
+        results.append(BiasTest(pvalue, lower, upper, bias_pvalue))
+    return results
+
+
+def _tests_of_events(rows, events, tail, stretch):
+    """Return what `_shift_tests` does, each as an array (4, n_problems), for problems
+    with events. Each limit is wrong with probability `tail`.
+    """
     # The limits of the shift are those at which the observed number k of events is in a
     # tail of the distribution of their number S: P(S >= k) = tail at the lower limit,
     # P(S <= k) = tail at the upper one. Both are sought as distances from the shift at
     # which k events are expected.
-    tails = EventCountTails(z, weight, events)
+    tails = EventCountTails(rows, events)
     # The search begins at two standard errors of the shift, at most 4.
-    first_distance = min(2 / np.sqrt(tails.variance), 4.0)
-    below = _distance_at_level(tails.at_least_observed, tail, first_distance)
-    above = _distance_at_level(
+    first_distance = np.minimum(2 / np.sqrt(tails.variance), 4.0)
+    below = _distances_at_level(tails.at_least_observed, tail, first_distance)
+    above = _distances_at_level(
         lambda distance: tails.at_most_observed(-distance), tail, first_distance
     )
     # A larger shift makes the events more probable, and the bias of the scores smaller.
-    low = _bias(z, weight, tails.estimated_shift + above)
-    high = _bias(z, weight, tails.estimated_shift - below)
-    pvalue = tails.two_sided(0.0)
-    exact = BiasTest(pvalue, low, high, pvalue)
-    if stretch == 1:
+    low = _bias(rows, tails.estimated_shift + above)
+    high = _bias(rows, tails.estimated_shift - below)
+    pvalue = tails.two_sided(np.zeros(len(events)))
+    exact = np.stack([pvalue, low, high, pvalue])
+    if np.all(stretch == 1):
         return exact, exact
-    return exact, _stretched_test(exact, tails, z, stretch)
-
-
-def _stretched_test(exact, tails, z, stretch):
-    """Return the `BiasTest` whose interval is longer than that of the test `exact`: the
-    distance from the estimated bias to each limit is multiplied by `stretch` > 1.
-
-    `tails` are the `EventCountTails` of the rows with log-odds z (m,).
-    """
-    weight = tails.weight
-    bias = _bias(z, weight, tails.estimated_shift)
-    # The p-value of "the bias is 0" that agrees with the longer interval. A limit
-    # bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch). So it is the
-    # exact p-value of the shift with that bias, which lies between 0 and the estimate.
-    shift = 0.0
-    if bias != 0:
-        equivalent_bias = bias * (1 - 1 / stretch)
-        shift = brentq(
-            lambda delta: _bias(z, weight, delta) - equivalent_bias,
-            min(0.0, tails.estimated_shift),
-            max(0.0, tails.estimated_shift),
-            xtol=1e-13,
-        )
-    return BiasTest(
-        exact.pvalue,
-        low=bias - stretch * (bias - exact.low),
-        high=bias + stretch * (exact.high - bias),
-        bias_pvalue=tails.two_sided(shift),
+    # The longer interval: the distance from the estimated bias to each limit is
+    # multiplied by `stretch`. The p-value of "the bias is 0" that agrees with it: a
+    # limit bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch). So it
+    # is the exact p-value of the shift with that bias, which lies between 0 and the
+    # estimate.
+    bias = _bias(rows, tails.estimated_shift)
+    equivalent_bias = bias * (1 - 1 / stretch)
+    shift = bracketed_root(
+        lambda delta: _bias(rows, delta) - equivalent_bias,
+        np.zeros(len(bias)),
+        np.where(bias == 0, 0.0, tails.estimated_shift),
     )
+    stretched = np.stack(
+        [
+            pvalue,
+            bias - stretch * (bias - low),
+            bias + stretch * (high - bias),
+            tails.two_sided(shift),
+        ]
+    )
+    return exact, stretched
 
 
-def _no_event(z, weight, tail):
+def _no_event(rows, tail):
     """Return the p-value of calibrated scores, and the lower and the upper limit of the
-    bias (mean score minus event frequency), where no row has an event.
+    bias (mean score minus event frequency), of problems without any event.
 
     The probability of no event, P(S = 0), is then the product of 1 - probability over
-    the rows, which have log-odds z (m,) and weights (m,). The p-value is two-sided, and
-    each limit is wrong with probability `tail`.
+    the rows. The p-value is two-sided, and each limit is wrong with probability `tail`.
     """
 
     def log_no_event(shift):
         """Return log P(S = 0) if all log-odds are shifted."""
-        return -weight @ np.logaddexp(0, z + shift)
+        return -rows.sums(np.logaddexp(0, rows.z + rows.by_row(shift)))
 
-    pvalue = min(1.0, 2 * float(np.exp(log_no_event(0.0))))
+    total = rows.total
+    pvalue = np.minimum(1.0, 2 * np.exp(log_no_event(np.zeros(len(total)))))
     # The lower limit belongs to the shift with P(S = 0) = tail. If all n rows had one
     # probability p, (1 - p)^n = tail would give p / (1 - p) = tail^(-1 / n) - 1. The
     # shift lies between those that take the largest and the smallest score there; a
     # margin of 1e-9 keeps the signs of both ends apart where all scores are equal.
-    log_odds_if_equal = np.log(np.expm1(-np.log(tail) / weight.sum()))
-    shift = brentq(
+    log_odds_if_equal = np.log(np.expm1(-np.log(tail) / total))
+    lowest, highest = rows.ends()
+    shift = bracketed_root(
         lambda shift: log_no_event(shift) - np.log(tail),
-        log_odds_if_equal - z.max() - 1e-9,
-        log_odds_if_equal - z.min() + 1e-9,
-        xtol=1e-12,
+        log_odds_if_equal - highest - 1e-9,
+        log_odds_if_equal - lowest + 1e-9,
     )
     # The upper limit is the mean score, since no event frequency is below 0.
-    mean_score = float(weight @ expit(z) / weight.sum())
-    return pvalue, _bias(z, weight, shift), mean_score
+    mean_score = rows.sums(expit(rows.z)) / total
+    return pvalue, _bias(rows, shift), mean_score
 
 
-def _bias(z, weight, delta):
-    """Return the mean score less the mean of the probabilities whose log-odds z (m,)
-    are shifted by delta, with weights (m,).
+def _bias(rows, delta):
+    """Return the mean scores less the means of the probabilities whose log-odds are
+    shifted by delta, all (n_problems,).
     """
-    return float(weight @ (expit(z) - expit(z + delta)) / weight.sum())
+    z = rows.z
+    return rows.sums(expit(z) - expit(z + rows.by_row(delta))) / rows.total
 
 
-def _distance_at_level(tail_probability, level, first_guess):
-    """Return the number x at which ``tail_probability(x)``, a function that falls, is
-    `level`.
+def _distances_at_level(tail_probability, level, first_guess):
+    """Return the numbers x (m,) at which ``tail_probability(x)``, functions that fall,
+    are `level`.
 
     The equation is solved for normal quantiles of the probabilities, which are nearly
-    linear in x. The first bracket of the root is from 0 to `first_guess`.
+    linear in x. The first bracket of each root is from 0 to `first_guess` (m,).
     """
 
     def excess(x):
         """Return the normal quantile of the probability less that of the level."""
         # ndtri is infinite at 0 and 1
-        probability = min(max(tail_probability(x), 1e-300), _ALMOST_ONE)
+        probability = np.clip(tail_probability(x), 1e-300, _ALMOST_ONE)
         return ndtri(probability) - ndtri(level)
 
-    low = 0.0
+    low = np.zeros(len(first_guess))
     high = first_guess
-    while excess(high) > 0:
-        low = high
-        high = 2 * high
-    while excess(low) < 0:
-        high = low
-        low = low - first_guess
-    return brentq(excess, low, high, xtol=1e-10, rtol=1e-12)
+    while (is_above := excess(high) > 0).any():
+        low = np.where(is_above, high, low)
+        high = np.where(is_above, 2 * high, high)
+    while (is_below := excess(low) < 0).any():
+        high = np.where(is_below, low, high)
+        low = np.where(is_below, low - first_guess, low)
+    return bracketed_root(excess, low, high, tolerance=1e-12)

@@ -52,7 +52,7 @@ from skcalib._verdicts import (
     simultaneous_level,
 )
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._group_sample import Sample, pvalue_of_sides
+from skcalib.metrics._group_sample import Sample, bias_tests_of, pvalue_of_sides
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -851,13 +851,9 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
     n = np.array([sample.n for sample in samples])
     mean_score = np.array([sample.mean_score for sample in samples])
     event_frequency = np.array([sample.event_frequency for sample in samples])
-    tests = []
-    reasons = []  # why there are no limits; empty texts where there are
-    for sample in samples:
-        test, reason = sample.bias_test(confidence_level, alternative)
-        tests.append(test)
-        reasons.append(reason)
-    pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
+    # Why there are no limits: empty texts where there are.
+    tests, reasons = bias_tests_of(samples, confidence_level, alternative)
+    pvalue, bias_low, bias_high, bias_pvalue = tests
     bias = mean_score - event_frequency
     # In a group without events, or of events alone, one limit is the bias itself. The
     # two are summed in different orders, and may differ by rounding: a limit that the

@@ -11,10 +11,15 @@ from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.binned import (
     BinnedError,
 )
-from skcalib._inference.bias import bins_bias_test, half_pvalue, rows_bias_test
+from skcalib._inference.bias import (
+    bins_bias_problem,
+    bins_bias_test,
+    half_pvalue,
+    rows_bias_test,
+)
 from skcalib._inference.event_counts import event_count_tails
 from skcalib._inference.hypotheses import error_hypotheses
-from skcalib._inference.shift_test import BiasTest
+from skcalib._inference.shift_test import BiasTest, bias_tests
 from skcalib._input.label_weights import LabelWeights, few_effective_events
 from skcalib.binning import BaseBinning
 
@@ -98,16 +103,8 @@ class Sample(NamedTuple):
             return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
-    def bias_test(self, confidence_level, alternative="two-sided"):
+    def bias_test(self, confidence_level):
         """Test whether the bias, mean score minus event frequency, is 0.
-
-        Parameters
-        ----------
-        confidence_level : float
-            Level of the interval or, for a one-sided alternative, of its one limit.
-        alternative : {"two-sided", "greater", "less"}, default="two-sided"
-            "greater" means a greater event frequency than the scores predict, hence a
-            bias below 0; "less" means a smaller one.
 
         Returns
         -------
@@ -116,50 +113,21 @@ class Sample(NamedTuple):
         reason : str
             Why there are no limits; empty if there are.
         """
-        if alternative == "two-sided":
-            return self._two_sided_bias_test(confidence_level)
-        # A limit of level L is that of a two-sided interval of level 2 L - 1, which
-        # leaves out 1 - L on either side.
-        test, reason = self._two_sided_bias_test(2 * confidence_level - 1)
-        if reason:
-            return test, reason
-        bias = self.mean_score - self.event_frequency
-        is_greater = alternative == "greater"
-        if is_greater:
-            is_on_side = bias < 0
-        else:
-            is_on_side = bias > 0
-        if self.cluster is None and not self.importance:
-            # Rows are independent: the tails of the number of events are known.
-            scores, weight = self.scores_and_weights()
-            n_events = self.statistics.weighted_label.sum()
-            at_least, at_most = event_count_tails(scores, n_events, weight)
-            pvalue = pvalue_of_sides(at_least, at_most, alternative)
-        else:
-            pvalue = half_pvalue(test.pvalue, is_on_side)
-        # `pvalue` tests calibration: the labels then have the variance s (1 - s).
-        # `bias_pvalue` tests a bias of 0, and allows for residuals that vary more.
-        if test.bias_pvalue == test.pvalue:
-            # They do not vary more than under calibration: both tests are the same.
-            bias_pvalue = pvalue
-        else:
-            bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
-        # The other limit is the bias if the event frequency were 1, or 0.
-        if is_greater:
-            low = self.mean_score - 1
-            high = test.high
-        else:
-            low = test.low
-            high = self.mean_score
-        return BiasTest(float(pvalue), low, high, float(bias_pvalue)), ""
+        tests, reasons = bias_tests_of([self], confidence_level)
+        return BiasTest(*(float(values[0]) for values in tests)), reasons[0]
 
-    def _two_sided_bias_test(self, confidence_level):
-        """Return the two-sided `BiasTest` of the bias, and why it has no limits, as
-        `bias_test` does.
+    @property
+    def has_independent_rows(self):
+        """Whether weights count rows, and rows do not depend on each other."""
+        return self.cluster is None and not self.importance
+
+    def _dependent_bias_test(self, confidence_level):
+        """Return the two-sided `BiasTest` of rows in clusters or with importance
+        weights, and why it has no limits.
         """
         scores, weight = self.scores_and_weights()
         # Clusters and importance weights are those of rows, if the rows are known.
-        if self.task is not None and (self.importance or self.cluster is not None):
+        if self.task is not None:
             return rows_bias_test(
                 scores,
                 self.task.labels,
@@ -169,11 +137,7 @@ class Sample(NamedTuple):
                 cluster=self.cluster,
             )
         test = bins_bias_test(
-            self.statistics,
-            scores,
-            weight,
-            confidence_level,
-            importance=self.importance,
+            self.statistics, scores, weight, confidence_level, importance=True
         )
         return test, ""
 
@@ -209,6 +173,82 @@ class Sample(NamedTuple):
         """
         is_plain = self.cluster is None and self.task.sample_weight is None
         return is_plain and method != "label_binned" and not self.binning.needs_labels
+
+
+def bias_tests_of(samples, confidence_level, alternative="two-sided"):
+    """Test for each sample whether its bias, mean score minus event frequency, is 0.
+
+    Parameters
+    ----------
+    samples : list of Sample
+        The samples.
+    confidence_level : float
+        Level of the interval or, for a one-sided alternative, of its one limit.
+    alternative : {"two-sided", "greater", "less"}, default="two-sided"
+        "greater" means a greater event frequency than the scores predict, hence a bias
+        below 0; "less" means a smaller one.
+
+    Returns
+    -------
+    tests : BiasTest
+        P-values and limits, arrays (n_samples,).
+    reasons : list of str
+        Why there are no limits; empty where there are.
+    """
+    level = confidence_level
+    if alternative != "two-sided":
+        # A limit of level L is that of a two-sided interval of level 2 L - 1, which
+        # leaves out 1 - L on either side.
+        level = 2 * confidence_level - 1
+    found = np.empty((4, len(samples)))
+    reasons = [""] * len(samples)
+    independent = [k for k, one in enumerate(samples) if one.has_independent_rows]
+    if independent:
+        problems = []
+        for k in independent:
+            problems.append(
+                bins_bias_problem(
+                    samples[k].statistics, *samples[k].scores_and_weights()
+                )
+            )
+        found[:, independent] = bias_tests(problems, level)
+    for k in sorted(set(range(len(samples))) - set(independent)):
+        found[:, k], reasons[k] = samples[k]._dependent_bias_test(level)
+    if alternative == "two-sided":
+        return BiasTest(*found), reasons
+    mean_score = np.array([sample.mean_score for sample in samples])
+    bias = mean_score - np.array([sample.event_frequency for sample in samples])
+    is_greater = alternative == "greater"
+    is_on_side = bias < 0 if is_greater else bias > 0
+    pvalue, low, high, bias_pvalue = found
+    one_sided = half_pvalue(pvalue, is_on_side)
+    if independent:
+        # Rows are independent: the tails of the number of events are known.
+        at_least, at_most = event_count_tails(
+            [(problem.scores, problem.weight) for problem in problems],
+            np.array([problem.events for problem in problems], dtype=np.float64),
+        )
+        one_sided[independent] = pvalue_of_sides(at_least, at_most, alternative)
+    # `pvalue` tests calibration: the labels then have the variance s (1 - s).
+    # `bias_pvalue` tests a bias of 0, and allows for residuals that vary more: where
+    # they do not vary more than under calibration, both tests are the same.
+    one_sided_bias = np.where(
+        bias_pvalue == pvalue,
+        one_sided,
+        half_pvalue(bias_pvalue, is_on_side),
+    )
+    # The other limit is the bias if the event frequency were 1, or 0.
+    has_limits = np.array([not reason for reason in reasons])
+    if is_greater:
+        low = np.where(has_limits, mean_score - 1, low)
+    else:
+        high = np.where(has_limits, mean_score, high)
+    return BiasTest(
+        np.where(has_limits, one_sided, pvalue),
+        low,
+        high,
+        np.where(has_limits, one_sided_bias, bias_pvalue),
+    ), reasons
 
 
 def pvalue_of_sides(greater, less, alternative):
