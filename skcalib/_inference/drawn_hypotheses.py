@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._cells.cells import Cells
+from skcalib._errors.error import ErrorPower
 from skcalib._progress import Progress
 
 # The first step of a search is at least this c.
@@ -58,6 +59,8 @@ class Hypotheses:
         Deviations d, the observed one first.
     progress : Progress
         What writes how many draws are done.
+    power : ErrorPower, default=None
+        The power that is the statistic, where it is that of one problem.
     """
 
     cells: Cells
@@ -67,6 +70,7 @@ class Hypotheses:
     observed: float
     directions: list
     progress: Progress
+    power: ErrorPower | None = None
 
     def drawn(self, blocks, c, *, with_distances):
         """Return the `Drawn` of blocks of drawn event frequencies: their statistics

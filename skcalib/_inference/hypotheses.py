@@ -155,6 +155,7 @@ def error_hypotheses(error, data, resampling):
         observed=joined.observed,
         directions=directions,
         progress=resampling.progress,
+        power=joined.single_power,
     )
 
 
@@ -198,14 +199,21 @@ class _JoinedPowers:
         if len(powers) > 1 and can_be_joined(powers):
             self._joined = JoinedPowers(powers)
 
+    @property
+    def single_power(self):
+        """The power that is the statistic where there is one problem; else None."""
+        if len(self._powers_of_draws) == 1 and self._error.groups is None:
+            return self._powers_of_draws[0]
+        return None
+
     def statistic(self, frequency):
         """Return the number by which draws are compared, (draws,), for drawn event
         frequencies (draws, m) of the cells of all problems.
 
         Without groups it is the p-th power of the error, with groups the error.
         """
-        if len(self._powers_of_draws) == 1 and self._error.groups is None:
-            return self._powers_of_draws[0].power(frequency)
+        if self.single_power is not None:
+            return self.single_power.power(frequency)
         if self._joined is not None and self._error.groups is None:
             return self._joined.weighted_sum(frequency, self._classes.weight)
         if self._joined is not None:

@@ -4,9 +4,14 @@ draws that their searches ask for are made together.
 
 import numpy as np
 
+from skcalib._errors.binned import JoinedPowers, can_be_joined
 from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.drawn_hypotheses import Drawn
 from skcalib._inference.limit_search import search_limits
 from skcalib._inference.uniform_blocks import BLOCK
+
+# Joined hypotheses are joined anew where a smaller share of them is still in use.
+_SHARE_IN_USE = 0.75
 
 
 def inverted_limits(hypotheses, tail):
@@ -47,7 +52,10 @@ def _limits_of_group(group, tail):
     # What each unfinished search is sent next, by its position: the `Drawn` that it
     # asked for, at first None, which starts a generator.
     answers = dict.fromkeys(range(len(group)))
-    while answers:
+    joined = None
+    if len(group) > 1 and JoinedHypotheses.can_join(group):
+        joined = JoinedHypotheses(group, list(answers))
+    while True:
         # 1. Continue each search. It asks for draws, or ends with its limits.
         requests = {}
         for k, answer in answers.items():
@@ -55,51 +63,84 @@ def _limits_of_group(group, tail):
                 requests[k] = searches[k].send(answer)
             except StopIteration as end:
                 limits[k] = end.value
-        # 2. Draw for all requests.
-        frequencies = []
-        for k, request in requests.items():
-            frequencies.append(group[k].frequency(request.direction, request.c))
-        blocks_of_each = _drawn_together(
-            [group[k].draw for k in requests],
-            frequencies,
-            [request.c for request in requests.values()],
-        )
-        # 3. Compute what the searches look at.
-        answers = {}
-        for (k, request), blocks in zip(requests.items(), blocks_of_each, strict=True):
-            answers[k] = group[k].drawn(
-                blocks, request.c, with_distances=request.with_distances
-            )
-    return limits
+        if not requests:
+            return limits
+        # 2. Draw for all requests, and compute what the searches look at.
+        if joined is None:
+            answers = {k: _drawn(group[k], request) for k, request in requests.items()}
+            continue
+        if len(requests) < _SHARE_IN_USE * len(joined.members):
+            # Searches that have ended are left out from time to time.
+            joined = JoinedHypotheses(group, list(requests))
+        answers = joined.drawn(requests)
 
 
-def _drawn_together(draws, frequencies, factors):
-    """Return the drawn event frequencies for each of several problems: a list with an
-    iterable of blocks (draws, m) for each.
+def _drawn(hypotheses, request):
+    """Return the `Drawn` that one search asks for."""
+    frequency = hypotheses.frequency(request.direction, request.c)
+    return hypotheses.drawn(
+        hypotheses.draw(frequency, request.c),
+        request.c,
+        with_distances=request.with_distances,
+    )
 
-    If every problem is drawn as a single block, one call draws all.
+
+class JoinedHypotheses:
+    """Several `Hypotheses` of one binned error each, whose draws and statistics are
+    computed together.
 
     Parameters
     ----------
-    draws : list of CountDraws or ClusterDraws
-        What draws the numbers of events of each problem.
-    frequencies : list of ndarray of shape (m,)
-        Event probabilities of the cells of each problem; m may differ.
-    factors : list of float
-        The c of the hypothesis of each problem.
+    group : list of Hypotheses
+        Those that `can_join` has checked.
+    members : list of int
+        Positions of the hypotheses that are joined.
     """
-    can_be_joined = len(draws) > 1
-    for draw in draws:
-        if not (isinstance(draw, CountDraws) and draw.is_one_block):
-            can_be_joined = False
-    if not can_be_joined:
-        blocks_of_each = []
-        for draw, frequency, c in zip(draws, frequencies, factors, strict=True):
-            blocks_of_each.append(draw(frequency, c))
-        return blocks_of_each
-    n_cells = [len(frequency) for frequency in frequencies]
-    joined = CountDraws.joined(draws)
-    # a single block, with the cells of all problems side by side
-    (drawn,) = joined(np.concatenate(frequencies), np.repeat(factors, n_cells))
-    by_problem = np.split(drawn, np.cumsum(n_cells)[:-1], axis=1)
-    return [[block] for block in by_problem]
+
+    def __init__(self, group, members):
+        some = [group[k] for k in members]
+        self.members = members
+        self._draw = CountDraws.joined([one.draw for one in some])
+        self._powers = JoinedPowers([one.power for one in some])
+        self._scores = [one.cells.mean_score for one in some]
+        self._sizes = [len(scores) for scores in self._scores]
+        self._factor = np.concatenate(
+            [one.cells.share * one.directions[0] for one in some]
+        )
+        self._of_scores = np.add.reduceat(
+            np.concatenate(self._scores) * self._factor, self._powers.starts
+        )
+
+    @staticmethod
+    def can_join(group):
+        """Return whether all have a binned error, and draws that are one block."""
+        for one in group:
+            if not (isinstance(one.draw, CountDraws) and one.draw.is_one_block):
+                return False
+        powers = [one.power for one in group]
+        return None not in powers and can_be_joined(powers)
+
+    def drawn(self, requests):
+        """Return the `Drawn` of the requests of some members, by their positions."""
+        # Members whose search has ended are drawn as calibrated.
+        directions, factors = [], []
+        for k, scores in zip(self.members, self._scores, strict=True):
+            directions.append(requests[k].direction if k in requests else scores)
+            factors.append(requests[k].c if k in requests else 0.0)
+        c = np.repeat(factors, self._sizes)
+        frequency = np.concatenate(self._scores) + c * np.concatenate(directions)
+        # a single block, with the cells of all members side by side
+        (block,) = self._draw(frequency.clip(0, 1), c)
+        statistics = np.ascontiguousarray(self._powers.each(block).T)
+        distances = None
+        if any(request.with_distances for request in requests.values()):
+            sums = np.add.reduceat(block * self._factor, self._powers.starts, axis=1)
+            distances = np.ascontiguousarray((sums - self._of_scores).T)
+        answers = {}
+        for position, k in enumerate(self.members):
+            if k in requests:
+                far = None
+                if requests[k].with_distances:
+                    far = distances[position]
+                answers[k] = Drawn(statistics[position], far)
+        return answers
