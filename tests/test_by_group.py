@@ -11,9 +11,11 @@ from scipy.special import expit, logit
 from scipy.stats import binomtest
 
 from skcalib._cells.cells import Cells
+from skcalib._cells.tasks import BinaryTask
+from skcalib._errors.binned import BinnedError, JoinedPowers
 from skcalib._inference import event_counts
 from skcalib._inference.adjustment import holm
-from skcalib._inference.shift_test import bias_test
+from skcalib._inference.shift_test import BiasProblem, bias_test, bias_tests
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.metrics import (
     calibration_by_group,
@@ -587,3 +589,46 @@ def test_half_an_event_in_a_whole_number_of_rows():
         found = calibration_by_group(y, scores, sample_weight=weight, **options)
     assert -0.3 < found.bias_low[0] < found.bias[0] < found.bias_high[0] <= 0.01
     assert 0.1 < found.bias_pvalue[0] <= 1
+
+
+def test_biases_tested_together_are_those_of_problems_alone():
+    """Few rows and many, no event, one and all but one, fractional weights, residuals
+    that vary more than the scores say.
+    """
+    rng = np.random.default_rng(0)
+    problems = []
+    for n in (1, 2, 7, 20, 20, 20, 20, 21, 60, 199, 250, 900):
+        scores = rng.beta(1, 2, n)
+        y = rng.random(n) < scores
+        for events in {0, 1, n - 1, n, int(y.sum())}:
+            problems.append(
+                BiasProblem(scores, events, None, np.mean((y - scores) ** 2))
+            )
+        weight = rng.integers(1, 4, n) * rng.choice([1.0, 0.7])
+        problems.append(BiasProblem(scores, weight @ y, weight, 0.3))
+        problems.append(BiasProblem(scores, float(y.sum())))
+    together = np.array(bias_tests(problems, 0.9))
+    alone = np.array([bias_test(p[0], p[1], 0.9, *p[2:]) for p in problems]).T
+    np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{"norm": 2}, {"norm": 1}, {"method": "plugin"}])
+def test_powers_of_many_problems_are_those_of_each(options):
+    rng = np.random.default_rng(0)
+    error = BinnedError(**options)
+    tasks = []
+    for n in (60, 100, 300):
+        scores = rng.random(n)
+        tasks.append(BinaryTask(scores, rng.random(n) < scores, None))
+    powers = [error.of_task(task, 1000) for task in tasks]
+    frequencies = [rng.random((5, len(power.weight))) for power in powers]
+    found = JoinedPowers(powers)
+    expected = np.stack(
+        [power.power(f) for power, f in zip(powers, frequencies, strict=True)], axis=1
+    )
+    side_by_side = np.concatenate(frequencies, axis=1)
+    np.testing.assert_allclose(found.each(side_by_side), expected, rtol=1e-12)
+    weight = np.array([0.2, 0.0, 0.8])
+    np.testing.assert_allclose(
+        found.weighted_sum(side_by_side, weight), expected @ weight, rtol=1e-12
+    )

@@ -93,8 +93,6 @@ _BIASES = (
 )
 _SHARES = ("two modes, other shares, 1000 + 1000",)
 _WEIGHTED = ("weights, s^1.3, 500 rows",)
-# So many rows are drawn by cells.
-_MANY_ROWS = ("clusters, equal, 100 of 200", "clusters, s^1.6, 1,000 of 20")
 _CLUSTERED = ("clusters, calibrated, 60 of 20", "clusters, s^1.6, 60 of 20")
 _MULTICLASS = ("4 classes, calibrated, n = 600", "4 classes, p^1.5, n = 600")
 
@@ -273,7 +271,7 @@ INTERVALS = [
     Promise("l2, 1 bin", 0.9, _binned(2, 1), _BINARY + _MODES + _HARD),
     Promise("l2, 2 bins", 0.9, _binned(2, 2), _BINARY + _MODES + _IMPORTANCE),
     Promise("l2, 15 bins", 0.9, _binned(2, 15),
-            _BINARY + _WEIGHTED + _CLUSTERED + _MANY_ROWS + _COPULA + _IMPORTANCE + _MULTICLASS),  # noqa: E501
+            _BINARY + _WEIGHTED + _CLUSTERED + _COPULA + _IMPORTANCE + _MULTICLASS),
     Promise("l2, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),  # noqa: E501
     Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15, method="debiased"), _SOME),
     Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),  # noqa: E501

@@ -54,18 +54,17 @@ def _weights(rng):
     return Sample(rows[:, 0], rows[:, 0] ** 1.3, rows[:, 1] == 1, counts)
 
 
-def _clusters(strength, curve, n_clusters=60, size=20):
-    """Clusters of equal size; the probabilities of a cluster all lie above or all below
+def _clusters(strength, curve):
+    """60 clusters of 20 rows; the probabilities of a cluster all lie above or all below
     those of its scores.
     """
 
     def sample(rng):
-        clusters = np.repeat(np.arange(n_clusters), size)
-        scores = rng.random(len(clusters))
+        clusters = np.repeat(np.arange(60), 20)
+        scores = rng.random(1200)
         truth = curve(scores)
-        sign = rng.choice([-1, 1], n_clusters)[clusters]
-        chance = truth + strength * sign * truth * (1 - truth)
-        labels = rng.random(len(clusters)) < chance
+        sign = rng.choice([-1, 1], 60)[clusters]
+        labels = rng.random(1200) < truth + strength * sign * truth * (1 - truth)
         return Sample(scores, truth, labels, clusters=clusters)
 
     return sample
@@ -199,8 +198,6 @@ SHAPES = {
     ),
     "groups of five rows, calibrated": _binary(25, _uniform),
     "clusters, equal, 60 of 20": _copula([20] * 60, _uniform),
-    "clusters, equal, 100 of 200": _copula([200] * 100, _uniform),
-    "clusters, s^1.6, 1,000 of 20": _clusters(0.8, lambda s: s**1.6, 1000),
     "clusters, bimodal, 20 of 20": _copula(
         [20] * 20, lambda rng, n: rng.choice([0.02, 0.98], n)
     ),
