@@ -58,6 +58,7 @@ exclude_patterns = [
     "gallery/README.txt",
     "gallery/*.py",
     "evidence/*",
+    "shared/*",
     "examples",
     "extensions",
     "**/GALLERY_HEADER.rst",

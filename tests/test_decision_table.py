@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import decision_table
 
-PAGE = Path(__file__).parents[1] / "doc" / "which_recalibrator.md"
+PAGE = Path(__file__).parents[1] / "doc" / "shared" / "decision_table.md"
 FOUND = decision_table.read(decision_table.RESULTS.read_text("utf-8"))
 ROWS = {
     40: "below 50",

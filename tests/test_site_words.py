@@ -24,6 +24,14 @@ def test_the_first_sentence_is_plain():
     assert PLAIN["first_sentence"](linked) == "It is here now."
 
 
+def test_plain_pages_have_what_they_include():
+    page = (DOC / "many_classes.md").read_text("utf-8")
+    text = PLAIN["with_includes"](page, DOC)
+    assert "{include}" in page
+    assert "{include}" not in text
+    assert "| calibration samples | 2 classes |" in text
+
+
 def test_the_listing_has_every_page_with_a_sentence():
     pages = sorted(path.stem for path in DOC.glob("*.md"))
     lines = PLAIN["listing"](DOC, "https://example.org", pages).splitlines()

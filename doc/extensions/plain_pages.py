@@ -3,7 +3,6 @@
 """
 
 import re
-import shutil
 from pathlib import Path
 
 
@@ -17,6 +16,15 @@ def first_sentence(text):
     paragraph = re.sub(r"\{\w+\}`([^`]*)`", r"\1", paragraph)
     paragraph = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph).replace("**", "")
     return re.split(r"(?<=[.!?])\s+(?=[A-Z`])", paragraph)[0]
+
+
+def with_includes(text, folder):
+    """Return the text of a page with the files that it includes."""
+
+    def file(match):
+        return (folder / match[1]).read_text("utf-8")
+
+    return re.sub(r"^```\{include\} (\S+)\n```\n", file, text, flags=re.M)
 
 
 def listing(folder, address, pages):
@@ -44,7 +52,8 @@ def _write(app, error):
     source, site = Path(app.srcdir), Path(app.outdir)
     pages = sorted(path.stem for path in source.glob("*.md"))
     for page in pages:
-        shutil.copyfile(source / f"{page}.md", site / f"{page}.html.md")
+        text = (source / f"{page}.md").read_text("utf-8")
+        (site / f"{page}.html.md").write_text(with_includes(text, source), "utf-8")
     text = listing(source, app.config.html_baseurl.rstrip("/"), pages)
     (site / "llms.txt").write_text(text, "utf-8")
 
