@@ -37,24 +37,16 @@ def main(argv=None):
     add_report_command(commands)
     given = list(sys.argv[1:] if argv is None else argv)
     words = list(given)
-    # A file alone is a report.
-    if words and words[0] not in commands.choices and _is_file(words[0]):
+    # A file alone is a report: it exists, or has a suffix, a folder or a star in it.
+    first = words[0] if words else "--help"
+    is_option = first.startswith("-") and first != "-"
+    looks_like_file = Path(first).exists() or re.search(r"[-./*?:]", first)
+    if first not in commands.choices and not is_option and looks_like_file:
         words.insert(0, "report")
     arguments = parser.parse_args(words)
     # A report shows the command line by which it was made.
     arguments.argv = given
     return arguments.run(arguments)
-
-
-def _is_file(word):
-    """Return whether the first word of a command names a file rather than an option or
-    a command: it exists, or has a suffix, a folder or a star in it.
-    """
-    if word == "-":
-        return True
-    return not word.startswith("-") and (
-        Path(word).exists() or re.search(r"[./*?:]", word) is not None
-    )
 
 
 def _run_demo(arguments):

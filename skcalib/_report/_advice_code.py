@@ -95,7 +95,7 @@ def _fitting_lines(table, model, recalibrator, columns):
     """
     advice = model["advice"]
     definitions, scores, calibrated, selection = columns
-    fit = f"fitted = {recalibrator}.fit(df[{scores}], {_labels(table)}"
+    fit = f"fitted = {recalibrator}.fit(df[{scores}], {label_code(table)}"
     if table.is_weighted:
         fit += f", sample_weight=df[{_quoted(table.weight_name)}]"
     if not advice["segments"]:
@@ -166,10 +166,10 @@ def reading_lines(table):
     report is about, two lists.
     """
     lines = [f"df = {table.reading_code}", *table.score_lines, *table.row_lines]
-    return _imports(lines), lines
+    return imports_of(lines), lines
 
 
-def _imports(lines):
+def imports_of(lines):
     """Return the imports that lines of code need, pandas among them, as a list."""
     text = "\n".join(lines)
     imports = []
@@ -180,7 +180,10 @@ def _imports(lines):
         imports.append("from glob import glob")
     if "np." in text:
         imports.append("import numpy as np")
-    return [*imports, "import pandas as pd"]
+    imports.append("import pandas as pd")
+    if "censored_labels(" in text:
+        imports.append("from skcalib import censored_labels")
+    return imports
 
 
 def _columns_by_class(table, columns):
@@ -200,7 +203,7 @@ def _columns_by_class(table, columns):
     return patterns.pop()
 
 
-def _labels(table):
+def label_code(table):
     """Return the expression for the labels of `df`. For an event it is a comparison
     with its label, which may be a number or text.
     """
@@ -258,6 +261,26 @@ def _groups(table, model, frame):
         return segments
     mapped = _quoted(advice["segments"])
     return f'{segments}.where(lambda name: name.isin({mapped}), "{_OTHERS}")'
+
+
+def groups_by_column(table):
+    """Return the expressions for the segments of the rows of `df`, a dict by column."""
+    return {column: _segments(table, column, "df") for column in table.segmentations}
+
+
+def periods_code(table):
+    """Return the expression for the period of each row of `df`, as text."""
+    column = f"df[{_quoted(table.time_name)}]"
+    if table.value_periods:
+        return f"{column}.astype(str).map({_quoted(table.value_periods)})"
+    texts = table.time_reader.format(column) or f"{column}.astype(str)"
+    if table.moments is None:
+        return texts
+    first = table.period_order[0]
+    if _QUARTER.fullmatch(first):
+        months = f"pd.to_datetime({texts}.str[:7])"
+        return f'{months}.dt.to_period("Q").astype(str).str.replace("Q", "-Q")'
+    return f"{texts}.str[:{len(first)}]"
 
 
 def _rows_since(table, since):

@@ -14,10 +14,15 @@ from time import monotonic
 
 from skcalib._input.scales import SCALES
 from skcalib._report._columns import given_classes
+from skcalib._report._counts import (
+    counts_numbers,
+    needs_single_samples,
+    read_counts,
+)
 from skcalib._report._database import is_url
 from skcalib._report._error import ReportError
 from skcalib._report._numbers import report_numbers
-from skcalib._report._page import report_page
+from skcalib._report._page import counts_page, report_page
 from skcalib._report._pdf import pdf_printer, write_pdf
 from skcalib._report._reader import STANDARD_INPUT, shown_source
 from skcalib._report._sections import comparisons
@@ -162,6 +167,26 @@ def add_report_command(commands):
             " the performance on them; with FILE itself, on its rows without a label"
         ),
     )
+    column(
+        "--count",
+        help=(
+            "in place of --label, for a table with a row for each grade, category or"
+            " bin: column with the number of samples; needs --events and --score"
+        ),
+    )
+    column("--events", help="column with the number of events of each row")
+    add(
+        "--alternative",
+        choices=("two-sided", "greater", "less"),
+        default="two-sided",
+        help="tests of a table of counts: too many events are greater",
+    )
+    add(
+        "--adjustment",
+        choices=("holm", "exact"),
+        default="holm",
+        help="how its p-values take the number of rows into account",
+    )
     column("--weight", help="column with the weight of each row")
     add(
         "--weight-type",
@@ -224,6 +249,11 @@ def add_report_command(commands):
         ),
     )
     add(
+        "--code",
+        metavar="FILE",
+        help="write the Python that makes the numbers and the advice to a file",
+    )
+    add(
         "--json",
         action="store_true",
         help="print the numbers as JSON; write a page only with -o",
@@ -256,51 +286,110 @@ def _report(arguments):
     output = arguments.output
     if output is None and not arguments.json:
         output = "report.html"
-    if output == "":
-        raise ReportError("-o names no file: give a name such as report.html.")
+    if "" in (output, arguments.code):
+        option = "-o" if output == "" else "--code"
+        raise ReportError(f"{option} names no file: give a name such as report.html.")
     if output is not None:
         _check_output(Path(output), arguments)
+    if arguments.count is not None or arguments.events is not None:
+        _report_of_counts(arguments, output)
+        return
     arguments.classes = given_classes(arguments.classes)
-    thresholds = _checked_thresholds(arguments)
     with _progress() as step:
-        table, baseline = _tables(arguments, step)
-        if thresholds and table.classes is not None:
-            raise ReportError(
-                "--threshold is for one event, but here each class has a score: omit"
-                " it."
-            )
-        new_scores = None
-        if arguments.unlabelled is not None:
-            step(f"reading {arguments.unlabelled}")
-            new_scores = read_new_scores(
-                arguments.unlabelled, table, _reading(arguments)
-            )
-        try:
-            numbers = report_numbers(
-                table,
-                baseline=baseline,
-                thresholds=thresholds,
-                tolerance=arguments.tolerance / 100,
-                new_scores=new_scores,
-                seed=arguments.seed,
-                step=step,
-            )
-        except ValueError as error:
-            # the columns are valid; a number of the report is not defined for them
-            raise ReportError(error) from error
-        numbers["unlabelled"] = arguments.unlabelled
-        numbers["title"] = arguments.title
-        numbers["command"] = " ".join(
-            ["python -m skcalib", *map(quote, arguments.argv)]
-        )
+        table, numbers = _table_and_numbers(arguments, step)
         if output is not None:
             _write_page(output, numbers, table, arguments.seed, step)
+    _write_code(arguments.code, numbers["code"])
     if arguments.json:
         print(json.dumps(numbers, indent=2, allow_nan=False))
         return
     _print_summary(numbers["models"])
     if numbers["assumed"]:
         print(f"Assumed: {' '.join(numbers['assumed'])}")
+    print(f"The report is in {output}.")
+
+
+def _table_and_numbers(arguments, step):
+    """Return the `ReportTable` of the file and the numbers of the report, a dict.
+    `step` is called with a text before each step of the work.
+    """
+    thresholds = _checked_thresholds(arguments)
+    table, baseline = _tables(arguments, step)
+    if thresholds and table.classes is not None:
+        raise ReportError(
+            "--threshold is for one event, but here each class has a score: omit it."
+        )
+    new_scores = None
+    if arguments.unlabelled is not None:
+        step(f"reading {arguments.unlabelled}")
+        new_scores = read_new_scores(arguments.unlabelled, table, _reading(arguments))
+    try:
+        numbers = report_numbers(
+            table,
+            baseline=baseline,
+            thresholds=thresholds,
+            tolerance=arguments.tolerance / 100,
+            new_scores=new_scores,
+            seed=arguments.seed,
+            step=step,
+        )
+    except ValueError as error:
+        # the columns are valid; a number of the report is not defined for them
+        raise ReportError(error) from error
+    numbers["unlabelled"] = arguments.unlabelled
+    numbers["title"] = arguments.title
+    numbers["command"] = _shown_command(arguments)
+    return table, numbers
+
+
+def _write_code(path, code):
+    """Write the Python that makes a report to a file, if the user names one."""
+    if path is None:
+        return
+    try:
+        Path(path).write_text(f"{code}\n", encoding="utf-8")
+    except OSError as error:
+        raise ReportError(
+            f"--code {path} cannot be written: {error.strerror or error}."
+        ) from error
+
+
+def _shown_command(arguments):
+    """Return the command line by which a report was made."""
+    return " ".join(["python -m skcalib", *map(quote, arguments.argv)])
+
+
+def _report_of_counts(arguments, output):
+    """Write the report of a table of counts, and print its summary or its numbers."""
+    needs_single_samples(arguments)
+    _checked_thresholds(arguments)
+    statistics, about = read_counts(
+        arguments.file,
+        count=arguments.count,
+        events=arguments.events,
+        score=arguments.scores[0],
+        reading=_reading(arguments),
+    )
+    numbers = counts_numbers(
+        statistics,
+        about,
+        tolerance=arguments.tolerance / 100,
+        alternative=arguments.alternative,
+        adjustment=arguments.adjustment,
+    )
+    numbers["title"] = arguments.title
+    numbers["command"] = _shown_command(arguments)
+    if output is not None:
+        from skcalib._report._pictures import counts_picture
+
+        page = counts_page(numbers, counts_picture(statistics))
+        with _progress() as step:
+            _save_page(page, output, step)
+    _write_code(arguments.code, numbers["code"])
+    if arguments.json:
+        print(json.dumps(numbers, indent=2, allow_nan=False))
+        return
+    print(numbers["summary"])
     print(f"The report is in {output}.")
 
 
@@ -454,7 +543,13 @@ def _write_page(output, numbers, table, seed, step):
                 table, model["name"], model["classes"], seed
             )
     step("page")
-    page = report_page(numbers, pictures)
+    _save_page(report_page(numbers, pictures), output, step)
+
+
+def _save_page(page, output, step):
+    """Write a page, a text, to the path `output`, as HTML or PDF; `step` is called with
+    a text before the PDF is made.
+    """
     path = Path(output).resolve()
     try:
         if path.exists() and not path.is_file():  # a pipe or a device
@@ -479,16 +574,21 @@ def _write_page(output, numbers, table, seed, step):
 
 
 class _ProgressLines:
-    """Lines on standard error with the last step of the work."""
+    """Lines on standard error with the last step of the work, and the share of the
+    steps that are done.
+    """
 
     def __init__(self):
         self.begun = monotonic()
         self.written = self.begun  # time of the last line
+        self.n_lines = 0
+        self.n_begun = 0  # steps
         self.last_step = None
 
     def step(self, what):
         """Note the next step, a text; after the first 5 s also write it."""
         self.last_step = what
+        self.n_begun += 1
         if monotonic() - self.begun >= _QUIET_SECONDS:
             self._write()
 
@@ -499,11 +599,24 @@ class _ProgressLines:
             if self.last_step is not None and is_quiet:
                 self._write()
 
-    def _write(self):
-        """Write a line with the last step and the time since the start."""
+    def end(self):
+        """Write that all is done, if anything was written before."""
+        if self.n_lines:
+            self.last_step = "done"
+            self._write(percent=100)
+
+    def _write(self, percent=None):
+        """Write a line with the last step, the share of the steps and the time since
+        the start.
+        """
         self.written = monotonic()
+        self.n_lines += 1
+        if percent is None:
+            # Without their number: each step is taken for a tenth of what is left.
+            percent = 100 * (1 - 0.9 ** max(self.n_begun - 1, 0))
         print(
-            f"skcalib report: {self.last_step} ({self.written - self.begun:.0f} s)",
+            f"skcalib report: {self.last_step} ({percent:.0f} %,"
+            f" {self.written - self.begun:.0f} s)",
             file=sys.stderr,
             flush=True,
         )
@@ -513,7 +626,7 @@ class _ProgressLines:
 def _progress():
     """Yield a function that is called with a text before each step of the work. If the
     work takes more than 5 s, a line with the last step is written to standard error at
-    least every 5 s.
+    least every 5 s, and one at 100 % at the end.
     """
     lines = _ProgressLines()
     done = Event()
@@ -521,5 +634,7 @@ def _progress():
         Thread(target=lines.remind, args=(done,), daemon=True).start()
     try:
         yield lines.step
+        done.set()
+        lines.end()
     finally:
         done.set()

@@ -34,7 +34,10 @@ def _records(text, name):
         # pandas: orient="split"
         names = whole["columns"]
         return [dict(zip(names, row, strict=True)) for row in whole["data"]]
-    lists = [key for key, value in whole.items() if _is_list_of_records(value)]
+    lists = []
+    for key, value in whole.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lists.append(key)
     if len(lists) > 1:
         raise ReportError(
             f"{name} is JSON with several lists of records ({', '.join(lists)}): save"
@@ -43,11 +46,6 @@ def _records(text, name):
     if lists:
         return whole[lists[0]]
     return whole
-
-
-def _is_list_of_records(value):
-    """Return whether a value is a list of dicts."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _lines(text, name):

@@ -21,11 +21,11 @@ from skcalib.metrics import (
     reliability_curve,
 )
 
-_N_RESAMPLES = 999  # draws of the test
-_N_DRAWS = 1000  # draws for the interval of an error
+N_RESAMPLES = 999  # draws of the test
+N_DRAWS = 1000  # draws for the interval of an error
 # Draws with clusters, of test and intervals: those of dependent labels take 50 times as
 # long.
-_N_CLUSTER_DRAWS = 199
+N_CLUSTER_DRAWS = 199
 _FEWEST_IN_BIN = 50  # fewest rows of a bin of the maximum calibration error
 
 
@@ -97,7 +97,7 @@ def _interval_options(event_rows, seed):
     """
     return {
         "random_state": seed,
-        "n_resamples": _N_DRAWS if event_rows.clusters is None else _N_CLUSTER_DRAWS,
+        "n_resamples": N_DRAWS if event_rows.clusters is None else N_CLUSTER_DRAWS,
         "confidence_level": CONFIDENCE_LEVEL,
         **event_rows.inference_options,
     }
@@ -119,7 +119,7 @@ def tested_calibration(event_rows, seed):
     calibration error. It rejects exactly if the interval of that error excludes 0.
     """
     # Draws of dependent labels take long.
-    n_resamples = _N_RESAMPLES if event_rows.clusters is None else _N_CLUSTER_DRAWS
+    n_resamples = N_RESAMPLES if event_rows.clusters is None else N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
     options = {
         "metric": metric,

@@ -9,6 +9,7 @@ import numpy as np
 
 from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
+from skcalib._report._code import report_code
 from skcalib._report._decisions import decision_rows
 from skcalib._report._expected import expected_performance
 from skcalib._report._groups import class_rows, rows_by_column
@@ -24,6 +25,7 @@ from skcalib._verdicts import (
     level_words,
     percent_words,
     pvalue_words,
+    rounded,
 )
 from skcalib.evaluation import calibration_summary
 from skcalib.guarantees import (
@@ -33,6 +35,9 @@ from skcalib.guarantees import (
 )
 
 TOLERANCE = 0.02
+# The mean score of a rare event that is so many times its frequency may be a
+# percentage.
+_RARE, _MANY_TIMES = 0.1, 8
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
@@ -102,11 +107,12 @@ def report_numbers(
     if table.clusters is not None:
         n_clusters = len(np.unique(table.clusters))
     # Certificates are about independent rows that count once.
+    code = report_code(table, models, tolerance, seed)
     certificates = []
     is_independent = table.clusters is None and not table.repeated_keys
     if not table.is_weighted and is_independent:
         certificates = _certificates(table.n_rows)
-    return _plain(
+    return plain(
         {
             "source": table.source,
             "label": table.label,
@@ -128,9 +134,14 @@ def report_numbers(
             "confidence_level": CONFIDENCE_LEVEL,
             "tolerance": tolerance,
             "assumed": list(table.assumed),
-            "notes": [*table.notes, *_few_events(models)],
+            "notes": [
+                *table.notes,
+                *_few_events(models),
+                *_may_be_percentages(table, models),
+            ],
             "models": models,
             "certificates": certificates,
+            "code": code,
         }
     )
 
@@ -238,6 +249,25 @@ def _few_events(models):
     ]
 
 
+def _may_be_percentages(table, models):
+    """Return a list of notes on models whose mean score is many times the frequency of
+    a rare event, as percentages are; an empty one if they were asked about.
+    """
+    notes = []
+    for model in models:
+        mean = model["mean_score"]
+        frequency = model["event_frequency"]
+        is_rare = table.classes is None and 0 < frequency < _RARE
+        if is_rare and mean > _MANY_TIMES * frequency:
+            notes.append(
+                f"The mean score of {model['name']}, {rounded(mean)}, is"
+                f" {rounded(mean / frequency, 2)} times the event frequency,"
+                f" {rounded(frequency)}: if the scores are percentages, give --scores"
+                " percent."
+            )
+    return notes
+
+
 def _paper(table, event_rows, model, seed):
     """Return a paragraph on a model that can be cited in a paper; None if it is not
     defined. `event_rows` are the `Rows` of the event, `model` is the dict of numbers.
@@ -309,14 +339,14 @@ def _certificates(n_rows):
     return rows
 
 
-def _plain(value):
+def plain(value):
     """Return a nested value in the types of JSON: without NumPy scalars and tuples, and
     with None for numbers that are not finite.
     """
     if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not isfinite(value):

@@ -66,6 +66,53 @@ def report_page(numbers, pictures):
     page : str
         HTML without any external file.
     """
+    names = ", ".join(model["name"] for model in numbers["models"])
+    return (
+        _pages()
+        .get_template("page.html.jinja")
+        .render(
+            numbers,
+            numbers=numbers,
+            title=numbers.get("title") or f"Calibration of {names}",
+            command=numbers.get("command") or "",
+            pictures=pictures,
+            data=_data_sentence(numbers),
+            errors=_error_lines(numbers["models"]),
+            # Functions that the template calls: `say` makes sentences, `show` cells.
+            say=say,
+            listed=listed,
+            show=show,
+            level=rounded(100 * numbers["confidence_level"]),
+            significance=SIGNIFICANCE_LEVEL,
+            tolerance_points=show.rounded(100 * numbers["tolerance"]),
+            small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
+            most_groups=_MOST_GROUPS,
+            version=__version__,
+        )
+    )
+
+
+def counts_page(numbers, picture):
+    """Return the report of a table of counts as one HTML text.
+
+    `numbers` are those of `counts_numbers`, `picture` is its `Picture`.
+    """
+    return (
+        _pages()
+        .get_template("counts.html.jinja")
+        .render(
+            numbers=numbers,
+            title=numbers.get("title") or f"Calibration of {numbers['source']}",
+            command=numbers.get("command") or "",
+            picture=picture,
+            show=show,
+            version=__version__,
+        )
+    )
+
+
+def _pages():
+    """Return the environment of the pages' templates."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     pages = Environment(
@@ -78,26 +125,7 @@ def report_page(numbers, pictures):
     # The page embeds its numbers as JSON, which has no NaN.
     pages.policies["json.dumps_kwargs"] = {"allow_nan": False}
     pages.filters["base64"] = lambda data: b64encode(data).decode("ascii")
-    names = ", ".join(model["name"] for model in numbers["models"])
-    return pages.get_template("page.html.jinja").render(
-        numbers,
-        numbers=numbers,
-        title=numbers.get("title") or f"Calibration of {names}",
-        command=numbers.get("command") or "",
-        pictures=pictures,
-        data=_data_sentence(numbers),
-        errors=_error_lines(numbers["models"]),
-        # Functions that the template calls: `say` makes sentences, `show` cells.
-        say=say,
-        listed=listed,
-        show=show,
-        level=rounded(100 * numbers["confidence_level"]),
-        significance=SIGNIFICANCE_LEVEL,
-        tolerance_points=show.rounded(100 * numbers["tolerance"]),
-        small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
-        most_groups=_MOST_GROUPS,
-        version=__version__,
-    )
+    return pages
 
 
 def _error_lines(models):

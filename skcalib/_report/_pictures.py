@@ -82,6 +82,26 @@ def reliability_picture(table, seed):
     return Picture(svg, alt, caption)
 
 
+def counts_picture(statistics):
+    """Return the reliability diagram of a `BinStatistics`."""
+    display, svg = _drawn((5.2, 7.0), statistics, from_sums=True)
+    (curve,) = display.curves
+    gaps = (curve.statistics.mean_score - curve.statistics.event_frequency)[
+        curve.statistics.weight > 0
+    ]
+    alt = (
+        f"Reliability diagram, event frequency against score in {len(gaps)} rows: score"
+        f" minus event frequency from {_points(gaps.min())} to {_points(gaps.max())}"
+        " points."
+    )
+    caption = (
+        f"Event frequency against score, with {level_words(CONFIDENCE_LEVEL)} intervals"
+        " of each row. On the dotted line scores and events agree; below it the scores"
+        " are too high."
+    )
+    return Picture(svg, alt, caption)
+
+
 def class_pictures(table, name, rows, seed):
     """Return a small diagram of each class of a model, in the order of the rows of its
     table.
@@ -110,11 +130,11 @@ def class_pictures(table, name, rows, seed):
     return pictures
 
 
-def _drawn(size, *rows, **options):
+def _drawn(size, *rows, from_sums=False, **options):
     """Return a `ReliabilityDisplay` and its picture as the bytes of an SVG file.
 
     `size` is (width, height) in inches; the rest are arguments of
-    `ReliabilityDisplay.from_predictions`.
+    `ReliabilityDisplay.from_predictions`, or with `from_sums` of `from_statistics`.
     """
     import matplotlib.pyplot as plt
     from matplotlib.figure import Figure
@@ -126,7 +146,10 @@ def _drawn(size, *rows, **options):
         with warnings.catch_warnings():
             # the caption says it
             warnings.filterwarnings("ignore", r"\d+ of \d+ bins have no interval")
-            display = ReliabilityDisplay.from_predictions(*rows, **options)
+            draw = ReliabilityDisplay.from_predictions
+            if from_sums:
+                draw = ReliabilityDisplay.from_statistics
+            display = draw(*rows, **options)
         figure.savefig(out, format="svg", metadata={"Date": None})
     return display, out.getvalue()
 

@@ -150,13 +150,14 @@ class OpenedFile:
             return source.code(path=_NEW_SCORES, keep_words=keep_words)
         return f"pd.read_csv({literal(_NEW_SCORES)}{_words_option(keep_words)})"
 
-    def read(self, names, words=(), most=_MOST_ROWS, seed=0):
+    def read(self, names, words=(), most=_MOST_ROWS, seed=0, whole=()):
         """Return columns as a dict of arrays by name, with NaN or None where a value is
         missing, and the number of rows of the file.
 
         `words` are the columns that may hold text, in which only an empty cell is
-        missing; the others are numbers, or arrays (n, K) of lists. From a file that
-        DuckDB reads, a random sample of about `most` rows is taken.
+        missing; the others are numbers, or arrays (n, K) of lists, and those in `whole`
+        are counts. From a file that DuckDB reads, a random sample of about `most` rows
+        is taken.
         """
         names = list(dict.fromkeys(names))
         self._check_names(names)
@@ -165,7 +166,7 @@ class OpenedFile:
         for name in names:
             column = _from_series(frame[name])
             if name not in words:
-                column, note, line = as_numbers(column, name)
+                column, note, line = as_numbers(column, name, are_whole=name in whole)
                 if note:
                     self.notes.append(note)
                 if line:

@@ -375,9 +375,10 @@ def _prepared(file, read, named_labels, horizon, reading):
         row_lines.append(line)
     if roles.time_to_event is not None:
         notes.append(_add_outcome(columns, roles, horizon))
+        row_lines += _outcome_code(roles, horizon)
     if reading.scale not in (None, "probability"):
         assumed.append(f"The scores are read as {reading.scale}.")
-    score_lines += _to_probabilities(columns, models, classes, reading)
+    score_lines += to_probabilities(columns, models, classes, reading)
     file_classes = classes
     if classes is not None and len(classes) == 2:
         models, named_labels, lines = _one_event(
@@ -418,7 +419,7 @@ def _needed(roles, models):
     }
 
 
-def _to_probabilities(columns, models, classes, reading):
+def to_probabilities(columns, models, classes, reading):
     """Turn the score columns of a scale into probabilities, in place, and return the
     lines of Python that do the same; without a scale raise unless they can be
     probabilities.
@@ -524,7 +525,7 @@ def read_new_scores(path, table, reading=None):
     models, _ = spread_lists(columns, models, classes, np.zeros(0))
     scores = {"score": list(dict.fromkeys(chain.from_iterable(models.values())))}
     columns, _, _ = without_missing(columns, scores, reading.missing)
-    _to_probabilities(columns, models, classes, reading)
+    to_probabilities(columns, models, classes, reading)
     if classes is not None and len(classes) == 2:
         models, _, _ = _one_event(
             columns, models, classes, (table.event, None), reading.normalise
@@ -595,6 +596,18 @@ def _add_outcome(columns, roles, horizon):
     )
 
 
+def _outcome_code(roles, horizon):
+    """Return the lines of Python that do what `_add_outcome` does."""
+    time, event, label, weight = map(
+        literal, (roles.time_to_event, roles.event, roles.label, roles.weight)
+    )
+    return [
+        f"df[{label}], df[{weight}], _ = censored_labels(",
+        f"    df[{time}], df[{event}], {horizon:g}",
+        ")",
+    ]
+
+
 def _check_roles(roles, score_columns):
     """Raise if the label, or a score, has another role as well."""
     options = {
@@ -652,6 +665,10 @@ def _table_of_columns(prepared, roles, weight_type, time_order, reading):
     if classes is None:
         labels, event, is_left_out = events(column, roles.label, *prepared.named_labels)
         notes += left_out_notes(column, roles.label, is_left_out)
+        if is_left_out.any():
+            kept, _ = distinct(column[~is_left_out])
+            line = f"df = df[df[{literal(roles.label)}].isin({kept!r})]"
+            prepared.row_lines.append(line)
         if prepared.named_labels[0] is None and roles.time_to_event is None:
             prepared.assumed.append(event_assumed(roles.label, event))
     else:
@@ -664,6 +681,9 @@ def _table_of_columns(prepared, roles, weight_type, time_order, reading):
         weights, weight_type = _described_weights(
             prepared, roles.weight, labels, weight_type
         )
+        if weights.min() == 0:
+            name = literal(roles.weight)
+            prepared.row_lines.append(f"df = df[df[{name}] > 0]")
     time_fields = _time_fields(prepared, roles.time, time_order, reading.time_format)
     partitions = segment_columns(columns, roles.segments, notes)
     clusters = None

@@ -135,9 +135,11 @@ def _style(texts, codes, name, are_whole):
         )
     wrong = [number for number, text in enumerate(texts) if not _is_number(text)]
     if not wrong:  # each is a number, but in a style of its own
+        others = [text for text in texts if ("," in text) != ("," in texts[0])]
+        others = others or texts[1:]
         raise ReportError(
             f"column {name!r} holds numbers in several styles, such as {texts[0]!r} and"
-            f" {_other_style(texts)!r}: write decimal points and no separators."
+            f" {others[0]!r}: write decimal points and no separators."
         )
     is_wrong = np.isin(codes, wrong)
     row = int(is_wrong.argmax())
@@ -153,12 +155,6 @@ def _is_number(text):
     """Return whether a text is a number in any of the styles."""
     styles = (_NUMBER, _WITH_COMMA, _WITH_THOUSANDS)
     return bool(text) and any(style.fullmatch(text) for style in styles)
-
-
-def _other_style(texts):
-    """Return a text in another style than the first one."""
-    has_comma = "," in texts[0]
-    return next((text for text in texts if ("," in text) != has_comma), texts[-1])
 
 
 def refuse_points_beside_commas(column, name):

@@ -1,0 +1,235 @@
+"""The report of a table of counts: a row for each grade, category or bin."""
+
+from dataclasses import asdict
+
+from skcalib._report._error import ReportError
+from skcalib._report._missing import without_missing
+from skcalib._report._numbers import plain
+from skcalib._report._phrases import bias_words, listed
+from skcalib._report._reader import literal, opened
+from skcalib._report._samples import records
+from skcalib._report._table import to_probabilities
+from skcalib._verdicts import count_words, fixed, percent_words, verdict
+from skcalib.metrics import (
+    BinStatistics,
+    brier_decomposition,
+    calibration_by_group,
+    calibration_test,
+)
+
+_LEVEL = 0.95
+_LIGHTS = ((0.01, "red"), (0.05, "amber"), (2.0, "green"))
+NEEDS_SAMPLES = (
+    "Slope, log-loss by sample, segments, times, thresholds and the gain from"
+    " recalibrating need single samples, which a table of counts does not have."
+)
+
+
+def read_counts(path, *, count, events, score, reading):
+    """Read a table of counts.
+
+    Parameters
+    ----------
+    path : str or list of str
+        File, as `opened` takes it.
+    count, events, score : str
+        Columns of the numbers of samples and of events, and of the score of each row.
+    reading : Reading
+        How values are read.
+
+    Returns
+    -------
+    statistics : BinStatistics
+        The table.
+    about : dict
+        "source", "assumed" and "code", the lines of Python that make `statistics`.
+
+    Raises
+    ------
+    ReportError
+        If the table is none.
+    """
+    names = [count, events, score]
+    with opened(path, reading.table, reading.query) as file:
+        columns, n_rows = file.read(names, whole=(count, events))
+    assumed = list(file.notes)
+    lines = [f"df = {file.code(keep_words=False)}", *file.conversions.values()]
+    columns, dropped, line = without_missing(
+        columns,
+        {"number of samples": [count], "number of events": [events]},
+        reading.missing,
+    )
+    if dropped:
+        assumed.append(dropped)
+        lines.append(line)
+    if len(columns[score]) < n_rows and not dropped:
+        raise ReportError(f"{file.name} has too many rows for a table of counts.")
+    lines += to_probabilities(columns, {score: (score,)}, None, reading)
+    if reading.scale not in (None, "probability"):
+        assumed.append(f"The scores are read as {reading.scale}.")
+    try:
+        statistics = BinStatistics.from_counts(*(columns[name] for name in names))
+    except ValueError as error:
+        raise ReportError(
+            f"--count {count} --events {events} --score {score}: {error}"
+        ) from error
+    cells = ", ".join(f"df[{literal(name)}]" for name in names)
+    lines.append(f"statistics = BinStatistics.from_counts({cells})")
+    about = {"source": file.name, "assumed": assumed, "code": lines}
+    return statistics, about
+
+
+def counts_numbers(statistics, about, *, tolerance, alternative, adjustment):
+    """Return the numbers of a report of a table of counts, a dict of plain values.
+
+    Parameters
+    ----------
+    statistics : BinStatistics
+        The table.
+    about : dict
+        What `read_counts` returns about it.
+    tolerance : float
+        Bias that does not matter, as a probability.
+    alternative, adjustment : str
+        Options of `calibration_by_group`.
+    """
+    one = calibration_by_group(
+        {"all": statistics}, confidence_level=_LEVEL, n_resamples=1, random_state=0
+    )
+    by_row = calibration_by_group(
+        statistics,
+        alternative=alternative,
+        adjustment=adjustment,
+        confidence_level=_LEVEL,
+        n_resamples=1,
+        random_state=0,
+    )
+    rows = []
+    for row in records(by_row.columns()):
+        light = next(name for most, name in _LIGHTS if row["adjusted_pvalue"] < most)
+        bias = {"estimate": row["bias"]}
+        for key in ("low", "high"):
+            limit = row[f"bias_{key}"]
+            bias[key] = None if row["reason"] else limit
+        kept = ("mean_score", "n", "event_frequency", "pvalue", "adjusted_pvalue")
+        events = round(row["n"] * row["event_frequency"])
+        rows.append(
+            {name: row[name] for name in kept}
+            | {"events": events, "bias": bias, "light": light}
+            | {key: row[key] for key in ("binomial_pvalue", "jeffreys_pvalue")}
+        )
+    found = verdict(
+        one.bias[0],
+        (one.bias_low[0], one.bias_high[0]),
+        float(one.n[0]),
+        tolerance,
+        reason=str(one.reason[0]),
+    )
+    parts = brier_decomposition(statistics)
+    debiased = brier_decomposition(statistics, method="debiased")
+    numbers = {
+        **about,
+        "n_samples": float(statistics.weight.sum()),
+        "n_events": float(statistics.weighted_label.sum()),
+        "mean_score": float(one.mean_score[0]),
+        "event_frequency": float(one.event_frequency[0]),
+        "verdict": plain(asdict(found)),
+        "alternative": alternative,
+        "adjustment": adjustment,
+        "rows": rows,
+        "decomposition": {**parts._asdict(), "score": parts.score},
+        "debiased": {**debiased._asdict(), "score": debiased.score},
+        "hosmer_lemeshow": _hosmer_lemeshow(statistics),
+        "needs_samples": NEEDS_SAMPLES,
+    }
+    numbers["summary"] = _summary(numbers, asdict(found))
+    numbers["code"] = _code(about["code"], alternative, adjustment)
+    return numbers
+
+
+def _hosmer_lemeshow(statistics):
+    """Return the statistic and the p-value of the test of all rows, a dict; None if the
+    table is too small for it.
+    """
+    try:
+        test = calibration_test(statistics, method="hosmer_lemeshow")
+    except ValueError:
+        return None
+    return {"statistic": float(test.statistic), "pvalue": float(test.pvalue)}
+
+
+def _summary(numbers, found):
+    """Return what the table says as lines of text, the worst first. `found` is the
+    verdict on all samples, a dict.
+    """
+    rate = percent_words(numbers["event_frequency"], numbers["n_samples"])
+    expected = numbers["mean_score"] * numbers["n_samples"]
+    lines = [
+        f"On average the scores are {bias_words(found)}:"
+        f" {fixed(expected, 1)} events were predicted, and"
+        f" {count_words(round(numbers['n_events']))} of"
+        f" {count_words(round(numbers['n_samples']))} samples had one ({rate})."
+    ]
+    for light, words in (("red", "clearly off"), ("amber", "probably off")):
+        named = [
+            percent_words(row["mean_score"])
+            for row in numbers["rows"]
+            if row["light"] == light
+        ]
+        if named:
+            lines.append(f"Rows that are {words} ({light}): score {listed(named)}.")
+    if all(row["light"] == "green" for row in numbers["rows"]):
+        lines.append("No row is shown to be off.")
+    return "\n".join(lines)
+
+
+def _code(lines, alternative, adjustment):
+    """Return the Python that makes the numbers, as text."""
+    options = ""
+    if alternative != "two-sided":
+        options += f', alternative="{alternative}"'
+    if adjustment != "holm":
+        options += f', adjustment="{adjustment}"'
+    return "\n".join(
+        [
+            "import pandas as pd",
+            "from skcalib.displays import ReliabilityDisplay",
+            "from skcalib.metrics import (",
+            "    BinStatistics,",
+            "    brier_decomposition,",
+            "    calibration_by_group,",
+            "    calibration_test,",
+            ")",
+            "",
+            *lines,
+            f"print(calibration_by_group(statistics{options}).to_frame())",
+            "print(brier_decomposition(statistics))",
+            'print(brier_decomposition(statistics, method="debiased"))',
+            'print(calibration_test(statistics, method="hosmer_lemeshow"))',
+            "ReliabilityDisplay.from_statistics(statistics)",
+        ]
+    )
+
+
+def needs_single_samples(arguments):
+    """Raise if an option of the command needs single samples, or one is missing."""
+    options = (
+        *("label", "classes", "segment", "time", "baseline", "unlabelled", "weight"),
+        *("cluster", "threshold", "positive", "negative", "time_to_event", "event"),
+    )
+    for name in options:
+        if getattr(arguments, name):
+            option = "--" + name.replace("_", "-")
+            raise ReportError(
+                f"{option} needs single samples, but --count gives a table of counts:"
+                f" omit it. {NEEDS_SAMPLES}"
+            )
+    if arguments.count is None or arguments.events is None:
+        raise ReportError(
+            "a table of counts needs --count, the column of the numbers of samples,"
+            " --events, that of the numbers of events, and --score."
+        )
+    if len(arguments.scores) != 1:
+        raise ReportError(
+            "a table of counts needs one column of scores: name it with --score."
+        )
