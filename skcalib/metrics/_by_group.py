@@ -898,11 +898,8 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
 def _limits_of_all(samples, confidence_level, alternative):
     """Return limits (2, n_groups) of the biases that hold for all groups together."""
     level = simultaneous_level(confidence_level, len(samples))
-    limits = []
-    for sample in samples:
-        test, _ = sample.bias_test(level, alternative)
-        limits.append((test.low, test.high))
-    return np.array(limits).T
+    tests, _ = bias_tests_of(samples, level, alternative)
+    return np.array([tests.low, tests.high])
 
 
 def binomial_pvalue(n_events, n, score, alternative):
