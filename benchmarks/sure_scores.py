@@ -120,7 +120,8 @@ def forms(model, recalibrators):
         yield "sigmoid", ensemble, CalibratedClassifierCV(model, ensemble=ensemble)
         for name in recalibrators:
             # a text of this file or of the command line
-            recalibrator = eval(name, vars(skcalib))
+            names = {each: getattr(skcalib, each) for each in skcalib.__all__}
+            recalibrator = eval(name, names)
             yield (
                 name,
                 ensemble,

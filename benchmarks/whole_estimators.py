@@ -324,7 +324,7 @@ def run(cell, forms, rows, options):
     for form, expression in forms.items():
         if form in done:
             continue
-        names = vars(skcalib) | {
+        names = {each: getattr(skcalib, each) for each in skcalib.__all__} | {
             "CalibratedClassifierCV": CalibratedClassifierCV,
             "StratifiedKFold": StratifiedKFold,
             "clone": clone,

@@ -57,7 +57,7 @@ def run_demo(data, seed):
     header = f"{'model':<42}"
     for column in _COLUMNS:
         header += f"{column:>10}"
-    print(header)
+    print(header, flush=True)
     for name, model in _models(n_classes=len(set(y))):
         model.fit(X, y)
         line = f"{name:<42}"
@@ -65,7 +65,7 @@ def run_demo(data, seed):
             # scorers are negated losses
             loss = -scorer(model, X_held_out, y_held_out)
             line += f"{loss:10.4f}"
-        print(line)
+        print(line, flush=True)  # also where the output is a pipe
         # Only our model with its default recalibrator estimates its gain in log-loss.
         if hasattr(model, "gain_"):
             gain = model.gain_

@@ -479,6 +479,40 @@ print(*sorted({name.partition(".")[0] for name in sys.modules} - before - set(sy
     assert _run(code) == ["skcalib"]
 
 
+def test_rooms_are_imported_when_asked_for():
+    """Import time is a number of modules: they are counted, and never timed."""
+    code = """
+import sys
+def count():
+    return len([name for name in sys.modules if name.startswith("skcalib")])
+import skcalib
+print(count())
+import skcalib.metrics
+print("skcalib.recalibrators" in sys.modules, "skcalib.maps" in sys.modules)
+skcalib.PlattScaling
+print("skcalib.recalibrators" in sys.modules, skcalib.recalibrators.__name__, skcalib.cross_fitting.__name__)
+from skcalib import *
+print(*sorted(set(skcalib.__all__) - set(globals())))
+"""  # noqa: E501
+    n_modules, *others = _run(code)
+    assert int(n_modules) <= 3
+    assert others[:3] == ["False", "False", "True"]
+    assert others[3:] == ["skcalib.recalibrators", "skcalib.cross_fitting"]
+
+
+def test_type_checkers_see_each_name_in_the_home_that_it_has():
+    tree = MODULES[Path("__init__")]
+    seen = {}
+    for module, name, runs in _imports(tree):
+        if runs == "never":
+            seen[name] = module
+    for name in skcalib.__all__:
+        if name != "__version__":
+            home = skcalib._HOMES.get(name, "skcalib.recalibrators")
+            assert seen.pop(name) == home, name
+    assert set(seen) == set(skcalib._SUBMODULES)
+
+
 def test_submodules_are_imported_when_asked_for():
     code = """
 import sys, skcalib

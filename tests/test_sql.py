@@ -2,6 +2,8 @@
 compare for every recalibrator.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 from _catalog import refused
@@ -376,3 +378,20 @@ def test_tables_of_what_has_no_pieces():
         to_sql_table(fitted)
     with refused(ValueError, "table"):
         to_sql_table(fitted, table="")
+
+
+def test_many_pieces_propose_a_table():
+    rng = np.random.default_rng(0)
+    scores = rng.random(20_000)
+    labels = rng.random(20_000) < scores
+    many = skcalib.VennAbers().fit(scores, labels)
+    assert len(many.score_knots_) > 800
+    with pytest.warns(UserWarning, match="to_sql_table writes them as a table"):
+        to_sql(many)
+    few = skcalib.IsotonicCalibration().fit(scores, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to_sql(few)
+        # No table holds the maps of segments, nor those of two columns.
+        to_sql({"a": many, "b": few}, group="site")
+        to_sql(many, score=["p", "q"])

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from skcalib._fitting.provenance import provenance_text
 from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._input.warn import warn
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.export._segments import one_number_of_classes, segment_items
 from skcalib.export._sql_text import (
@@ -30,6 +31,9 @@ _LONGEST = 1_000_000  # characters: engines refuse or choke on more
 # characters: beyond, impossible classes are left to NULL
 _LONGEST_WITH_IMPOSSIBLE = 500_000
 _ROUNDING = 1e-6  # of a row's sum
+# With 1,000 pieces the join of a table takes a fifth of the time of an expression, with
+# 2,000 a thirteenth (a million rows in DuckDB). PostgreSQL takes as long for both.
+_MANY_PIECES = 1000
 
 
 def to_sql(
@@ -88,6 +92,12 @@ def to_sql(
         in the last case, use `to_sql_table`.
     ImportError
         If the dialect requires sqlglot, which is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If the map of one score has more than 1,000 pieces: the table of `to_sql_table`
+        is faster.
 
     See Also
     --------
@@ -159,6 +169,13 @@ def to_sql(
     if isinstance(recalibrator, Mapping):
         options = {"score": score, "dialect": dialect, "ids": ids}
         return _by_segment(recalibrator, group, **options)
+    written = _of_one(recalibrator, score, dialect, ids)
+    _propose_a_table(recalibrator, score)
+    return written
+
+
+def _of_one(recalibrator, score, dialect, ids):
+    """Return what `to_sql` does for one recalibrator, in a dialect of our own."""
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     recalibrator, decision = split_decision(recalibrator)
@@ -185,6 +202,22 @@ def to_sql(
     return written[0]
 
 
+def _propose_a_table(recalibrator, score):
+    """Warn if a table of pieces is much faster than the expression of a map."""
+    if not isinstance(score, str) or not hasattr(recalibrator, "classes_"):
+        return
+    if len(recalibrator.classes_) > 2:
+        return
+    as_map = calibration_map(recalibrator)
+    n_pieces = len(getattr(as_map.output, "origins", ()))
+    if n_pieces > _MANY_PIECES and as_map.output.of is as_map.scores:
+        warn(
+            f"{type(recalibrator).__name__} has {n_pieces:,} pieces, and an expression"
+            " tests them for each block of rows. to_sql_table writes them as a table:"
+            " DuckDB joins it in a tenth of the time."
+        )
+
+
 def _by_segment(maps, group, *, score, dialect, ids):
     """Return the expression for a dict of recalibrators by segment, or a list of one
     per class: a CASE of the column `group`. The options are those of `to_sql`.
@@ -203,7 +236,7 @@ def _by_segment(maps, group, *, score, dialect, ids):
         condition = f"{column} IS NULL"
         if segment is not None:
             condition = f"{column}={named.label(segment)}"
-        texts = to_sql(recalibrator, score=score, dialect=dialect, ids=ids)
+        texts = _of_one(recalibrator, score, dialect, ids)
         if not isinstance(texts, list):
             texts = [texts]
         branches_of_segments.append([(condition, f"({text})") for text in texts])

@@ -10,7 +10,9 @@ from skcalib._input.scalars import check_option
 from skcalib.export._sql_warehouses import WAREHOUSES
 
 # Largest number of pieces that a CASE lists one after the other; more pieces make a
-# search tree.
+# search tree. Of 4 to 64, 8 is about the fastest for 80 and 900 pieces in DuckDB,
+# PostgreSQL and SQLite; a single list takes 1.4 to 3 times as long in DuckDB, 3 to 6
+# times in PostgreSQL, and 5 to 20 times in SQLite.
 _FLAT_PIECES = 8
 
 
