@@ -14,6 +14,8 @@ def test_at_least_sixty_words_lead_to_one_page_each():
     assert len(set(words)) == len(words)
     assert all((DOC / f"{page}.md").exists() for page in WORDS)
     asked = "XGBoost CatBoost LightGBM Keras oversampling GPU debiased callibration"
+    of_fields = "normalised entropy,calibration ratio,central tendency,belt"
+    assert {*of_fields.split(","), "traffic light", "pit"} <= set(words)
     assert set(asked.lower().split()) | {"overconfident", "platt"} <= set(words)
 
 
