@@ -56,7 +56,7 @@ def steps(kind):
     """Return the file and the code of each numbered step that adds a recalibrator, a
     metric, a strategy, a display or an engine to the library.
     """
-    page = (ROOT / "doc" / "contributing.md").read_text("utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     _, text = re.split(rf"^### Add an? {kind} to the library$", page, flags=re.M)
     text = text.split("\n## ")[0]
     for step in re.split(r"^\d\. ", text, flags=re.M)[1:]:

@@ -302,7 +302,9 @@ def test_what_the_page_on_engines_names_is_there():
     assert Path(skcalib.__file__).parents[1] / file == Path(_native.__file__)
     assert Path(__file__).parents[1] / tests == Path(_engine_tables.__file__)
     assert (Path(__file__).parents[1] / extras).exists()
-    page = (DOC / "contributing.md").read_text("utf-8")
+    page = (DOC / "contributing.md").read_text("utf-8") + (
+        DOC.parent / "CONTRIBUTING.md"
+    ).read_text("utf-8")
     for module, names in (
         (_native, ("_native_table", "fetched", "with_sql")),
         (_engine_tables, ("native", "_PACKAGES", "LAZY")),
