@@ -215,6 +215,8 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
             with_floor = logarithm(xp, clipped(xp, with_floor))
         logits_of_floors.append(with_floor.T)
     logits = xp.stack(logits_of_floors, axis=1)  # (K, n_floors, n)
+    if xp is np:  # which keeps the order in memory of the scores
+        logits = np.ascontiguousarray(logits)
     doubt_of_rows = doubt[:n_rows]  # of the sampled rows: all have the same
     return _likelihoods(logits, codes, weight, doubt_of_rows)
 

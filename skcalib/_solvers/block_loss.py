@@ -61,6 +61,9 @@ class BlockLoss:
         self.is_impossible = is_impossible
         self.codes = codes
         self.xp = namespace_of(codes)
+        if self.xp is np:
+            # selects the entry of each row's true class from an array (K, n_rows)
+            self._true_class = (codes, np.arange(len(codes)))
         self.dtype = np.float64
 
     @cached_property
@@ -231,7 +234,7 @@ class BlockLoss:
         (n_rows,), for the true class of each row.
         """
         if self.xp is np:
-            values[self.codes, np.arange(len(self.codes))] = new
+            values[self._true_class] = new
             return values
         classes = like(values, np.arange(values.shape[0]))
         return self.xp.where(classes[:, None] == self.codes[None, :], new, values)

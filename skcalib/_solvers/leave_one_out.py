@@ -12,6 +12,7 @@ from skcalib._solvers.sums import (
     blocks_of,
     cast,
     column_dots,
+    column_softmax,
     log_sum_exp,
     row_weights,
     true_entries,
@@ -73,7 +74,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     for rows in blocks:
         block = features(rows)
         logits = affine_map.apply(parameters, block)
-        probability = xp.exp(logits - log_sum_exp(logits, axis=0))
+        probability = column_softmax(logits)
         classes = like(codes, np.arange(n_classes))
         is_true = classes[:, None] == codes[None, rows]
         residual = probability - cast(is_true, widest)  # p_i - y_i
@@ -135,7 +136,7 @@ def log_loss_hessian(affine_map, features, codes, sample_weight, parameters):
         # The Hessian of a row's loss by its logits is w (diag(p) - p p'): w p (1 - p)
         # on the diagonal, and minus the products of sqrt(w) p elsewhere.
         logits = affine_map.apply(parameters, block)
-        probability = xp.exp(logits - log_sum_exp(logits, axis=0))
+        probability = column_softmax(logits)
         variance = weight * probability * (1 - probability)
         root = probability * root_of_weight
         hessian = hessian + affine_map.hessian(variance, root, block)

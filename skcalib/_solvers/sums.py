@@ -6,6 +6,7 @@ import numpy as np
 
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.namespaces import exponential
 
 # Elements of a block of a tensor: few calls, and temporaries of 128 MB at most.
 _TENSOR_ELEMENTS = 1 << 24
@@ -161,6 +162,14 @@ def chosen(array, rows):
     if isinstance(rows, slice):
         return array[rows, ...]
     return xp.take(array, like(array, rows), axis=0)
+
+
+def column_softmax(logits):
+    """Return the probabilities (K, n) of logits (K, n)."""
+    xp = namespace_of(logits)
+    likelihood = exponential(xp, logits - xp.max(logits, axis=0))
+    likelihood /= xp.sum(likelihood, axis=0)
+    return likelihood
 
 
 def log_sum_exp(logits, axis):

@@ -29,6 +29,8 @@ from skcalib._solvers.sums import (
 _WARM_START_ROWS = 2000
 _WARM_START_ERRORS = 20
 _LOOKED_AT = 16_000
+_LARGEST_IN_SINGLE = 1e15  # spread, whose square is a number of single precision
+_ROUGH_TOLERANCE = 1e-3  # of the steps in single precision: the next is a millionth
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row
 # of logits).
 RELATIVE_BOUNDS = (1e-6, 1e6)
@@ -74,6 +76,7 @@ def fit_inverse_temperature(
     inverse_temperature : float
     """
     slope_of_smoothing = 0.0
+    spread = np.inf  # not known
     if bounds is None:
         slope_of_smoothing = _slope_of_smoothing(logits, codes, sample_weight)
         spread = largest_spread(logits)
@@ -84,6 +87,21 @@ def fit_inverse_temperature(
             bounds = (1.0, 1.0)
     if start is None:
         start = _start_from_sample(logits, codes, sample_weight, bounds)
+    # Steps in single precision lead near the optimum in less than half the time. The
+    # last one is in that of the fit.
+    is_large = logits.shape[1] > 2 and logits.shape[0] > _WARM_START_ROWS
+    is_double = working_dtype(logits) == np.float64
+    if is_large and is_double and spread < _LARGEST_IN_SINGLE:
+        start = _minimum(
+            start,
+            bounds,
+            logits,
+            codes,
+            sample_weight,
+            slope_of_smoothing,
+            tolerance=_ROUGH_TOLERANCE,
+            dtype=np.float32,
+        )
     return _minimum(
         start, bounds, logits, codes, sample_weight, slope_of_smoothing, tolerance
     )
@@ -212,14 +230,22 @@ def _margins(true_logit, logits):
 
 
 def _minimum(
-    start, bounds, logits, codes, sample_weight, slope_of_smoothing=0.0, tolerance=1e-6
+    start,
+    bounds,
+    logits,
+    codes,
+    sample_weight,
+    slope_of_smoothing=0.0,
+    tolerance=1e-6,
+    dtype=None,
 ):
     """Return the inverse temperature, within bounds, that minimises the summed log-loss
     plus ``slope_of_smoothing * inverse_temperature``, a convex function.
 
     The second term turns the log-loss of the labels into that of smoothed targets. The
     steps begin at `start`; `bounds` is a pair (lowest, highest). They end when one is
-    smaller than `tolerance` times the inverse temperature.
+    smaller than `tolerance` times the inverse temperature. `dtype` is that of
+    `row_derivatives`.
     """
     weight = row_weights(sample_weight, logits)
 
@@ -228,7 +254,7 @@ def _minimum(
         temperature (1,).
         """
         sums = np.array([slope_of_smoothing, 0.0])
-        for rows, *of_rows in row_derivatives(inverse[0], logits, codes):
+        for rows, *of_rows in row_derivatives(inverse[0], logits, codes, dtype):
             sums += weighted_sums(weight[rows], *of_rows)
         return sums[:1], sums[1:]
 
@@ -258,14 +284,15 @@ def largest_spread(logits):
     return largest
 
 
-def row_derivatives(inverse, logits, codes):
+def row_derivatives(inverse, logits, codes, dtype=None):
     """Yield, for blocks of rows, a triple (rows, first, second): the slice of the rows,
     and the first and second derivatives of each row's log-loss by the inverse
     temperature, (n_rows,) each.
 
     With z the logits of a row and y its class they are E[z] - z_y and Var[z] under the
     row's probabilities. `inverse` is one inverse temperature, or one per row. One or
-    two columns of logits are two classes. All are computed where the logits are.
+    two columns of logits are two classes. All are computed where the logits are, in
+    the floating type `dtype`, by default `working_dtype` of the logits.
     """
     xp = namespace_of(logits)
     if xp is np and logits.shape[1] <= 2:
@@ -273,11 +300,16 @@ def row_derivatives(inverse, logits, codes):
         return
     if np.ndim(inverse) == 0:
         inverse = float(inverse)
-    dtype = working_dtype(logits)
+    if dtype is None:
+        dtype = working_dtype(logits)
     ones = like(logits, np.ones(logits.shape[1], dtype))  # a product with it: a sum
     for rows in blocks_of(logits, *logits.shape):
-        z = cast(logits[rows, ...], dtype)
-        z -= xp.max(z, axis=1, keepdims=True)
+        z = logits[rows, ...]
+        if dtype == np.float32:  # differences first: they are smaller than logits
+            z = cast(z - xp.max(z, axis=1, keepdims=True), dtype)
+        else:
+            z = cast(z, dtype)
+            z -= xp.max(z, axis=1, keepdims=True)
         inverse_of_rows = inverse
         if np.ndim(inverse) > 0:
             inverse_of_rows = inverse[rows, None]
