@@ -91,7 +91,8 @@ def fit_inverse_temperature(
     # last one is in that of the fit.
     is_large = logits.shape[1] > 2 and logits.shape[0] > _WARM_START_ROWS
     is_double = working_dtype(logits) == np.float64
-    if is_large and is_double and spread < _LARGEST_IN_SINGLE:
+    fits_single = 1 / _LARGEST_IN_SINGLE < spread < _LARGEST_IN_SINGLE
+    if is_large and is_double and fits_single:
         start = _minimum(
             start,
             bounds,
