@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from skcalib._input.tensors import as_array, as_given
 CODE = """
 import importlib
 import sys
+from contextlib import nullcontext
 
 import numpy as np
+from _counting_namespace import counted_copies
 from scipy.special import softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -33,6 +36,8 @@ xp = importlib.import_module(library)
 rng = np.random.default_rng(0)
 TOLERANCES = {"float32": 1e-6, "float64": 1e-12}
 # of a fit where the tensor is, against one of NumPy
+# The number of columns, and whether some classes are impossible.
+CASES = ((1, False), (2, False), (2, True), (5, False), (5, True))
 FIT_TOLERANCES = {"float32": 3e-5, "float64": 1e-8}
 
 
@@ -90,6 +95,9 @@ def data(n_columns, is_masked):
     return logits, y
 
 
+counted = counted_copies if library == "array_api_strict" else nullcontext
+
+
 def no_numpy(*arguments):
     raise AssertionError("scores leave the device")
 
@@ -102,7 +110,7 @@ for device in devices:
         except ValueError:  # a version without it
             continue
     dtypes = list(TOLERANCES)[: 1 if device == "no_float64" else 2]
-    for n_columns, is_masked in ((1, False), (2, False), (2, True), (5, True)):
+    for n_columns, is_masked in CASES:
         logits, y = data(n_columns, is_masked)
         inputs = {"logit": logits}
         if n_columns > 1 and not is_masked:
@@ -118,10 +126,12 @@ for device in devices:
                     with config_context(array_api_dispatch=True):
                         fitted = method.fit(tensor, y)
                         as_given, base.as_given = base.as_given, no_numpy
-                        results = [
-                            fitted.predict_proba(tensor),
-                            fitted.transform(tensor),
-                        ]
+                        with counted() as copies:
+                            results = [
+                                fitted.predict_proba(tensor),
+                                fitted.transform(tensor),
+                            ]
+                        assert not copies
                         base.as_given = as_given
                         labels = fitted.predict(tensor)
                     same_map = fitted.predict_proba(given)
@@ -176,12 +186,16 @@ print("agrees")
 """
 
 
+# Where the process finds the helpers of the tests, and what the tests import.
+PATHS = [str(Path(__file__).parent), *filter(None, sys.path)]
+
+
 def _check(library, *devices):
     done = subprocess.run(
         [sys.executable, "-c", CODE, library, *devices],
         capture_output=True,
         text=True,
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        env=os.environ | {"SCIPY_ARRAY_API": "1", "PYTHONPATH": os.pathsep.join(PATHS)},
         check=False,
     )
     assert done.stdout == "agrees\n", done.stderr

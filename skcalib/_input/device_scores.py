@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from skcalib._input.tensors import as_array, has_float64, off_processor
-from skcalib._rows.namespaces import clipped_softmax, entries_of_columns
+from skcalib._rows.namespaces import clipped, entries_of_columns, row_softmax
 
 _BLOCK_ELEMENTS = 1 << 24  # scores of a block: few calls, and bounded temporaries
 # Rows that are added together in single precision, on a device without double.
@@ -194,7 +194,7 @@ class DeviceScores:
         """Return the scores of a slice of rows as a tensor (m, K)."""
         block = self._given(rows)
         if self.is_logit:
-            block = clipped_softmax(self.xp, block)
+            block = clipped(self.xp, row_softmax(self.xp, block))
         if self._clips:
             block = self.xp.clip(block, 0, 1)
         if self._divisor is not None:

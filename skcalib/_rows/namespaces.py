@@ -162,10 +162,17 @@ def row_exponentials(xp, logits):
     return exponential(xp, logits - row_maxima(xp, logits))
 
 
-def clipped_softmax(xp, logits):
-    """Return the softmax of the rows of logits (n, K), in [2^-52, 1 - 2^-52]."""
-    exponentials = row_exponentials(xp, logits)
-    return clipped(xp, exponentials / row_sums(xp, exponentials))
+def row_softmax(xp, logits, *, largest_is_zero=False):
+    """Return the softmax of the rows of logits (n, K) of a tensor, in one pass where
+    the library has it. `largest_is_zero` says that no exponential is above 1.
+    """
+    if hasattr(xp, "softmax"):  # PyTorch
+        return xp.softmax(logits, 1)
+    if largest_is_zero:
+        exponentials = xp.exp(logits)
+    else:
+        exponentials = row_exponentials(xp, logits)
+    return exponentials / row_sums(xp, exponentials)
 
 
 def without_impossible(xp, probabilities, is_impossible, *, rescale=True):

@@ -2,12 +2,20 @@
 their device.
 """
 
+import numpy as np
+
 from skcalib._input.scores import MAX_MAGNITUDE, ROUNDING
 from skcalib._input.tensors import dispatched_namespace, has_float64
+from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib._rows.namespaces import clipped, row_softmax
+from skcalib.maps._class_functions import Softmax
+from skcalib.maps._leaves import Scores
 from skcalib.maps._node import Rows
 from skcalib.maps._prediction import predicted_node, probabilities_of_two
+from skcalib.maps._value_functions import Scaled
 
 _BLOCK_ELEMENTS = 1 << 22  # scores of a block: few calls, and small temporaries
+_TEMPERED_ELEMENTS = 1 << 26  # the same where there are few temporaries
 # Logits of this size, and gaps between those of a row, are far below `LARGEST_GAP` in
 # every floating type.
 _MODERATE = 600.0
@@ -29,22 +37,34 @@ def mapped_tensor(recalibrator, X):
         Scores.
     """
     xp, device = dispatched_namespace(X)
-    if xp is None or hasattr(recalibrator, "_predict_scores"):
-        return None
-    if getattr(recalibrator, "_has_wide_logits_", False):
-        # For this fit only a logit of -inf marks an impossible class, but `Rows` goes
-        # by the gap between logits.
+    # For a fit with wide logits only one of -inf marks an impossible class, but `Rows`
+    # goes by the gap between logits.
+    has_wide_logits = getattr(recalibrator, "_has_wide_logits_", False)
+    if xp is None or hasattr(recalibrator, "_predict_scores") or has_wide_logits:
         return None
     dtype = xp.float64 if has_float64(xp, device) else xp.float32
     scores = _valid_scores(recalibrator, X, xp, dtype)
     if scores is None:
         return None
+    node = predicted_node(recalibrator, scores.shape[1])
+    if recalibrator.input == "probability":
+        return _in_blocks(node, scores, dtype, X.dtype, xp, all_possible=True)
     # The common case takes two passes, of which NaN and all that is rare fail the test.
-    all_possible = recalibrator.input == "probability" or _are_possible(scores, xp)
+    largest = xp.max(scores, axis=1, keepdims=True)
+    gap = largest - xp.min(scores, axis=1, keepdims=True)
+    all_possible = _are_moderate(xp, largest, gap)
+    if all_possible and _is_tempered(node):
+        return _tempered(xp, scores, largest, gap, node.of.slope)
     if not all_possible and not are_valid_logits(scores, xp, dtype):
         return None
-    node = predicted_node(recalibrator, scores.shape[1])
-    n_classes = len(recalibrator.classes_)
+    return _in_blocks(node, scores, dtype, X.dtype, xp, all_possible=all_possible)
+
+
+def _in_blocks(node, scores, dtype, given_dtype, xp, *, all_possible):
+    """Return the probabilities (n, K) of valid scores (n, C) by a node, computed in
+    `dtype` and given back in another; None for a node that only NumPy computes.
+    """
+    n_classes = max(node.width, 2)
     n_rows = max(_BLOCK_ELEMENTS // n_classes, 1)
     blocks = []
     try:
@@ -54,7 +74,7 @@ def mapped_tensor(recalibrator, X):
             if all_possible:
                 rows.is_impossible = None
             probabilities = _class_probabilities(node, rows, n_classes)
-            blocks.append(xp.astype(probabilities, X.dtype))
+            blocks.append(xp.astype(probabilities, given_dtype))
     except NotImplementedError:
         return None
     return blocks[0] if len(blocks) == 1 else xp.concat(blocks)
@@ -95,14 +115,51 @@ def _valid_scores(recalibrator, X, xp, dtype):
     return valid_probabilities(xp.astype(scores, dtype), xp, name_of_dtype)
 
 
-def _are_possible(logits, xp):
-    """Return whether logits (n, C) are finite, of moderate size, and so near to each
-    other that no class is impossible in any row.
+def _are_moderate(xp, largest, gap):
+    """Return whether logits are finite, of moderate size, and so near to each other
+    that no class is impossible, for the largest one of each row and the gap from it to
+    the smallest one, (n, 1) each.
     """
-    largest = xp.max(logits, axis=1)
-    is_moderate = xp.abs(largest) <= _MODERATE
-    is_near = largest - xp.min(logits, axis=1) <= _MODERATE
-    return bool(xp.all(is_moderate & is_near))
+    return bool(xp.all((xp.abs(largest) <= _MODERATE) & (gap <= _MODERATE)))
+
+
+def _is_tempered(node):
+    """Return whether a map is the softmax of the given logits times one number."""
+    return (
+        isinstance(node, Softmax)
+        and isinstance(node.of, Scaled)
+        and isinstance(node.of.of, Scores)
+        and isinstance(node.of.slope, float)
+        and not np.any(node.of.intercept)
+    )
+
+
+def _tempered(xp, logits, largest, gap, slope):
+    """Return the softmax (n, K) of moderate logits times a number, of their type, with
+    as few passes as possible; for the other arguments see `_are_moderate`.
+
+    Half precision is computed in single, and single precision stays: the largest
+    logit of a row is subtracted first, which leaves no error where a probability is
+    large.
+    """
+    dtype = logits.dtype
+    if xp.finfo(dtype).bits < 32:
+        logits, largest = (xp.astype(x, xp.float32) for x in (logits, largest))
+    n_classes = logits.shape[1]
+    # The smallest probability that the widest gap allows needs no clipping.
+    widest = float(xp.max(gap)) * slope
+    is_inside = widest + np.log(n_classes) < -np.log(PROBABILITY_CLIP)
+    n_rows = max(_TEMPERED_ELEMENTS // n_classes, 1)
+    blocks = []
+    for start in range(0, logits.shape[0], n_rows):
+        rows = slice(start, min(start + n_rows, logits.shape[0]))
+        differences = logits[rows, :] - largest[rows, :]
+        differences *= slope
+        probabilities = row_softmax(xp, differences, largest_is_zero=True)
+        if not is_inside:
+            probabilities = clipped(xp, probabilities)
+        blocks.append(xp.astype(probabilities, dtype, copy=False))
+    return blocks[0] if len(blocks) == 1 else xp.concat(blocks)
 
 
 def are_valid_logits(logits, xp, dtype):
