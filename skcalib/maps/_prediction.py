@@ -36,7 +36,7 @@ def predicted_node(recalibrator, n_columns):
     return node
 
 
-def predicted(recalibrator, scores, ids=None, *, uses_table=False):
+def predicted(recalibrator, scores, ids=None, *, uses_table=False, all_possible=False):
     """Return the probabilities (n, K) by the map of a fitted recalibrator.
 
     Parameters
@@ -49,6 +49,8 @@ def predicted(recalibrator, scores, ids=None, *, uses_table=False):
         Ids of the rows.
     uses_table : bool, default=False
         Whether the smooth parts of a mixture for two classes are read from a table.
+    all_possible : bool, default=False
+        Whether no class is impossible in any row; False to look.
     """
     node = predicted_node(recalibrator, scores.shape[1])
     n_classes = len(recalibrator.classes_)
@@ -59,7 +61,9 @@ def predicted(recalibrator, scores, ids=None, *, uses_table=False):
     # memory of intermediate results small.
     for chosen in row_blocks(len(scores), n_classes):
         rows = Rows(scores[chosen], ids=taken(ids, chosen))
-        rows.is_impossible = recalibrator._impossible_classes(scores[chosen])
+        rows.is_impossible = None
+        if not all_possible:
+            rows.is_impossible = recalibrator._impossible_classes(scores[chosen])
         if n_classes > 2:
             probabilities[chosen] = rows(node)
         else:

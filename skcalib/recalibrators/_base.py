@@ -273,7 +273,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         table: see `skcalib.maps._tabulated`.
         """
         scores, is_impossible = self._with_marks(scores)
-        probabilities = self._predict_encoded(scores, ids, uses_table=uses_table)
+        probabilities = self._predict_encoded(
+            scores, ids, uses_table=uses_table, all_possible=is_impossible is None
+        )
         # An impossible class of two has a finite logit in `scores` (see
         # `_possible_scores`), and gets its 0 here. One of more classes has -inf, which
         # `_predict_encoded` turns into 0.
@@ -281,12 +283,17 @@ class BaseRecalibrator(ProbabilityTransformer):
             is_impossible = None
         return self._restricted(probabilities, is_impossible)
 
-    def _predict_encoded(self, scores, ids=None, *, uses_table=False):
+    def _predict_encoded(
+        self, scores, ids=None, *, uses_table=False, all_possible=False
+    ):
         """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
-        ``_predict_scores`` of a method that has none. `ids` are (n,) or None.
+        ``_predict_scores`` of a method that has none. `ids` are (n,) or None, and
+        `all_possible` says that no class is known to be impossible.
         """
         if not hasattr(self, "_predict_scores"):
-            return predicted(self, scores, ids, uses_table=uses_table)
+            return predicted(
+                self, scores, ids, uses_table=uses_table, all_possible=all_possible
+            )
         probabilities = self._predict_scores(self._clipped(scores))
         return self._restricted(probabilities, self._impossible_classes(scores))
 
