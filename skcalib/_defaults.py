@@ -2,6 +2,8 @@
 library is given, and fits that are refused.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """Cross-fitting: every sample is scored by a model that was fitted to other samples."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self

@@ -1,5 +1,7 @@
 """Rules that choose which candidate of a hyperparameter search to refit."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +24,7 @@ def sharpest_within(
     objective: str | Callable[..., float] = "neg_brier_score",
     n_standard_errors: float = 1.0,
     binning: BaseBinning | int | None = None,
-) -> "SharpestWithin":
+) -> SharpestWithin:
     """Return a rule that selects the best of the sufficiently calibrated candidates.
 
     Do not select by a calibration error alone, because a constant prediction minimises
@@ -165,3 +167,8 @@ class SharpestWithin:
             f" ({self.n_standard_errors} standard errors) and is taken."
         )
         return best
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

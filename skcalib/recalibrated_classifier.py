@@ -1,5 +1,7 @@
 """A classifier and its recalibrator in one estimator."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
 

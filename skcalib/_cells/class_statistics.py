@@ -1,5 +1,7 @@
 """Sums by bin of each of K classes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -48,7 +50,7 @@ class ClassBinStatistics(Mapping):
     def __init__(self, statistics: Mapping):
         self._by_class = dict(statistics)
 
-    def __getitem__(self, label) -> "BinStatistics":
+    def __getitem__(self, label) -> BinStatistics:
         return self._by_class[label]
 
     def __iter__(self) -> Iterator:
@@ -64,7 +66,7 @@ class ClassBinStatistics(Mapping):
             n_rows = sum(of_first_class.count)  # each class has all rows
         return f"{count_words(n_rows)} samples, binned for each of {len(self)} classes."
 
-    def merge(self, other: "ClassBinStatistics") -> "ClassBinStatistics":
+    def merge(self, other: ClassBinStatistics) -> ClassBinStatistics:
         """Return the statistics of both sets of samples; classes and edges must agree.
 
         Parameters
@@ -103,7 +105,7 @@ class ClassBinStatistics(Mapping):
             return self
         return NotImplemented
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return a pandas DataFrame with a row for each bin of each class.
 
         Returns

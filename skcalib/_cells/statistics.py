@@ -2,6 +2,8 @@
 recalibrator needs.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
@@ -220,7 +222,7 @@ class BinStatistics(CellSums):
         events: ArrayLike,
         mean_score: ArrayLike,
         edges: ArrayLike | None = None,
-    ) -> "BinStatistics":
+    ) -> BinStatistics:
         """Make statistics of a published table: one row per bin, grade or category.
 
         Rating grades, forecast categories and printed reliability tables hold the
@@ -322,7 +324,7 @@ class BinStatistics(CellSums):
             events * scores,
         )
 
-    def merge(self, other: "BinStatistics") -> "BinStatistics":
+    def merge(self, other: BinStatistics) -> BinStatistics:
         """Return the statistics of both sets of samples; the edges must be equal.
 
         Parameters
@@ -369,7 +371,7 @@ class BinStatistics(CellSums):
             return None  # a notebook then shows the text
         return self.to_frame()._repr_html_()
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return a pandas DataFrame with a row for each bin.
 
         Returns

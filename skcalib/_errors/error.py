@@ -3,6 +3,8 @@ as a function of event frequencies (`ErrorPower`), and how the powers of several
 are combined (`ClassPowers`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -124,7 +126,7 @@ class ErrorPower:
         """
         return float(self.power(frequency))
 
-    def at(self, frequency: np.ndarray) -> "ErrorPower":
+    def at(self, frequency: np.ndarray) -> ErrorPower:
         """Return a power that is faster to compute and ranks draws in the same order.
 
         Parameters

@@ -2,6 +2,8 @@
 HTML and as plain text.
 """
 
+from __future__ import annotations
+
 from dataclasses import fields
 from html import escape
 from importlib.util import find_spec
@@ -54,7 +56,7 @@ class ResultTable(_Sentences):
                 columns[name] = field
         return columns
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the table as a pandas DataFrame.
 
         Returns
@@ -94,7 +96,7 @@ class ResultRecord(_Sentences):
     order of their fields.
     """
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the numbers as a pandas DataFrame.
 
         Returns
@@ -303,7 +305,7 @@ class IntervalEstimate(_EstimateWithLimits):
             return "the limits allow for the bias of the estimate"
         return ""
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the numbers and what they mean as a pandas DataFrame.
 
         Returns

@@ -1,5 +1,7 @@
 """Outcomes at a horizon when some samples are not observed for that long."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 

@@ -1,5 +1,7 @@
 """Checks of numbers, options and keywords: one error, one wording."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import wraps
 from inspect import unwrap

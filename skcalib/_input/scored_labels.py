@@ -1,5 +1,7 @@
 """The input of a metric: scores with the labels and weights that belong to them."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import NamedTuple
 

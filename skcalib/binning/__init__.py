@@ -23,3 +23,8 @@ __all__ = [
     "assign_bins",
     "check_binning",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

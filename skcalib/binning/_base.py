@@ -1,5 +1,7 @@
 """Base of the binning strategies, and the one rule that assigns a score to a bin."""
 
+from __future__ import annotations
+
 import math
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Bins that hold equal shares of the samples."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral

@@ -1,5 +1,7 @@
 """Bins of equal width."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Literal
 

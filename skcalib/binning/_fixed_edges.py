@@ -1,5 +1,7 @@
 """Bins with edges that the user gives."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

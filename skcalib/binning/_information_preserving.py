@@ -1,5 +1,7 @@
 """Bins that lose the least information about the event."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Literal

@@ -1,5 +1,7 @@
 """Bins of another strategy, merged until each contains enough samples."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from skcalib._input.scalars import check_number

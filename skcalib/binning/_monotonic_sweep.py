@@ -1,5 +1,7 @@
 """The most bins whose event frequencies rise with the score."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any

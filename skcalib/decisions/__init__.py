@@ -20,3 +20,8 @@ __all__ = [
     "mean_cost",
     "net_benefit",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

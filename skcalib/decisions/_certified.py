@@ -2,6 +2,8 @@
 with what must be true for it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import floor, inf, log10
 from typing import NamedTuple

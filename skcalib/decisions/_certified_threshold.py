@@ -1,5 +1,7 @@
 """Thresholds for one model, with a guarantee at a given confidence level."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

@@ -1,5 +1,7 @@
 """A classifier that decides by a certified threshold, and may abstain."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Decisions at the least expected cost, which may change from row to row."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """Net benefit: what decisions at a threshold are worth, in true positives a row."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

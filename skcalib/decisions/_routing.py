@@ -1,5 +1,7 @@
 """When a small model may answer in place of a large one."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtr

@@ -31,3 +31,8 @@ __all__ = [
     "SegmentDisplay",
     "ValidityDisplay",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """Out-of-fold probabilities of the models that a cross-validation returned."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """How pictures write names and numbers."""
 
+from __future__ import annotations
+
 from skcalib._verdicts import count_words, fixed
 
 

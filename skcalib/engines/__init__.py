@@ -10,3 +10,8 @@ from skcalib.engines._scan import scan
 from skcalib.engines._table import PredictionTable
 
 __all__ = ["PredictionTable", "scan"]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """Parquet and CSV files as a lazy table."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from importlib import import_module

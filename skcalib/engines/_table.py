@@ -1,5 +1,7 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -153,7 +155,7 @@ class PredictionTable:
         weight: str | None = None,
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
-    ) -> "PredictionTable":
+    ) -> PredictionTable:
         """Return a table for the event that the predicted class is correct.
 
         Parameters
@@ -225,7 +227,7 @@ class PredictionTable:
         weight: str | None = None,
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
-    ) -> "dict[Any, PredictionTable]":
+    ) -> dict[Any, PredictionTable]:
         """Return one table for each class against the rest.
 
         Parameters

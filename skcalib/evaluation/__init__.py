@@ -25,3 +25,8 @@ __all__ = [
     "refinement_loss",
     "validation_sample_size",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """P-values of several tests together."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -2,6 +2,8 @@
 noise of the best.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """Calibration in each cluster, pooled by a random-effects model, and in a new one."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Recalibrators side by side, each judged on the samples that it was not fitted to."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -85,7 +87,7 @@ class CrossValidatedRecalibrators(ResultTable):
     folds: list
     _fits: CrossFits = field(repr=False)
     _candidates: dict = field(repr=False)
-    _rows: "_Rows" = field(repr=False)
+    _rows: _Rows = field(repr=False)
 
     @property
     def best(self):
@@ -187,7 +189,7 @@ class CrossValidatedRecalibrators(ResultTable):
         recalibrators: Mapping[str, BaseEstimator],
         *,
         groups: ArrayLike | None = None,
-    ) -> "CrossValidatedRecalibrators":
+    ) -> CrossValidatedRecalibrators:
         """Fit further recalibrators on the same folds.
 
         Parameters

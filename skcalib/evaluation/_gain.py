@@ -1,5 +1,7 @@
 """The out-of-fold gain of recalibrating, in a proper score."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """The mean of one number per sample, with its interval."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

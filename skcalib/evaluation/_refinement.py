@@ -1,5 +1,7 @@
 """The loss that is left after recalibration."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """How many samples a validation study needs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import asinh, ceil, isnan, nan, sqrt
 

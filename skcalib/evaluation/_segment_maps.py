@@ -1,5 +1,7 @@
 """Recalibration of some segments, while the other samples keep their scores."""
 
+from __future__ import annotations
+
 from typing import Self
 
 import numpy as np

@@ -2,6 +2,8 @@
 each with an interval.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple

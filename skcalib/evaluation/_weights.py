@@ -1,5 +1,7 @@
 """What sample weights say about the labels."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

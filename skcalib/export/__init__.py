@@ -18,3 +18,8 @@ __all__ = [
     "to_sql",
     "to_sql_table",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """Calibration maps as JavaScript: one pure function, without dependencies."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping

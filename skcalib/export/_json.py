@@ -2,6 +2,8 @@
 nothing.
 """
 
+from __future__ import annotations
+
 import inspect
 import warnings
 from collections.abc import Mapping

@@ -2,6 +2,8 @@
 probabilities out.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Calibration maps as Python: one pure function of the standard library."""
 
+from __future__ import annotations
+
 import builtins
 import keyword
 import math

@@ -2,6 +2,8 @@
 graph.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from skcalib import recalibrators

@@ -2,6 +2,8 @@
 ABS and arithmetic.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -2,6 +2,8 @@
 be joined to the scores.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -39,3 +39,8 @@ __all__ = [
     "uniform_mass_certificate",
     "well_balanced_alpha",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

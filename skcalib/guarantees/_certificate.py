@@ -2,6 +2,8 @@
 the functions that issue it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -120,7 +122,7 @@ class CalibrationCertificate:
     def _repr_html_(self):
         return sentences_html(str(self))
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the intervals for the bins as a pandas DataFrame.
 
         Returns

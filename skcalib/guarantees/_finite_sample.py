@@ -2,6 +2,8 @@
 scaling.
 """
 
+from __future__ import annotations
+
 from math import log
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Intervals for event frequencies and the balance of bins, from counts."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -2,6 +2,8 @@
 inverses.
 """
 
+from __future__ import annotations
+
 from functools import partial
 from math import log, sqrt
 from typing import Literal

@@ -93,3 +93,8 @@ __all__ = [
     "step_function",
     "two_logits",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

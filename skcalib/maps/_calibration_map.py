@@ -1,5 +1,7 @@
 """The whole map of a fitted recalibrator."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 

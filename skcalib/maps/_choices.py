@@ -1,5 +1,7 @@
 """One of several nodes for each row, and the keys that select it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

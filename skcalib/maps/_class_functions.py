@@ -1,5 +1,7 @@
 """Nodes that take all values of a row together, such as those of its classes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -4,6 +4,8 @@ Forms of logits take those of K classes, or two logits for two classes, which ma
 (0, z) for log-odds z. For two classes they give one value: that of the second class.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -16,6 +16,8 @@ itself), `_class_functions` (all values of a row together), `_combinations` (col
 sums of nodes) and `_choices` (one of several nodes, by a key).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -127,7 +129,7 @@ class Rows:
             device=self.device,
         )
 
-    def __call__(self, node: "Node") -> np.ndarray:
+    def __call__(self, node: Node) -> np.ndarray:
         """Return the values of a node (n, width), which is evaluated only once."""
         found = self.values.get(id(node))
         if found is None:
@@ -146,7 +148,7 @@ class Rows:
                 return chosen_rows(self.xp, all_rows(node), chosen)
         return node(self)
 
-    def at(self, chosen: np.ndarray) -> "Rows":
+    def at(self, chosen: np.ndarray) -> Rows:
         """Return some of the rows.
 
         Parameters

@@ -1,5 +1,7 @@
 """A node that calls a function of Python, for maps that no other node expresses."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakMethod

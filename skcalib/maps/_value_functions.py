@@ -1,5 +1,7 @@
 """Nodes that are functions of each value by itself."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

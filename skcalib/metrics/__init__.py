@@ -69,3 +69,8 @@ __all__ = [
     "two_bin_calibration_error",
     "validity_curve",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

@@ -2,6 +2,8 @@
 tolerance of the truth.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -2,6 +2,8 @@
 kernel smoothing.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 from numpy.typing import ArrayLike

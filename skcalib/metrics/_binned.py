@@ -1,5 +1,7 @@
 """Binned calibration errors: plugin, debiased, unbiased, label-binned."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -2,6 +2,8 @@
 of them are more than noise.
 """
 
+from __future__ import annotations
+
 import reprlib
 import warnings
 from collections.abc import Mapping
@@ -185,7 +187,7 @@ class GroupCalibration(ResultTable):
         most = rounded_outwards(100 * np.nanmax(limits))
         return f"{lead}: no bias is larger than {most} points ({self._level_words()})."
 
-    def differences(self) -> "GroupDifferences":
+    def differences(self) -> GroupDifferences:
         """Compare the bias of each pair of groups.
 
         Returns
@@ -320,7 +322,7 @@ class GroupCalibrationByModel(dict):
     def __repr__(self):
         return str(self)
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the tables, concatenated by row.
 
         Returns
@@ -361,7 +363,7 @@ def calibration_by_group(
     adjustment: Literal["holm", "exact"] = "holm",
     confidence_level: float = 0.9,
     n_resamples: int = 199,
-    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    multiclass: Literal["auto", "top_label"] = "auto",
     sample_weight: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,

@@ -2,6 +2,8 @@
 once.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 from numpy.typing import ArrayLike

@@ -1,5 +1,7 @@
 """The decision calibration error: what trusting the scores can cost."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Literal
 

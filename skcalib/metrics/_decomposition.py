@@ -1,5 +1,7 @@
 """Proper scores taken apart: miscalibration, discrimination, uncertainty."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 

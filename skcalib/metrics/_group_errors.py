@@ -1,5 +1,7 @@
 """Calibration error by group: what a pooled number hides."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 class GroupErrors(dict):
     """Dict that maps groups to errors and can be converted to a table."""
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the errors as a pandas DataFrame.
 
         Returns

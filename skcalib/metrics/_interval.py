@@ -1,5 +1,7 @@
 """Confidence intervals for calibration errors."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -2,6 +2,8 @@
 it. A new error needs a row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
@@ -266,7 +268,7 @@ def get_scorer_names() -> list[str]:
     return sorted(scorers())
 
 
-def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
+def get_scorer(name: str, **options: Any) -> CalibrationScorer:
     """Return a scikit-learn scorer for a calibration error or a proper score.
 
     Larger values are better.

@@ -2,6 +2,8 @@
 having looked at all of them.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -91,7 +93,7 @@ class SegmentTestResult(ResultRecord):
     pvalue: float
     segments: SegmentTable
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the table of the segments as a pandas DataFrame.
 
         Returns

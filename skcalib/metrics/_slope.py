@@ -2,6 +2,8 @@
 on the log-odds.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,7 +106,7 @@ def calibration_slope_intercept(
     y_proba: ArrayLike | None = None,
     *,
     confidence_level: float = 0.9,
-    multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+    multiclass: Literal["auto", "top_label"] = "auto",
     clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] | dict = "frequency",

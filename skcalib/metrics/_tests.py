@@ -2,6 +2,8 @@
 noise.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain

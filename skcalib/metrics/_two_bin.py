@@ -1,5 +1,7 @@
 """The averaged two-bin error, which does not reward a lie."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from numpy.typing import ArrayLike

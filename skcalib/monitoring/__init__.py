@@ -15,3 +15,8 @@ __all__ = [
     "error_autocorrelation",
     "estimated_performance",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """Whether the errors of samples that follow each other in time are alike."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -2,6 +2,8 @@
 bias and error.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,7 +151,7 @@ def calibration_change(
     method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
     confidence_level: float = 0.9,
     n_resamples: int = 999,
-    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    multiclass: Literal["auto", "top_label"] = "auto",
     sample_weight: ArrayLike | tuple | None = None,
     weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | tuple | None = None,

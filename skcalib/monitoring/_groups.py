@@ -2,6 +2,8 @@
 them together.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -267,7 +269,7 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
             columns[name] = np.asarray(column)
         return GroupMonitorTable(**columns)
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the table of the groups as a pandas DataFrame.
 
         Returns

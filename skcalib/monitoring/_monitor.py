@@ -2,6 +2,8 @@
 false-alarm rate however often one looks.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -360,7 +362,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             alarm=alarm.astype(bool),
         )
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> DataFrame:
         """Return the history as a pandas DataFrame.
 
         Returns

@@ -2,6 +2,8 @@
 periods one by one.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

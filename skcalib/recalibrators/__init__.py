@@ -61,3 +61,8 @@ __all__ = [
 def __getattr__(name):
     """Return a class by the name that it had before."""
     return renamed(name, __name__)
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

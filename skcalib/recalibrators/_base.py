@@ -2,6 +2,8 @@
 short functions.
 """
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any, Literal, Self
 

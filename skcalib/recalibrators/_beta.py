@@ -1,5 +1,7 @@
 """Beta calibration: the map between two beta densities."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

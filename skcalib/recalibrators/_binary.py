@@ -2,6 +2,8 @@
 classes one by one.
 """
 
+from __future__ import annotations
+
 import copy
 from typing import Literal
 

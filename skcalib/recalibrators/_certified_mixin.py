@@ -2,6 +2,8 @@
 concern them all.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -40,7 +42,7 @@ class CertifiedMixin:
         n_candidates: int | BaseEstimator = 1,
         *,
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
-    ) -> "CalibrationCertificate":
+    ) -> CalibrationCertificate:
         """Return the guarantee for the fitted probabilities, for any distribution.
 
         Parameters

@@ -2,6 +2,8 @@
 shared one.
 """
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Literal
 

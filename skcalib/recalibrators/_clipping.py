@@ -2,6 +2,8 @@
 floor, or a clipping constant.
 """
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Literal
 

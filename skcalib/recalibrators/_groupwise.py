@@ -1,5 +1,7 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -472,7 +474,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         n_candidates: int | BaseEstimator = 1,
         *,
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
-    ) -> "CalibrationCertificate":
+    ) -> CalibrationCertificate:
         """Return one certificate for all groups, which must have been fixed beforehand.
 
         Parameters

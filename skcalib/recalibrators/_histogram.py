@@ -2,6 +2,8 @@
 that predict a value per bin.
 """
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Isotonic calibration: the best non-decreasing calibration map."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -2,6 +2,8 @@
 by a structured ridge.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Base of the recalibrators that measure in their fit what they gain."""
 
+from __future__ import annotations
+
 from typing import Literal, Self
 
 from numpy.typing import ArrayLike

@@ -2,6 +2,8 @@
 off, stopped on held-out rows.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from numbers import Integral, Real

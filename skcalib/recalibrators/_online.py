@@ -1,5 +1,7 @@
 """A recalibrator that learns while it serves."""
 
+from __future__ import annotations
+
 from math import log
 from typing import Literal, Self
 

@@ -1,5 +1,7 @@
 """Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """The default recalibrator: it changes the scores only if that saves log-loss."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

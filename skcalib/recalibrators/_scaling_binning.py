@@ -1,5 +1,7 @@
 """Scaling-binning: a smooth calibration map with its output binned."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

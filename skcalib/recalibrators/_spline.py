@@ -2,6 +2,8 @@
 for.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 from numbers import Integral
 from typing import Literal, NamedTuple

@@ -2,6 +2,8 @@
 that it has not seen.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Literal

@@ -2,6 +2,8 @@
 forecast and the uniform one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from numbers import Real
 from typing import Literal

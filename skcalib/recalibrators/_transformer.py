@@ -2,6 +2,8 @@
 take columns beside scores.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse

@@ -2,6 +2,8 @@
 distribution-free certificate.
 """
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal, Self
 

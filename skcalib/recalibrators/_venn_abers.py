@@ -2,6 +2,8 @@
 probability between them.
 """
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Literal
 

@@ -15,3 +15,8 @@ __all__ = [
     "fit_calibration_curve",
     "fit_score_distribution",
 ]
+
+
+def __dir__():
+    """Return the public names, for completion in an editor or a notebook."""
+    return sorted(__all__)

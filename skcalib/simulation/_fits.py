@@ -2,6 +2,8 @@
 Roelofs et al.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any

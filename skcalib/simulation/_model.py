@@ -1,5 +1,7 @@
 """Scores and labels from a model whose calibration error is known."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
