@@ -95,9 +95,8 @@ def test_a_fit_says_what_it_found():
     assert "which uses Uncalibrated, fitted to 300 samples" in str(measured)
     assert str(measured.gain_) in str(measured)
     assert measured.gain_.confidence_level == 0.9
-    assert (
-        measured.gain_.quantity == "Log-loss saved by recalibrating, on held-out data"
-    )
+    saved = "Log-loss saved by recalibrating, on held-out data"
+    assert measured.gain_.quantity == saved
 
 
 def test_a_monitor_says_whether_there_is_an_alarm():
