@@ -452,6 +452,37 @@ def estimate_words(
     return f"{lead}{size}." + (f" {verdict}" if verdict else "")
 
 
+def impossible_words(n, row=None):
+    """Return the sentence on samples whose label had the probability 0; nothing if
+    there are none.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    row : int, default=None
+        The row of the first one in the data, counted from 1.
+
+    Examples
+    --------
+    >>> impossible_words(1, 17)
+    '1 sample happened although its probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite, and finite only by the clip at 2^-52.'
+    """  # noqa: E501
+    if n == 0:
+        return ""
+    happened = f"{count_words(n)} samples happened although their probability was 0"
+    if n == 1:
+        happened = "1 sample happened although its probability was 0"
+    place = ""
+    if row is not None:
+        first = "" if n == 1 else "first: "
+        place = f" ({first}row {row:,} of the data, counted from 1)"
+    return (
+        f"{happened}{place}: the log-loss is infinite, and finite only by the clip at"
+        " 2^-52."
+    )
+
+
 def side_words(low, high, *, above, below, neither, reference=0.0):
     """Return which of three sentences holds for an interval: `above` if it lies above
     the reference, `below` if below, else `neither`; nothing for limits that are NaN.

@@ -187,7 +187,7 @@ def test_pvalues(pvalue, smallest, words):
 
 
 # Texts with formats of their own: progress, code, option checks.
-OWN_FORMATS = {"_command.py", "_advice_code.py", "_checks.py"}
+OWN_FORMATS = {"_code.py", "_command.py", "_advice_code.py", "_checks.py"}
 _NUMBER = re.compile(r"[gfe%]$")
 
 
@@ -207,8 +207,12 @@ def _own_formats(tree):
     """
     exempt = set()
     for node in ast.walk(tree):
-        name = getattr(node, "name", "")
-        if isinstance(node, ast.Raise) or name in ("_shown", "__repr__"):
+        name = getattr(node, "name", None) or ""
+        if (
+            isinstance(node, ast.Raise)
+            or name in ("_shown", "__repr__")
+            or (name.endswith("_code"))
+        ):
             exempt |= set(ast.walk(node))
     return [
         node.lineno

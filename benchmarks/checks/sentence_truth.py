@@ -419,6 +419,20 @@ class Judge:
     def _check(self, words, text):
         return self._is_off(None, text, _SMALL)
 
+    def _slope(self, words, text):
+        """The logistic regression of the world's probabilities on the log-odds."""
+        truth = self.truth.some
+        rows = {
+            "X": np.tile(expit(truth.odds), 2),
+            "y": np.repeat([1, 0], len(truth.odds)),
+            "sample_weight": np.concatenate((truth.truth, 1 - truth.truth)),
+        }
+        fitted = PlattScaling(smooth_targets=False).fit(**rows)
+        low, high = fitted.predict_proba(expit(np.array([-1.0, 1.0])))[:, 1]
+        slope = (np.log(high / (1 - high)) - np.log(low / (1 - low))) / 2
+        is_over = "overestimated where" in text
+        return is_over == (slope < 1) and self._covers(words["slope"], slope / 100)
+
     def _do_not_take_at_face_value(self, words, text):
         right = self.truth.error > TOLERANCE
         if words["direction"]:

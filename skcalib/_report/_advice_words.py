@@ -5,6 +5,7 @@ from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
     OF_ESTIMATES,
     best_of,
+    clip_words,
     from_words,
     gains,
     limits_words,
@@ -47,7 +48,13 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
     claims = [
         _what_to_do(facts, is_usable),
         _error_left(facts, suggested_tolerance),
-        claim("gain", which=which, size=size, brier=_brier_gain(facts.model)),
+        claim(
+            "gain",
+            which=which,
+            size=size,
+            brier=_brier_gain(facts.model),
+            clip=clip_words(facts.model),
+        ),
     ]
     if advice["rows_needed"] is not None:
         claims.append(_samples_needed(facts))
@@ -66,7 +73,7 @@ def _nothing_to_do(facts, is_usable):
     words_of_gain = ""
     # The gains are about all samples. That at most 100 % can be saved is always true,
     # and not worth saying.
-    if not since and largest_gain < 100:
+    if not since and largest_gain < 100 and not clip_words(facts.model):
         words_of_gain = (
             f" (the best, {best['name']}, may save at most"
             f" {rounded(largest_gain, 2)} % of the log-loss)"

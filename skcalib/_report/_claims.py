@@ -39,6 +39,10 @@ CLAIMS = {
         "Do not use the {subject} as they are: their mean absolute calibration error"
         " is {size}{direction}."
     ),
+    "slope": (
+        "The calibration slope is {slope}: the event is {high} where {subject} are high"
+        " and {low} where they are low."
+    ),
     "check the error": (
         "Check the {subject} before use: their mean absolute calibration error is"
         " between {low} and {high} points ({level})."
@@ -146,8 +150,8 @@ CLAIMS = {
         "{Recalibrate} by {column} with {name}{since}: {whose}."
     ),
     "gain": (
-        "On held-out samples{which} the log-loss is lower by {size}{brier}. Fit it"
-        " again when the model changes or a monitor (skcalib.monitoring) raises an"
+        "On held-out samples{which} {clip}the log-loss is lower by {size}{brier}. Fit"
+        " it again when the model changes or a monitor (skcalib.monitoring) raises an"
         " alarm."
     ),
     "error left fine": (
@@ -199,7 +203,7 @@ CLAIMS = {
     ),
     "nothing to gain": (
         "None of {n} recalibrators is measurably better. The best, {name}, would"
-        " {change} the log-loss by {size}."
+        " {change} the log-loss by {size}{clip}."
     ),
     "guarantee": (
         "For example, with {n_bins} bins each recalibrated probability lies within"

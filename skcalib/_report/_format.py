@@ -110,7 +110,8 @@ def saved(row, before, key, score):
         ("high", row[f"{key}_high"]),
     ):
         if number is not None:  # limits that are not known
-            shares[name] = number / before[score]
+            # A loss cannot fall by more than all of it.
+            shares[name] = min(1.0, number / before[score])
     return shares
 
 

@@ -25,7 +25,11 @@ from skcalib._verdicts import (
     percent_words,
     rounded,
     rounded_up,
+    side_words,
 )
+
+# The claims that the samples cannot tell.
+_UNKNOWN = ("cannot tell", "right on average")
 
 # A tolerance of more than the event frequency divided by this hides everything.
 _RARE = 5
@@ -126,9 +130,42 @@ def headline(facts):
     be labels that are late.
     """
     claims = _worst(facts)
+    slope = _slope_off(facts)
+    if slope is not None and not _says_direction(claims[0]):
+        # It is worse than not to know, and less than what else is off.
+        place = 0 if claims[0].name in _UNKNOWN else len(claims)
+        claims.insert(place, slope)
     if facts.model["changes"]:
         claims.append(claim("late labels"))
     return claims
+
+
+def _says_direction(first):
+    """Return whether a claim says already that scores are too extreme or cautious."""
+    return "they are too" in first.text
+
+
+def _slope_off(facts):
+    """Return the claim that the limits of the calibration slope exclude 1; None if
+    they do not, or if there is no slope.
+    """
+    for row in facts.model.get("errors", ()):
+        if row["name"] != "calibration slope" or row["low"] is None:
+            continue
+        limits = (row["estimate"], row["low"], row["high"])
+        side = side_words(
+            *limits[1:], above="under", below="over", neither="", reference=1.0
+        )
+        if side:
+            other = "over" if side == "under" else "under"
+            return claim(
+                "slope",
+                subject=facts.subject,
+                slope=interval_words(*limits, level=OF_ESTIMATES),
+                high=f"{side}estimated",
+                low=f"{other}estimated",
+            )
+    return None
 
 
 def _worst(facts):

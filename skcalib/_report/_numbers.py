@@ -7,6 +7,7 @@ from math import isfinite
 
 import numpy as np
 
+from skcalib._errors.proper_scores import impossible_rows
 from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
 from skcalib._report._code import report_code
@@ -17,10 +18,12 @@ from skcalib._report._judged import judged_model
 from skcalib._report._measures import bin_rows, error_rows, tested_calibration
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
+from skcalib._report._phrases import CLIPPED
 from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._report._sections import difference_from_first
 from skcalib._report._sentences import summary
 from skcalib._verdicts import (
+    impossible_words,
     interval_words,
     level_words,
     percent_words,
@@ -138,6 +141,7 @@ def report_numbers(
                 *table.notes,
                 *_few_events(models),
                 *_may_be_percentages(table, models),
+                *_impossible(table, models),
             ],
             "models": models,
             "certificates": certificates,
@@ -178,6 +182,11 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         {"name": "Brier score", **losses["brier_score"]},
         {"name": "log-loss", **losses["log_loss"]},
     ]
+    impossible = impossible_rows(table.scores[name], table.labels)
+    model["impossible"] = {
+        "n": len(impossible),
+        "row": int(impossible[0]) + 1 if len(impossible) else None,
+    }
     model |= judged_model(event_rows, model["errors"][0], tolerance, table.classes)
     step(f"test of {name}")
     model["test"] = tested_calibration(event_rows, seed)
@@ -249,6 +258,20 @@ def _few_events(models):
     ]
 
 
+def _impossible(table, models):
+    """Return a list of notes on models that gave what happened the probability 0."""
+    notes = []
+    for model in models:
+        n, row = model["impossible"]["n"], model["impossible"]["row"]
+        if not n:
+            continue
+        whose = f"{model['name']}: " if len(models) > 1 else ""
+        # Rows that were left out are not counted.
+        note = impossible_words(n, None if table.notes else row)
+        notes.append(f"{whose}{note} The Brier score is the one to go by.")
+    return notes
+
+
 def _may_be_percentages(table, models):
     """Return a list of notes on models whose mean score is many times the frequency of
     a rare event, as percentages are; an empty one if they were asked about.
@@ -300,6 +323,9 @@ def _paper_of_classes(table, model):
         """Return an interval as text; it is a dict of "estimate", "low" and "high"."""
         return interval_words(interval["estimate"], interval["low"], interval["high"])
 
+    clipped = ""
+    if model["impossible"]["n"]:
+        clipped = f", {CLIPPED} (else infinite)"
     pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
     right = percent_words(model["event_frequency"], table.n_rows)
     mean_score = percent_words(model["mean_score"], table.n_rows)
@@ -309,7 +335,8 @@ def _paper_of_classes(table, model):
         f" {shown(model['errors'][0])}, {pvalue} for the hypothesis of calibration. The"
         f" predicted class was right in {right} of the samples, its mean probability"
         f" was {mean_score}. The Brier score, summed over the classes, was"
-        f" {shown(brier)} and the log-loss {shown(log_loss)} nats. Intervals are at"
+        f" {shown(brier)} and the log-loss {shown(log_loss)} nats{clipped}. Intervals"
+        " are at"
         f" {level_words(CONFIDENCE_LEVEL)} confidence."
     )
 

@@ -7,6 +7,8 @@ from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._verdicts import decimals, fixed, interval_words, level_words, rounded
 
 _MOST_NAMED = 5
+# How a log-loss is finite although an event of probability 0 happened.
+CLIPPED = "with probabilities of 0 clipped to 2^-52"
 MOST_WORST = 3  # segments that a sentence names
 # The levels of a summary, each named where its limits are printed: of verdicts, and of
 # errors and gains.
@@ -36,13 +38,23 @@ def best_of(rows):
 
 def gains(row, before):
     """Return a gain and the limits of its interval, as percentages of the log-loss
-    `before`; NaN for limits that JSON has as None.
+    `before`; NaN for limits that JSON has as None. A loss cannot fall by more than all
+    of it.
     """
     found = []
     for key in ("gain", "gain_low", "gain_high"):
         value = nan if row[key] is None else row[key]
-        found.append(100 * value / (before or 1))
+        found.append(min(100.0, 100 * value / (before or 1)))
     return found
+
+
+def clip_words(model):
+    """Return what precedes a statement on the log-loss of a model where an event
+    happened that had the probability 0.
+    """
+    if not model.get("impossible", {}).get("n"):
+        return ""
+    return f"{CLIPPED}, "
 
 
 def series(names, n_all, separator=", "):

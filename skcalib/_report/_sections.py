@@ -7,6 +7,7 @@ from skcalib._report._evidence import classes_off
 from skcalib._report._headline import clearest_changes
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import (
+    CLIPPED,
     MOST_WORST,
     OF_ESTIMATES,
     best_of,
@@ -236,10 +237,11 @@ def cluster_first(advice):
     return claim("cluster first", column=advice["needs_cluster"])
 
 
-def nothing_to_gain(rows):
+def nothing_to_gain(rows, n_impossible=0):
     """Return the claim that no recalibrator is significantly better, with the change in
     log-loss by the best one. `rows` are the dicts of the table of recalibrators, the
-    unchanged scores among them.
+    unchanged scores among them; `n_impossible` samples happened although their
+    probability was 0.
     """
     unchanged, best = best_of(rows)
     # In percent of the log-loss; a gain above 0 lowers it.
@@ -259,6 +261,7 @@ def nothing_to_gain(rows):
         name=best["name"],
         change="lower" if gain > 0 else "raise",
         size=size,
+        clip=f", {CLIPPED}" if n_impossible else "",
     )
 
 

@@ -5,7 +5,7 @@ paired differences.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import (
     LOSSES,
     brier_score,
+    impossible_rows,
     largest_brier,
     log_loss,
 )
@@ -37,7 +38,13 @@ from skcalib._intervals.influence import (
     cluster_codes,
 )
 from skcalib._intervals.rare import mean_loss_interval
-from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
+from skcalib._verdicts import (
+    impossible_words,
+    interval_words,
+    level_words,
+    pvalue_words,
+    rounded,
+)
 from skcalib.evaluation._equal_losses import (
     EqualLosses,
     EqualSquares,
@@ -124,6 +131,8 @@ class ModelComparison(ResultTable):
     reason: np.ndarray
     reference: str
     confidence_level: float
+    # by model, how many samples happened although their probability was 0
+    _impossible: dict = field(default_factory=dict)
 
     def to_markdown(self):
         """Return a Markdown table, one row per model and one column per metric; the
@@ -219,6 +228,9 @@ class ModelComparison(ResultTable):
         for k, model in enumerate(self.model):
             if model != self.reference:
                 sentences.append(self._sentence(k))
+        for model, n_impossible in self._impossible.items():
+            if n_impossible:
+                sentences.append(f"{model}: {impossible_words(n_impossible)}")
         return "\n".join(sentences)
 
     def _sentence(self, k):
@@ -453,7 +465,25 @@ def compare(
                 column.append(cells[name])
     for name, column in columns.items():
         columns[name] = np.array(column)
-    return ModelComparison(**columns, reference=reference, confidence_level=level)
+    return ModelComparison(
+        **columns,
+        reference=reference,
+        confidence_level=level,
+        _impossible=_impossible_by_model(data, columns["metric"]),
+    )
+
+
+def _impossible_by_model(data, metric_names):
+    """Return how many samples happened although their probability was 0, by model;
+    nothing if the log-loss is not among the metrics.
+    """
+    if "log_loss" not in metric_names:
+        return {}
+    numbers = {}
+    for name, rows in data.items():
+        kept = rows.at(rows.kept)  # of a weight above 0
+        numbers[name] = len(impossible_rows(kept.scores, kept.labels))
+    return numbers
 
 
 def _models_by_name(models):
@@ -697,6 +727,7 @@ class _Comparison(NamedTuple):
                 low, high, reason = mean_loss_interval(loss, largest, influence, level)
             else:  # there is no largest log-loss
                 low, high, reason = influence.interval(estimate, level)
+                low = max(low, 0.0)  # no loss is negative
                 reason = reason or too_few_labels(data.labels, influence)
             if reason:
                 low = high = np.nan

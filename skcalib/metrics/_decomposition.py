@@ -12,10 +12,11 @@ from scipy.special import xlog1py, xlogy
 from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.proper_scores import impossible_rows
 from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_option
 from skcalib._rows.links import clip_probability
-from skcalib._verdicts import sum_words
+from skcalib._verdicts import impossible_words, sum_words
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
 _OF_CLASSES = ", mean over the classes,"
@@ -57,9 +58,15 @@ class ScoreDecomposition(ResultRecord):
     # What was decomposed; no field: the result unpacks as three numbers.
     _name = "Score"
 
-    def _named(self, name):
-        """Return the result with the name of its score, for the sentence."""
+    # How many samples happened although their probability was 0.
+    _n_impossible = 0
+
+    def _named(self, name, n_impossible=0):
+        """Return the result with the name of its score, for the sentence, and the
+        number of samples that happened although their probability was 0.
+        """
         object.__setattr__(self, "_name", name)
+        object.__setattr__(self, "_n_impossible", n_impossible)
         return self
 
     def _sentences(self):
@@ -73,10 +80,13 @@ class ScoreDecomposition(ResultRecord):
         if self.within_bins != 0:
             sign = "-" if within.startswith("-") else "+"
             inside = f" {sign} {within.removeprefix('-')} within bins"
+        note = ""
+        if self._n_impossible:
+            note = f"\n{impossible_words(self._n_impossible)}"
         return (
             f"{self._name} {score} = {miscalibration} miscalibration"
             f" - {discrimination.removeprefix('-')} discrimination + {uncertainty}"
-            f" uncertainty{inside}."
+            f" uncertainty{inside}.{note}"
         )
 
     @property
@@ -321,14 +331,19 @@ def _decomposition(name, expected_score, y_true, y_proba, binning, multiclass, r
     )
     decompositions = []
     is_of_rows = True
+    n_impossible = 0
     for task in binary_tasks(data, multiclass, pooled=True):
         is_of_rows = _is_of_rows(strategy, task)
+        if name == "Log-loss" and not isinstance(task, BinnedTask):
+            n_impossible += len(impossible_rows(task.scores, task.labels == 1))
         decompositions.append(_decomposed(expected_score, task, strategy))
     if len(decompositions) > 1:
         name += _OF_CLASSES
     if not is_of_rows:
         name += " of the bin means"
-    return ScoreDecomposition(*np.mean(decompositions, axis=0).tolist())._named(name)
+    return ScoreDecomposition(*np.mean(decompositions, axis=0).tolist())._named(
+        name, n_impossible
+    )
 
 
 def _decomposed(expected_score, task, strategy):
