@@ -838,8 +838,8 @@ def quick():
         def change(module, name, value):
             changed.enter_context(patch.object(module, name, value))
 
-        change(_measures, "_N_RESAMPLES", 99)
-        change(_measures, "_N_DRAWS", 99)
+        change(_measures, "N_RESAMPLES", 99)
+        change(_measures, "N_DRAWS", 99)
         change(_numbers, "_paper", lambda *_: None)
         change(_numbers, "period_rows", _verdicts_of_periods)
         change(_advice_search, "_MOST_DIVISIONS", 1)
