@@ -1,5 +1,6 @@
 """Calibrated probabilities for scikit-learn: recalibrators, metrics, binning."""
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -120,20 +121,15 @@ else:
         return globals()[name]
 
 
-def _neg_refinement_log_loss():
+def _refinement_scorer(loss):
+    """Return a metric and its options, for a scorer that is made when asked for."""
     from skcalib.evaluation import refinement_loss
 
-    return refinement_loss, {"loss": "log"}
+    return refinement_loss, {"loss": loss}
 
 
-def _neg_refinement_brier_score():
-    from skcalib.evaluation import refinement_loss
-
-    return refinement_loss, {"loss": "brier"}
-
-
-LATER_SCORERS["neg_refinement_log_loss"] = _neg_refinement_log_loss
-LATER_SCORERS["neg_refinement_brier_score"] = _neg_refinement_brier_score
+LATER_SCORERS["neg_refinement_log_loss"] = partial(_refinement_scorer, "log")
+LATER_SCORERS["neg_refinement_brier_score"] = partial(_refinement_scorer, "brier")
 
 
 def __dir__():

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from skcalib import GroupwiseRecalibrator, PlattScaling, censored_labels
 from skcalib._input.groups import check_named_groups
 from skcalib.displays import ReliabilityDisplay
+from skcalib.evaluation import cross_validate
 from skcalib.metrics import (
     BinStatistics,
     calibration_by_group,
@@ -37,6 +39,13 @@ def test_measurements_are_refused(rows):
         groupwise_calibration_error(y, scores, groups=age)
     with pytest.raises(ValueError, match="distinct floats"):
         ReliabilityDisplay.from_predictions(y, scores, groups=age)
+    by_age = GroupwiseRecalibrator(PlattScaling())
+    with pytest.raises(ValueError, match="distinct floats"):
+        by_age.fit(scores, y, groups=age)
+    with pytest.raises(ValueError, match="distinct floats"):
+        cross_validate(y, scores, {"by age": by_age}, groups=age)
+    with pytest.raises(ValueError, match="distinct floats"):
+        censored_labels(scores, y, 0.5, groups=age)
     # Thirty distinct floats may be names, and so may any number of integers.
     assert len(by_group(y, scores, np.arange(400) % 30 / 2)) == 30
     assert len(by_group(y, scores, np.arange(400) % 40)) == 40

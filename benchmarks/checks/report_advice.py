@@ -23,7 +23,7 @@ from skcalib import GroupwiseRecalibrator
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._advice import considered
 from skcalib._report._forecasts import ReportTable
-from skcalib.evaluation._cross_validate import _OF_MORE_CLASSES, _OF_TWO_CLASSES
+from skcalib.evaluation._cross_validate import kinds_to_compare
 
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 WORST = 0.005  # of the log-loss of the best candidate, that the advice may cost
@@ -334,15 +334,13 @@ def candidates(train, test):
     """Return the probabilities by every candidate: each map, by segment, and on the
     rows since the true change.
     """
-    classes = _OF_TWO_CLASSES if train.scores.ndim == 1 else _OF_MORE_CLASSES
+    n_samples = len(train.scores)
+    classes = kinds_to_compare(n_samples, train.scores.size // n_samples)
     kinds = [one.__name__ for one in classes]
-    many = train.scores.ndim > 1 and train.scores.shape[1] > 20
     yield "none", test.scores
     for since in dict.fromkeys((None, train.since)):
         rows = train.from_period(since)
         for kind in kinds:
-            if many and kind in ("StackedRecalibrator", "DirichletCalibration"):
-                continue
             name = f"{kind}{f' since {since}' if since else ''}"
             yield name, predicted(rows, test, getattr(skcalib, kind)())
             if train.segments is not None and kind != "StackedRecalibrator":

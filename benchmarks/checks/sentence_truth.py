@@ -38,7 +38,7 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._judged import judge_groups
 from skcalib._report._numbers import report_numbers
 from skcalib._report._sentences import summary
-from skcalib.evaluation import _advice_search, _advise
+from skcalib.evaluation import _advice_search, _advise, _cross_validate
 
 FILE = Path(__file__).parent / "data" / "sentence_truth.csv"
 TOLERANCE = 0.02
@@ -844,7 +844,7 @@ def quick():
         change(_numbers, "period_rows", _verdicts_of_periods)
         change(_advice_search, "_MOST_DIVISIONS", 1)
         kinds = (PriorShift, TemperatureScaling, PlattScaling)
-        change(_advice_search, "_OF_TWO_CLASSES", kinds)
+        change(_cross_validate, "_OF_TWO_CLASSES", kinds)
         change(_advise, "why_not_the_default", lambda *_: "")
         yield
 

@@ -20,22 +20,21 @@ _KEYS = {"method", "parameters", "n_rows", "events", "weight_type", "hash", "ver
 _NEWER_KEYS = {"label_hash"}  # which earlier versions did not write
 
 
-def provenance(recalibrator, scores, codes, sample_weight):
+def provenance(recalibrator, scores, codes, sample_weight, weight_type="frequency"):
     """Return where a fit comes from as plain values.
 
     ``method`` and ``parameters`` as they were in the fit; ``n_rows``; ``events``, the
-    number of rows of each class in the order of `classes_`; ``weight_type``,
-    "frequency" where there were weights, else None; ``hash`` of the scores, labels and
-    weights in any order (see `row_hash`), or for a tensor of one number per row, so
-    that scores stay on their device; ``label_hash`` of the labels in the order of
-    their rows; ``versions`` of Python and the packages.
+    number of rows of each class in the order of `classes_`; ``weight_type``, None where
+    there were no weights; ``hash`` of the scores, labels and weights in any order (see
+    `row_hash`), or for a tensor of one number per row, so that scores stay on their
+    device; ``label_hash`` of the labels in the order of their rows; ``versions`` of
+    Python and the packages.
     """
     parameters = {}
     for name, value in recalibrator.get_params(deep=False).items():
         parameters[name] = _plain(value)
-    weight_type = None
-    if sample_weight is not None:
-        weight_type = "frequency"
+    if sample_weight is None:
+        weight_type = None
     return {
         "method": type(recalibrator).__name__,
         "parameters": parameters,
@@ -98,7 +97,9 @@ def _plain(value):
     every exported text.
     """
     if isinstance(value, np.ndarray | np.generic):
-        value = _of_numpy(value)
+        if value.dtype == np.longdouble:  # `tolist` leaves such numbers NumPy's
+            value = value.astype(np.float64)
+        value = value.tolist()
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -110,13 +111,6 @@ def _plain(value):
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     return _described_object(value)
-
-
-def _of_numpy(value):
-    """Return an array or a number of NumPy as Python's own."""
-    if value.dtype == np.longdouble:  # `tolist` leaves such numbers NumPy's
-        value = value.astype(np.float64)
-    return value.tolist()
 
 
 def _described_object(value):

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups
 from skcalib._input.tensors import as_array
 
@@ -135,6 +136,7 @@ def censored_labels(
         probability = _kaplan_meier(times, is_event, end)
     else:
         names, codes = check_groups(groups, len(times), scores_name="time")
+        refuse_measurements(names, "groups")
         probability = np.empty(len(times))
         for code, name in enumerate(names):
             rows = codes == code

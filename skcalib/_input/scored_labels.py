@@ -144,7 +144,9 @@ def check_scored_labels(
         data = _one_label_per_row(
             y_true, y_proba, multiclass, sample_weight, pos_label, labels
         )
-    return _without_zero_weight(data) if drop else data
+    if drop and data.sample_weight is not None and data.sample_weight.min() <= 0:
+        return data.at(data.kept)
+    return data
 
 
 def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, labels):
@@ -217,13 +219,6 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
             hint = f"say so: pos_label={classes[:1].tolist()[0]!r}."
             hint_at_event(scores[:, 0], is_positive, classes, hint)
     return ScoredLabels(scores[:, column], is_positive, sample_weight, classes)
-
-
-def _without_zero_weight(data):
-    """Return `ScoredLabels` without the rows of weight zero."""
-    if data.sample_weight is None or data.sample_weight.min() > 0:
-        return data
-    return data.at(data.kept)
 
 
 def check_one_event(data, what):

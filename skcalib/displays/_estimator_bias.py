@@ -196,7 +196,15 @@ class EstimatorBiasDisplay(FromEstimator):
             If an argument is out of range.
         """
         if metrics is None:
-            metrics = {int(count): _plugin_error(int(count), norm) for count in n_bins}
+            metrics = {}
+            for count in map(int, n_bins):
+                metrics[count] = partial(
+                    calibration_error,
+                    norm=norm,
+                    method="plugin",
+                    binning=EqualWidth(count),
+                    labels=[False, True],
+                )
         # (n_estimators, n_sizes)
         bias = np.empty((len(metrics), len(n_samples)))
         standard_error = np.empty_like(bias)
@@ -400,14 +408,3 @@ class EstimatorBiasDisplay(FromEstimator):
         axes.set_yticks(np.arange(len(names)) + 0.5, names)
         if not are_bins:
             axes.invert_yaxis()  # names are read from the top
-
-
-def _plugin_error(n_bins, norm):
-    """Return the plugin calibration error in equal-width bins as a metric."""
-    return partial(
-        calibration_error,
-        norm=norm,
-        method="plugin",
-        binning=EqualWidth(n_bins),
-        labels=[False, True],
-    )

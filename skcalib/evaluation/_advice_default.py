@@ -3,13 +3,9 @@
 import numpy as np
 
 from skcalib._verdicts import interval_words, level_words, pvalue_words
-from skcalib.evaluation._advice_search import (
-    MOST_SCORES_OF_STACK,
-    STACK,
-    UNCHANGED,
-)
+from skcalib.evaluation._advice_search import STACK, UNCHANGED
 from skcalib.evaluation._cross_validate import UNCALIBRATED
-from skcalib.recalibrators import Recalibrator
+from skcalib.recalibrators import Recalibrator, StackedRecalibrator
 
 
 def why_not_the_default(search, chosen, since=None):
@@ -20,7 +16,7 @@ def why_not_the_default(search, chosen, since=None):
     `since` the first time of the samples that it is fitted to, None for all.
     """
     samples = search.samples
-    if samples.n_columns > 1 and samples.scores.size > MOST_SCORES_OF_STACK:
+    if StackedRecalibrator not in samples.kinds:
         return (
             "Recalibrator(), the default method, was not compared: with so many scores"
             " it takes long to fit."

@@ -11,7 +11,11 @@ from scipy.stats import combine_pvalues
 from skcalib import recalibrators as catalogue
 from skcalib._rows.blocks import taken
 from skcalib.binning import EqualMass
-from skcalib.evaluation._cross_validate import UNCALIBRATED, cross_validate
+from skcalib.evaluation._cross_validate import (
+    UNCALIBRATED,
+    cross_validate,
+    kinds_to_compare,
+)
 from skcalib.evaluation._segment_maps import OTHERS, SegmentRecalibrator
 from skcalib.metrics import calibration_by_group
 
@@ -25,23 +29,6 @@ _MOST_ROWS_DIVIDED = 15_000
 _CLOSE_DIVISIONS = 12
 _CLOSE_FROM = 0.01
 _CLOSE_TO = 0.2
-# With more classes a matrix, and with more scores a stack, takes too long to fit.
-_MOST_CLASSES_OF_MATRIX = 20
-MOST_SCORES_OF_STACK = 30_000
-_OF_TWO_CLASSES = (
-    catalogue.PriorShift,
-    catalogue.TemperatureScaling,
-    catalogue.PlattScaling,
-    catalogue.BetaCalibration,
-    catalogue.SplineCalibration,
-    catalogue.IsotonicCalibration,
-)
-_OF_MORE_CLASSES = (
-    catalogue.PriorShift,
-    catalogue.TemperatureScaling,
-    catalogue.VectorScaling,
-    catalogue.DirichletCalibration,
-)
 STACK = "StackedRecalibrator"
 _CURVES = ("SplineCalibration", "IsotonicCalibration")
 # The stack is not fitted if the curves beat the simpler maps with a larger p-value.
@@ -73,8 +60,9 @@ class Samples(NamedTuple):
         Whether the event happened, or column indices.
     sample_weight, clusters : ndarray of shape (n,) or None
         Positive weights, and codes of clusters.
-    weight_type : {"frequency", "importance"}
-        Meaning of the weights.
+    weight_type : {"frequency", "importance"} or dict
+        Meaning of the weights. A dict holds those (n,) that the samples would have
+        without the event, by False, and with it, by True.
     segmentations : dict of ndarray of str, shape (n,)
         Segment of each sample, by the name of the column.
     period : ndarray of int, shape (n,), or None
@@ -87,7 +75,7 @@ class Samples(NamedTuple):
     labels: np.ndarray
     sample_weight: np.ndarray | None
     clusters: np.ndarray | None
-    weight_type: str
+    weight_type: str | dict
     segmentations: dict
     period: np.ndarray | None
     seed: int
@@ -96,6 +84,11 @@ class Samples(NamedTuple):
     def n_columns(self):
         """Number of columns of scores: 1 for two classes."""
         return 1 if self.scores.ndim == 1 else self.scores.shape[1]
+
+    @property
+    def kinds(self):
+        """Classes of recalibrators to compare, the simplest first."""
+        return kinds_to_compare(len(self.labels), self.n_columns)
 
     @property
     def options(self):
@@ -129,11 +122,15 @@ class Samples(NamedTuple):
         segmentations = {}
         for column, segments in self.segmentations.items():
             segmentations[column] = segments[rows]
+        weight_type = self.weight_type
+        if isinstance(weight_type, dict):
+            weight_type = {label: of[rows] for label, of in weight_type.items()}
         return self._replace(
             scores=self.scores[rows],
             labels=self.labels[rows],
             sample_weight=taken(self.sample_weight, rows),
             clusters=taken(self.clusters, rows),
+            weight_type=weight_type,
             segmentations=segmentations,
             period=taken(self.period, rows),
         )
@@ -233,15 +230,10 @@ class Search:
         """Compare all candidates, and return the search."""
         self.candidates = [UNCHANGED]
         self._known_evidence = {}
-        kinds = _OF_TWO_CLASSES
-        if self.samples.n_columns > 1:
-            kinds = _OF_MORE_CLASSES
         found = []
-        for kind in kinds:
-            is_matrix = kind is catalogue.DirichletCalibration
-            if is_matrix and self.samples.n_columns > _MOST_CLASSES_OF_MATRIX:
-                continue
-            found.append(Candidate(kind.__name__, kind))
+        for kind in self.samples.kinds:
+            if kind is not catalogue.StackedRecalibrator:
+                found.append(Candidate(kind.__name__, kind))
         self.result = self.samples.cross_validated(
             {candidate.key: candidate.kind() for candidate in found}
         )
@@ -305,7 +297,7 @@ class Search:
         signs of a gain over the best map with fewer parameters.
         """
         if self.samples.n_columns > 1:
-            return self.samples.scores.size <= MOST_SCORES_OF_STACK
+            return catalogue.StackedRecalibrator in self.samples.kinds
         simple = []
         curves = []
         for candidate in self.candidates:

@@ -20,6 +20,7 @@ from skcalib._cells.columns import top_label
 from skcalib._cells.groups import group_codes
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.columns import table_columns
+from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_number
 from skcalib._input.scored_labels import check_scored_labels
@@ -304,7 +305,7 @@ def advise(
     time: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     tolerance: float = 0.02,
     random_state: int | np.random.RandomState | None = None,
     labels: ArrayLike | None = None,
@@ -333,10 +334,12 @@ def advise(
         a value, and lie in the same fold.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     tolerance : float, default=0.02
         Calibration error that does not matter, as a probability. The text says whether
         what the advice leaves is within it.
@@ -427,6 +430,12 @@ def advise(
     ).copied()
     counted_rows(data, weight_type)  # for its checks
     n_samples = len(data.scores)
+    if isinstance(weight_type, Mapping):
+        without_event, with_event = (weight_type[one] for one in data.classes.tolist())
+        weight_type = {
+            False: np.broadcast_to(without_event, n_samples),
+            True: np.broadcast_to(with_event, n_samples),
+        }
     columns, expressions = _columns_of_groups(groups, data)
     times, period, cluster = None, None, None
     if time is not None:
@@ -561,7 +570,7 @@ def _since_change(search, changes):
         loss_of_all - later.result.losses["log"][best.key],
         confidence_level=1 - 2 * LEVEL,
         sample_weight=samples.sample_weight,
-        weight_type=samples.weight_type,
+        weight_type="importance" if is_importance(samples.weight_type) else "frequency",
         clusters=samples.clusters,
     )
     return later if gain.low > 0 else None

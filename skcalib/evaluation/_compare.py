@@ -430,7 +430,8 @@ def compare(
         reading["pos_label"] = pos_label
     if labels is not None:
         reading["labels"] = labels
-    models = _models_by_name(models)
+    if hasattr(models, "columns") and not isinstance(models, dict):
+        models = {name: models[name] for name in models.columns}
     data, reference = _check_models(y_true, models, reference, reading)
     counted_rows(data[reference], weight_type)  # for its checks
     cluster = None
@@ -484,15 +485,6 @@ def _impossible_by_model(data, metric_names):
         kept = rows.at(rows.kept)  # of a weight above 0
         numbers[name] = len(impossible_rows(kept.scores, kept.labels))
     return numbers
-
-
-def _models_by_name(models):
-    """Return probabilities by name as a dict, from a dict or the columns of a data
-    frame.
-    """
-    if isinstance(models, dict) or not hasattr(models, "columns"):
-        return models
-    return {name: models[name] for name in models.columns}
 
 
 def _check_models(y_true, models, reference, reading):

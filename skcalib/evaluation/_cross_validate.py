@@ -21,6 +21,7 @@ from skcalib._fitting.gains import Design
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.annotations import CrossValidation
+from skcalib._input.groups import refuse_measurements
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
@@ -52,6 +53,22 @@ _OF_MORE_CLASSES = (
 _MOST_CLASSES_OF_MATRIX = 20
 # and with more scores of more than two classes a stack.
 _MOST_SCORES_OF_STACK = 30_000
+
+
+def kinds_to_compare(n_samples, n_columns):
+    """Return the classes of the library's recalibrators that can be fitted in time to
+    scores (n_samples, n_columns), the simplest first.
+    """
+    if n_columns == 1:
+        return list(_OF_TWO_CLASSES)
+    kinds = list(_OF_MORE_CLASSES)
+    if n_columns > _MOST_CLASSES_OF_MATRIX:
+        kinds.remove(catalogue.DirichletCalibration)
+    if n_samples * n_columns > _MOST_SCORES_OF_STACK:
+        kinds.remove(catalogue.StackedRecalibrator)
+    return kinds
+
+
 _NAMES_OF_LOSSES = {"log": "log-loss", "brier": "Brier score"}
 
 
@@ -310,6 +327,8 @@ class _Rows(NamedTuple):
         if argument is None:
             return None
         names, codes = check_groups(argument, self.n_samples, name=name)
+        if name == "groups":
+            refuse_measurements(names, name)
         return names[codes[self.kept]]
 
     def expanded(self, values):
@@ -475,7 +494,8 @@ def cross_validate(
     design = Design(data.sample_weight, is_importance(weight_type), cluster)
     fits = cross_fits(data, cv, design, n_repeats, random_state)
     if recalibrators is None:
-        recalibrators = _catalogue(fits.scores)
+        kinds = kinds_to_compare(*fits.scores.shape)
+        recalibrators = {kind.__name__: kind() for kind in kinds}
     progress = Progress("cross_validate", verbose)
     candidates = {UNCALIBRATED: fits.uncalibrated()}
     for name, recalibrator in recalibrators.items():
@@ -529,24 +549,6 @@ def _check_names(recalibrators, names_in_use):
         if name in names_in_use:
             raise ValueError(f"recalibrators: the name {name!r} is already in use.")
         check_recalibrator(recalibrator, f"recalibrators[{name!r}]")
-
-
-def _catalogue(columns):
-    """Return the library's recalibrators for scores (n, n_columns), by name."""
-    kinds = _OF_TWO_CLASSES
-    if columns.shape[1] > 1:
-        kinds = _OF_MORE_CLASSES
-    recalibrators = {}
-    for kind in kinds:
-        if columns.shape[1] > 1:
-            is_matrix = kind is catalogue.DirichletCalibration
-            is_stack = kind is catalogue.StackedRecalibrator
-            if is_matrix and columns.shape[1] > _MOST_CLASSES_OF_MATRIX:
-                continue
-            if is_stack and columns.size > _MOST_SCORES_OF_STACK:
-                continue
-        recalibrators[kind.__name__] = kind()
-    return recalibrators
 
 
 def _divisions(cv, n_repeats, columns, codes, design, random_state):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.adjustment import holm
-from skcalib._inference.results import ResultTable, gain_estimate
+from skcalib._inference.results import IntervalEstimate, ResultTable, gain_estimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
@@ -89,6 +89,42 @@ class RecalibrationGains(ResultTable):
         return f"{finding} {size}, adjusted {pvalue_words(pvalue)}."
 
 
+@overload
+def recalibration_gain(
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
+    *,
+    recalibrator: BaseEstimator | None = None,
+    loss: Literal["log", "brier"] = "log",
+    cv: CrossValidation | None = 5,
+    confidence_level: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    verbose: bool = False,
+) -> IntervalEstimate: ...
+
+
+@overload
+def recalibration_gain(
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
+    *,
+    recalibrator: Mapping[str, BaseEstimator],
+    loss: Literal["log", "brier"] = "log",
+    cv: CrossValidation | None = 5,
+    confidence_level: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    verbose: bool = False,
+) -> RecalibrationGains: ...
+
+
 def recalibration_gain(
     y_true: ArrayLike,
     y_proba: ArrayLike | None = None,
@@ -98,12 +134,12 @@ def recalibration_gain(
     cv: CrossValidation | None = 5,
     confidence_level: float = 0.9,
     sample_weight: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
+    weight_type: Literal["frequency", "importance"] | dict = "frequency",
     clusters: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
     verbose: bool = False,
-) -> Any:
+) -> IntervalEstimate | RecalibrationGains:
     """Out-of-fold gain in a proper score from recalibration, with an interval.
 
     The recalibrator is fitted to all folds but one and evaluated on the remaining fold.
@@ -132,10 +168,12 @@ def recalibration_gain(
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
-    weight_type : {"frequency", "importance"}, default="frequency"
+    weight_type : {"frequency", "importance"} or dict, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
         "importance": each sample was observed once and represents more or less than one
         (to correct for the sampling design).
+        A dict gives the weight that each sample would have with each of two labels,
+        a number or an array; see `skcalib.evaluation.describe_weights`.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (from the same patient or match) share
         a value, and lie in the same fold.

@@ -77,18 +77,13 @@ def parameters_and_attributes(estimator):
     if isinstance(estimator, GroupMonitors):
         times = {}
         for group, times_of_group in attributes["_times"].items():
-            times[group] = [(row, _plain_time(time)) for row, time in times_of_group]
+            times[group] = []
+            for row, time in times_of_group:
+                if not isinstance(time, str | int | float | bool):
+                    time = str(time)  # a date
+                times[group].append((row, time))
         attributes["_times"] = times
     return estimator.get_params(deep=False), attributes
-
-
-def _plain_time(time):
-    """Return a time as a text, a number or a boolean: others, such as dates, become
-    texts.
-    """
-    if isinstance(time, str | int | float | bool):
-        return time
-    return str(time)
 
 
 def restore(estimator, written):

@@ -88,13 +88,6 @@ def register_skl2onnx_converters() -> None:
     )
 
 
-def _float_type(variable):
-    """Return the type of a pipeline's variable: "float64" for doubles, else "float32"."""  # noqa: E501
-    if type(variable.type).__name__ == "DoubleTensorType":
-        return "float64"
-    return "float32"
-
-
 def _convert_recalibrator(scope, operator, container):
     """Add the nodes of a recalibrator to the graph that skl2onnx builds.
 
@@ -108,9 +101,10 @@ def _convert_recalibrator(scope, operator, container):
     scores = operator.inputs[0]
     label = operator.outputs[0]
     probabilities = operator.outputs[1]
+    is_double = type(scores.type).__name__ == "DoubleTensorType"
     graph = graph_of(
         recalibrator,
-        _float_type(scores),
+        "float64" if is_double else "float32",
         opset,
         scores=scores.full_name,
         calibrated=probabilities.full_name,

@@ -141,6 +141,15 @@ class BaseRecalibrator(ProbabilityTransformer):
             If scores and labels are inconsistent. The message gives the reason and the
             first offending row. An earlier fit then stays as it was.
         """
+        return self._fit_validated(X, y, sample_weight, self._fit_scores)
+
+    def _fit_validated(
+        self, X, y, sample_weight, fit_rows, *arrays, weight_type="frequency"
+    ):
+        """Validate what a fit is given, fit with ``fit_rows(scores, codes, *arrays,
+        weight)``, and return self. The arguments of `fit_rows` are what
+        `_validated_rows` returns.
+        """
         self._validate_params()
         with unchanged_if_refused(self):
             if fits_tensors(self):
@@ -153,11 +162,11 @@ class BaseRecalibrator(ProbabilityTransformer):
             if fits_tensors(self):
                 rows = tensor_rows(self, X, y, sample_weight)
             if rows is None:
-                rows = self._validated_rows(X, y, sample_weight)
-            scores, codes, weight = rows
+                rows = self._validated_rows(X, y, sample_weight, *arrays)
+            scores, codes, *arrays, weight = rows
             self._check_classes_present(codes)
-            self._fit_scores(scores, like(scores, codes), like(scores, weight))
-            self.provenance_ = provenance(self, scores, codes, weight)
+            fit_rows(scores, like(scores, codes), *arrays, like(scores, weight))
+            self.provenance_ = provenance(self, scores, codes, weight, weight_type)
             vars(self).pop("_has_label_tensor", None)
         return self
 

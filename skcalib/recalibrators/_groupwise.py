@@ -18,6 +18,7 @@ from skcalib._fitting.wrapped import (
     class_parameters,
     fitted_clone,
 )
+from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_sample_weight
 from skcalib._input.sklearn_private import HasMethods, Interval
@@ -245,6 +246,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 group = decisions(scores, self.input)
             else:
                 self.groups_, group = check_groups(values, len(scores), scores_name="X")
+                refuse_measurements(self.groups_, "groups")
             self._fit_groups(scores, codes, weight, group)
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
@@ -303,6 +305,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         names, rows = table.rows_by_group(recalibrator)
         # The groups are sorted; `position` holds the place of each name among them.
         self.groups_, position = check_groups(names, len(names))
+        refuse_measurements(self.groups_, "groups")
         rows_of_groups = [rows[i] for i in np.argsort(position)]
         self.group_sizes_ = np.array([rows.size for rows in rows_of_groups])
         part_of_group = self._parts(residual_sums=None)

@@ -6,9 +6,7 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
-from skcalib._defaults import unchanged_if_refused
 from skcalib._fitting.gains import Design
-from skcalib._fitting.provenance import provenance
 from skcalib._input.label_weights import is_importance, warn_of_counts
 from skcalib._input.labels import check_groups
 from skcalib._intervals.influence import cluster_codes
@@ -69,7 +67,6 @@ class MeasuredRecalibrator(BaseRecalibrator):
         UserWarning
             If weights are not integers and ``weight_type="frequency"``.
         """
-        self._validate_params()
         importance = is_importance(weight_type)
         names = None
         if clusters is not None:
@@ -77,12 +74,8 @@ class MeasuredRecalibrator(BaseRecalibrator):
                 clusters, len(y), name="clusters", scores_name="X"
             )
             names = names[codes]
-        with unchanged_if_refused(self):
-            y = self._with_counted_labels(y, sample_weight, X)
-            scores, codes, names, weight = self._validated_rows(
-                X, y, sample_weight, names
-            )
-            self._check_classes_present(codes)
+
+        def fit_rows(scores, codes, names, weight):
             if weight is not None and importance:
                 # They add up to the number of samples that they are worth.
                 weight = weight.sum() / (weight @ weight) * weight
@@ -93,8 +86,10 @@ class MeasuredRecalibrator(BaseRecalibrator):
             if names is not None:
                 cluster = cluster_codes(names)
             self._fit_measured(scores, codes, Design(weight, importance, cluster))
-            self.provenance_ = provenance(self, scores, codes, weight)
-        return self
+
+        return self._fit_validated(
+            X, y, sample_weight, fit_rows, names, weight_type=weight_type
+        )
 
     def _fit_scores(self, scores, codes, sample_weight):
         """Fit to validated samples: independent ones, whose weights are counts."""

@@ -353,13 +353,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
             batch = (log_odds.tolist(), events.tolist(), weight.tolist())
             self._learning.learn(*batch)
             self._forgetting.learn(*batch)
-            self._remember_states()
+            # arrays (5,), which JSON can hold
+            self._learned = np.array(self._learning.state)
+            self._faded = np.array(self._forgetting.state)
         return self
-
-    def _remember_states(self):
-        """Set the states of both learners as arrays (5,), which JSON can hold."""
-        self._learned = np.array(self._learning.state)
-        self._faded = np.array(self._forgetting.state)
 
     def _check_parameters(self):
         """Raise a ValueError for a parameter that is out of range."""

@@ -139,9 +139,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         Reduction in out-of-fold log-loss achieved by the mixture, in nats per sample,
         with an approximate 90% interval. Each fold is predicted with weights from the
         other folds. `gain_` estimates the mean gain over calibration sets of four
-        fifths of this size, not the gain of this particular fit. With 5 to 50 samples
-        for each of 10 to 20 classes, the interval covered that mean in 87% of
-        simulated data sets, and in two thirds of those drawn from CIFAR-100.
+        fifths of this size, not the gain of this particular fit.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
         samples that were not used to fit the members, and shrunk toward 1 if there are
@@ -268,13 +266,16 @@ class StackedRecalibrator(MeasuredRecalibrator):
         # list of arrays (n, K), None for members that are left out as hopeless.
         uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
         rows = scores, codes, sample_weight
+        floor = None  # members that the user names learn their own
+        if self.recalibrators is None:
+            floor = learned_floor(*rows, self.input)
         stack_fits = StackFits(
             members,
             uncalibrated,
             rows,
             folds,
             classes=self.classes_,
-            floor=self._shared_floor(scores, codes, sample_weight),
+            floor=floor,
             progress=Progress(type(self).__name__, self.verbose),
         )
         predicted, loss_in_first_fold = self._held_out_forecasts(stack_fits, design)
@@ -335,14 +336,6 @@ class StackedRecalibrator(MeasuredRecalibrator):
     def _most_train_rows(self):
         """How many rows the members are fitted to in a fold."""
         return _MOST_TRAIN_ROWS[len(self.classes_) > 2]
-
-    def _shared_floor(self, scores, codes, sample_weight):
-        """Return the smallest probability that all default members keep scores away
-        from 0 and 1 by; None for members named by the user, which learn their own.
-        """
-        if self.recalibrators is not None:
-            return None
-        return learned_floor(scores, codes, sample_weight, self.input)
 
     def _held_out_forecasts(self, stack_fits, design):
         """Fit the members to all rows and to the training rows of each fold; return
@@ -463,7 +456,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
                     taken(sample_weight, rest),
                     1 / self.temperature_,
                 )
-                mixture = self._tempered(mixture, temperature)
+                mixture = row_softmax(log_probability(mixture) / temperature)
             left_out[inside] = _losses(mixture, codes[inside])
         return left_out
 
@@ -521,14 +514,6 @@ class StackedRecalibrator(MeasuredRecalibrator):
             return 1.0
         logits = log_probability(mixture)
         return 1 / _shrunken_inverse_temperature(logits, codes, sample_weight, start)
-
-    def _tempered(self, mixture, temperature):
-        """Return the probabilities (n, K) of a mixture (n, K), for more than two
-        classes with their logarithms divided by the temperature.
-        """
-        if len(self.classes_) == 2:
-            return mixture
-        return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
         """Return the map from scores to probabilities as a `Node`: the weighted
