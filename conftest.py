@@ -2,6 +2,7 @@
 they need, and a metric that a test or a doctest registers is taken out again.
 """
 
+import gc
 from importlib.util import find_spec
 
 import pytest
@@ -17,6 +18,19 @@ collect_ignore_glob = [
     for folder, packages in _NEEDED.items()
     if not all(find_spec(package) for package in packages)
 ]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without the garbage collector, which would walk over the thousands of
+    tests again and again, now and while they run.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -110,3 +110,23 @@ def refused(exception, *words):
     assert not missing, f"{missing} is not in: {message}"
     raised_in = traceback.extract_tb(caught.value.__traceback__)[-1].filename
     assert Path(raised_in).is_relative_to(Path(skcalib.__file__).parent), raised_in
+
+
+def check_each(check, cases):
+    """Call `check` with each of many quick cases, and fail with all that fail; skip if
+    one skips.
+
+    One test a case would take longer than the case itself.
+    """
+    failures = []
+    skipped = None
+    for case in cases:
+        try:
+            check(case)
+        except pytest.skip.Exception as error:
+            skipped = error
+        except (Exception, pytest.fail.Exception):
+            failures.append(f"--- {case!r}\n{traceback.format_exc()}")
+    assert not failures, "\n".join([f"{len(failures)} cases fail:", *failures])
+    if skipped is not None:
+        raise skipped

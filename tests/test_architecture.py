@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,52 +72,53 @@ OPTIONAL = (
 )
 
 
+@cache
 def _modules():
+    """Return the parsed files of the package by their path in it, without ".py"."""
     return {
         path.relative_to(PACKAGE).with_suffix(""): ast.parse(path.read_text("utf-8"))
-        for path in PACKAGE.rglob("*.py")
+        for path in sorted(PACKAGE.rglob("*.py"))
     }
 
 
-def _imports(tree):
+@cache
+def _imports_of_modules():
+    """Return what each file imports, by its path: see `_imports`."""
+    return {path: list(_imports(tree)) for path, tree in _modules().items()}
+
+
+def _imports(node, runs="import"):
     """Yield (module, name or None, when it runs) of every import: "import",
     "call" or "never", that is for type checkers.
     """
-    when = {}
-    for outer in ast.walk(tree):
-        if isinstance(outer, ast.FunctionDef):
-            when |= dict.fromkeys(ast.walk(outer), "call")
-    for outer in ast.walk(tree):
-        if _is_for_type_checkers(outer):
-            when |= dict.fromkeys(ast.walk(outer), "never")
-    for node in ast.walk(tree):
-        runs = when.get(node, "import")
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, None, runs) for alias in node.names)
-        elif (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", ""))
-            == "import_module"
-        ):
-            # A name in a string is an import as well; one that is made of parts only
-            # where the package loads itself.
-            yield from (
-                (arg.value, None, runs)
-                for arg in node.args
-                if isinstance(arg, ast.Constant)
-            )
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            yield from ((node.module, alias.name, runs) for alias in node.names)
+    if isinstance(node, ast.FunctionDef) and runs == "import":
+        runs = "call"
+    elif _is_for_type_checkers(node):
+        runs = "never"
+    elif isinstance(node, ast.Import):
+        yield from ((alias.name, None, runs) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        yield from ((node.module, alias.name, runs) for alias in node.names)
+    elif _called(node) == "import_module":
+        # A name in a string is an import as well; one that is made of parts only
+        # where the package loads itself.
+        names = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+        yield from ((name, None, runs) for name in names)
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, runs)
+
+
+def _called(node):
+    """Return the name of the function that a call calls, else an empty text."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def _is_for_type_checkers(node):
     """Return whether a statement is ``if TYPE_CHECKING``, which never runs."""
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-MODULES = _modules()
-IMPORTS = {path: list(_imports(MODULES[path])) for path in sorted(MODULES)}
 
 
 def _place(parts):
@@ -132,7 +134,7 @@ def test_warnings_have_one_home():
     """
     calls = (
         node
-        for tree in MODULES.values()
+        for tree in _modules().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
     )
@@ -145,9 +147,9 @@ def test_warnings_have_one_home():
 
 
 def test_imports_go_upwards_only():
-    for path in MODULES:
+    for path in _modules():
         own = _place(path.parts)
-        for module, name, _ in IMPORTS[path]:
+        for module, name, _ in _imports_of_modules()[path]:
             root, *parts = module.split(".")
             if root != "skcalib":
                 continue
@@ -169,13 +171,13 @@ def test_imports_go_upwards_only():
 def test_folders_have_no_circles():
     """Nor do imports inside functions, which would only hide a circle."""
     edges = {}
-    for path in MODULES:
+    for path in _modules():
         if len(path.parts) > 1:
             edges[path.parts] = {
                 tuple(module.split(".")[1:])
-                for module, _, runs in IMPORTS[path]
+                for module, _, runs in _imports_of_modules()[path]
                 if runs != "never"
-            } & {other.parts for other in MODULES}
+            } & {other.parts for other in _modules()}
     while edges:
         free = {module for module, needed in edges.items() if not needed & set(edges)}
         assert free, f"imports in a circle: {sorted(edges)}"
@@ -206,7 +208,7 @@ def test_a_map_is_predicted_in_one_place():
     prediction could answer otherwise than its exports.
     """
     found = set()
-    for path, tree in MODULES.items():
+    for path, tree in _modules().items():
         if path.parts[0] == "recalibrators":
             found.update(second_predictions(tree))
     assert found == HOOKS
@@ -218,7 +220,7 @@ def test_a_map_is_predicted_in_one_place():
 
 def test_nodes_compute_in_the_namespace_of_their_rows():
     """One code for NumPy and tensors: the door of tensors knows no node."""
-    door = MODULES[Path("maps", "_tensors")]
+    door = _modules()[Path("maps", "_tensors")]
     imported = {
         name for module, name, _ in _imports(door) if module.startswith("skcalib.maps")
     }
@@ -314,10 +316,10 @@ def private_imports(tree):
 
 
 def test_the_report_imports_public_names():
-    of_report = [path for path in MODULES if path.parts[0] == "_report"]
+    of_report = [path for path in _modules() if path.parts[0] == "_report"]
     assert len(of_report) > 20
     for path in of_report:
-        assert private_imports(MODULES[path]) == [], path
+        assert private_imports(_modules()[path]) == [], path
 
 
 def test_a_private_import_of_the_report_is_found():
@@ -379,7 +381,7 @@ def statistics_computed(tree):
 
 def test_the_report_computes_no_statistics():
     found = set()
-    for path, tree in MODULES.items():
+    for path, tree in _modules().items():
         if path.parts[0] == "_report":
             found |= {(path.name, *computed) for computed in statistics_computed(tree)}
     assert not set(STATISTICS_OF_THE_REPORT) - found, "exceptions not needed any more"
@@ -420,7 +422,7 @@ def test_rooms_have_no_circles():
 def test_private_names_of_scikit_learn_have_one_home():
     private = [
         f"{path}: {module}.{name or ''}"
-        for path, imports in IMPORTS.items()
+        for path, imports in _imports_of_modules().items()
         for module, name, _ in imports
         if path.parts != ("_input", "sklearn_private")
         and module.split(".")[0] in ("sklearn", "scipy", "numpy", "joblib")
@@ -432,7 +434,7 @@ def test_private_names_of_scikit_learn_have_one_home():
 def test_optional_packages_are_imported_inside_functions():
     eager = [
         f"{path}: {module}"
-        for path, imports in IMPORTS.items()
+        for path, imports in _imports_of_modules().items()
         for module, _, runs in imports
         if runs == "import" and module.split(".")[0] in OPTIONAL
     ]
@@ -471,13 +473,19 @@ def _run(code):
 
 
 def test_import_loads_nothing_beyond_scikit_learn():
+    """Submodules are imported when asked for, and need no other package."""
     code = """
 import sys, sklearn.calibration
 before = {name.partition(".")[0] for name in sys.modules}
-import skcalib, skcalib.metrics, skcalib.binning, skcalib.displays, skcalib.model_selection
+import skcalib
+print("skcalib.metrics" in sys.modules, skcalib.metrics.__name__, skcalib.displays.__name__, "metrics" in dir(skcalib))
+import skcalib.metrics, skcalib.binning, skcalib.displays, skcalib.model_selection
 print(*sorted({name.partition(".")[0] for name in sys.modules} - before - set(sys.stdlib_module_names)))
 """  # noqa: E501
-    assert _run(code) == ["skcalib"]
+    of_submodules = ["False", "skcalib.metrics", "skcalib.displays", "True"]
+    assert _run(code) == [*of_submodules, "skcalib"]
+    with pytest.raises(AttributeError, match="no attribute 'metric'"):
+        skcalib.metric  # noqa: B018
 
 
 def test_rooms_are_imported_when_asked_for():
@@ -502,7 +510,7 @@ print(*sorted(set(skcalib.__all__) - set(globals())))
 
 
 def test_type_checkers_see_each_name_in_the_home_that_it_has():
-    tree = MODULES[Path("__init__")]
+    tree = _modules()[Path("__init__")]
     seen = {}
     for module, name, runs in _imports(tree):
         if runs == "never":
@@ -512,16 +520,6 @@ def test_type_checkers_see_each_name_in_the_home_that_it_has():
             home = skcalib._HOMES.get(name, "skcalib.recalibrators")
             assert seen.pop(name) == home, name
     assert set(seen) == set(skcalib._SUBMODULES)
-
-
-def test_submodules_are_imported_when_asked_for():
-    code = """
-import sys, skcalib
-print("skcalib.metrics" in sys.modules, skcalib.metrics.__name__, skcalib.displays.__name__, "metrics" in dir(skcalib))
-"""  # noqa: E501
-    assert _run(code) == ["False", "skcalib.metrics", "skcalib.displays", "True"]
-    with pytest.raises(AttributeError, match="no attribute 'metric'"):
-        skcalib.metric  # noqa: B018
 
 
 def test_dir_shows_public_names_only():
@@ -601,13 +599,6 @@ OTHER_ROOTS = {
 }
 
 
-def _called(node):
-    """Return the name of the function that a call calls, else an empty text."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return getattr(node.func, "attr", getattr(node.func, "id", ""))
-
-
 def _is_division(node):
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
 
@@ -643,7 +634,7 @@ def _roots(tree):
 
 def test_standard_errors_of_means_have_one_engine():
     found = set()
-    for path, tree in MODULES.items():
+    for path, tree in _modules().items():
         if path.parts[0] not in ROOMS_OF_UNCERTAINTY:
             found |= {(path.as_posix(), function) for function in _roots(tree)}
     assert not set(OTHER_ROOTS) - found, "exceptions that are not needed any more"
@@ -676,23 +667,21 @@ def test_a_second_engine_is_found(line):
 _DECIDES = ("type_of_target", "check_classification_targets", "LabelEncoder")
 _READS_NAMES = {
     # columns beside scores, such as those of groups
-    "recalibrators/_transformer.py",
+    "recalibrators/_transformer",
 }
 
 
 def test_one_place_says_which_column_is_which_class():
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE).as_posix()
-        if relative.startswith("_input/"):
+    for path, tree in _modules().items():
+        if path.parts[0] == "_input":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call):
-                continue
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            reads_names = name == "column_names" and relative not in _READS_NAMES
+        for node in ast.walk(tree):
+            name = _called(node)
+            reads_names = name == "column_names"
+            reads_names = reads_names and path.as_posix() not in _READS_NAMES
             if name in _DECIDES or reads_names:
-                found.append(f"{relative}:{node.lineno} {name}")
+                found.append(f"{path}:{node.lineno} {name}")
     assert found == []
 
 
@@ -701,20 +690,18 @@ def test_classes_of_labels_are_found_in_one_place():
     labels = {"y", "y_true", "labels", "targets"}
     exceptions = {
         # whether both classes have rows in a part of the samples
-        "decisions/_classifier.py",
-        "recalibrators/_groupwise.py",
+        "decisions/_classifier",
+        "recalibrators/_groupwise",
     }
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE).as_posix()
-        if relative.startswith("_input/") or relative in exceptions:
+    for path, tree in _modules().items():
+        if path.parts[0] == "_input" or path.as_posix() in exceptions:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call) or not node.args:
+        for node in ast.walk(tree):
+            if _called(node) != "unique" or not node.args:
                 continue
-            name = getattr(node.func, "attr", "")
-            if name == "unique" and getattr(node.args[0], "id", "") in labels:
-                found.append(f"{relative}:{node.lineno}")
+            if getattr(node.args[0], "id", "") in labels:
+                found.append(f"{path}:{node.lineno}")
     assert found == []
 
 
@@ -725,7 +712,7 @@ def _callers(*names):
     """Return the files that call one of these functions or classes."""
     return {
         path.as_posix()
-        for path, tree in MODULES.items()
+        for path, tree in _modules().items()
         if any(_called(node) in names for node in ast.walk(tree))
     }
 

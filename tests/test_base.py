@@ -4,11 +4,12 @@ composition, extension.
 
 import pickle
 import warnings
+from functools import cache
 
 import joblib
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, fits_missing_class, refused
+from _catalog import RECALIBRATORS, check_each, fits_missing_class, refused
 from _twins import repeated
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, clone
@@ -76,6 +77,25 @@ def sample(request):
     return request.param()
 
 
+@cache
+def _fit_once(text, draw):
+    original = next(one for one in RECALIBRATORS if repr(one) == text)
+    return clone(original).fit(*draw())
+
+
+def _fitted(recalibrator, sample):
+    """Return what `recalibrator`, of the catalogue, is after a fit to `sample`, one of
+    `SAMPLES`: many tests read it, and none may change it.
+    """
+    draw = _binary if sample[0].ndim == 1 else _many
+    return _fit_once(repr(recalibrator), draw)
+
+
+def _expected(recalibrator, sample):
+    """Return the probabilities of the scores to which `_fitted` is fitted."""
+    return _fitted(recalibrator, sample).predict_proba(sample[0])
+
+
 LABELS = {
     "bool": np.array([False, True]),
     "1, 2": np.array([1, 2]),
@@ -88,35 +108,39 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("names", LABELS.values(), ids=LABELS.keys())
-def test_labels_of_any_type_give_the_same_probabilities(recalibrator, names):
+def test_labels_of_any_type_give_the_same_probabilities(recalibrator):
     scores, y = _binary()
-    expected = clone(recalibrator).fit(scores, y)
-    found = recalibrator.fit(scores, names[y])
-    np.testing.assert_array_equal(
-        found.predict_proba(scores), expected.predict_proba(scores)
-    )
-    assert found.classes_.tolist() == names.tolist()
-    assert found.predict(scores).tolist() == names[expected.predict(scores)].tolist()
-    found.fit(scores, names[y].tolist())
-    np.testing.assert_array_equal(
-        found.predict_proba(scores), expected.predict_proba(scores)
-    )
+    expected = _expected(recalibrator, (scores, y))
+    decisions = _fitted(recalibrator, (scores, y)).predict(scores)
+
+    def check(kind):
+        names = LABELS[kind]
+        found = clone(recalibrator).fit(scores, names[y])
+        np.testing.assert_array_equal(found.predict_proba(scores), expected)
+        assert found.classes_.tolist() == names.tolist()
+        assert found.predict(scores).tolist() == names[decisions].tolist()
+        found.fit(scores, names[y].tolist())
+        np.testing.assert_array_equal(found.predict_proba(scores), expected)
+
+    check_each(check, LABELS)
 
 
-@pytest.mark.parametrize("names", [[1, 2, 3], ["b", "d", "x"], [-7.0, 0.0, 2.0]])
-def test_labels_of_many_classes(recalibrator, names):
+def test_labels_of_many_classes(recalibrator):
     scores, y = _many()
-    expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
-    recalibrator.fit(scores, np.array(names)[y])
-    np.testing.assert_array_equal(recalibrator.predict_proba(scores), expected)
-    assert recalibrator.classes_.tolist() == names
+    expected = _expected(recalibrator, (scores, y))
+
+    def check(names):
+        recalibrator.fit(scores, np.array(names)[y])
+        np.testing.assert_array_equal(recalibrator.predict_proba(scores), expected)
+        assert recalibrator.classes_.tolist() == names
+
+    check_each(check, [[1, 2, 3], ["b", "d", "x"], [-7.0, 0.0, 2.0]])
 
 
 def test_pandas_and_polars_give_the_same(recalibrator, sample):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     scores, y = sample
-    expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
+    expected = _expected(recalibrator, sample)
     names = [f"score{k}" for k in range(scores.shape[1])] if scores.ndim == 2 else None
     index = np.random.default_rng(1).permutation(len(y)) + 1000
     frame = (
@@ -148,7 +172,7 @@ def test_pandas_and_polars_give_the_same(recalibrator, sample):
 
 def test_one_and_two_columns_are_the_same_problem(recalibrator):
     scores, y = _binary()
-    expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
+    expected = _expected(recalibrator, (scores, y))
     for columns in (scores[:, None], np.column_stack((1 - scores, scores))):
         np.testing.assert_allclose(
             recalibrator.fit(columns, y).predict_proba(columns), expected, atol=1e-9
@@ -211,7 +235,7 @@ def test_integers_are_scores(recalibrator):
 
 def test_rows_sum_to_one(recalibrator, sample):
     scores, y = sample
-    proba = recalibrator.fit(scores, y).predict_proba(scores)
+    proba = _expected(recalibrator, sample)
     assert proba.shape == (len(y), y.max() + 1)
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-12)
     assert proba.min() >= 0
@@ -234,13 +258,13 @@ def test_probabilities_stay_inside_at_the_ends(recalibrator):
 
 
 def test_predict_is_the_most_probable_class(recalibrator, sample):
-    scores, y = sample
-    recalibrator.fit(scores, y)
-    most_probable = recalibrator.predict_proba(scores).argmax(axis=1)
+    scores, _ = sample
+    fitted = _fitted(recalibrator, sample)
+    most_probable = fitted.predict_proba(scores).argmax(axis=1)
     if getattr(recalibrator, "multiclass", None) == "top_label" and scores.ndim == 2:
         most_probable = scores.argmax(axis=1)
     np.testing.assert_array_equal(
-        recalibrator.predict(scores), recalibrator.classes_[most_probable]
+        fitted.predict(scores), fitted.classes_[most_probable]
     )
 
 
@@ -261,7 +285,7 @@ def test_input_is_left_alone(recalibrator, sample):
 
 def test_read_only_memory(recalibrator, sample, tmp_path):
     scores, y = sample
-    expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
+    expected = _expected(recalibrator, sample)
     joblib.dump((scores, y), tmp_path / "rows")
     mapped_scores, mapped_y = joblib.load(tmp_path / "rows", mmap_mode="r")
     found = recalibrator.fit(mapped_scores, mapped_y).predict_proba(mapped_scores)
@@ -269,23 +293,21 @@ def test_read_only_memory(recalibrator, sample, tmp_path):
 
 
 def test_pickle_and_joblib_keep_the_map(recalibrator, sample, tmp_path):
-    scores, y = sample
-    recalibrator.fit(scores, y)
-    joblib.dump(recalibrator, tmp_path / "model")
-    for copy in (
-        pickle.loads(pickle.dumps(recalibrator)),
-        joblib.load(tmp_path / "model"),
-    ):
+    scores, _ = sample
+    fitted = _fitted(recalibrator, sample)
+    joblib.dump(fitted, tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
         np.testing.assert_array_equal(
-            copy.predict_proba(scores), recalibrator.predict_proba(scores)
+            copy.predict_proba(scores), fitted.predict_proba(scores)
         )
 
 
 def test_transform_is_predict_proba(recalibrator, sample):
     scores, y = sample
-    proba = clone(recalibrator).fit(scores, y).predict_proba(scores)
-    np.testing.assert_array_equal(clone(recalibrator).fit_transform(scores, y), proba)
-    np.testing.assert_array_equal(recalibrator.fit(scores, y).transform(scores), proba)
+    fitted = _fitted(recalibrator, sample)
+    proba = fitted.predict_proba(scores)
+    np.testing.assert_array_equal(fitted.transform(scores), proba)
+    np.testing.assert_array_equal(recalibrator.fit_transform(scores, y), proba)
 
 
 def test_width_and_names_of_the_scores_are_kept(recalibrator, sample):
@@ -359,9 +381,8 @@ def test_weights_of_one_are_no_weights(weighted_recalibrator, sample):
         .fit(scores, y, sample_weight=np.ones(len(y)))
         .predict_proba(scores)
     )
-    np.testing.assert_allclose(
-        found, weighted_recalibrator.fit(scores, y).predict_proba(scores), atol=1e-9
-    )
+    expected = _expected(weighted_recalibrator, sample)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 # --- Many classes
@@ -625,7 +646,7 @@ def test_search_over_bins(grid):
 def test_recalibrators_chain(recalibrator, sample):
     scores, y = sample
     chain = make_pipeline(clone(recalibrator), IsotonicCalibration()).fit(scores, y)
-    first = recalibrator.fit(scores, y).transform(scores)
+    first = _expected(recalibrator, sample)
     expected = IsotonicCalibration().fit(first, y).predict_proba(first)
     np.testing.assert_array_equal(chain.predict_proba(scores), expected)
     assert chain.score(scores, y) == np.mean(chain.predict(scores) == y)

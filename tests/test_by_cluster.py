@@ -195,6 +195,7 @@ def test_clusters_without_events_count():
     assert table.pooled["observed_expected"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_limits_of_a_new_cluster_are_quantiles_of_the_integrated_likelihood():
     labels, risk, hospital = _rare_study()
     offsets = logit(risk)

@@ -115,7 +115,7 @@ def test_the_pvalue_is_that_of_permutations_within_cells(tied):
     )
     rng = np.random.default_rng(0)
     drawn = []
-    for _ in range(400):
+    for _ in range(100):
         permuted = residuals.copy()
         for cell in set(cells.tolist()):
             own = np.flatnonzero(cells == cell)
@@ -126,7 +126,7 @@ def test_the_pvalue_is_that_of_permutations_within_cells(tied):
         drawn.append(_statistic(cells, scores, permuted, is_after))
     share = np.mean(np.array(drawn) >= change.statistic - 1e-9)
     assert change.pvalue == pytest.approx(
-        share, abs=4 * sqrt(max(share * (1 - share), 0.01) / 400)
+        share, abs=4 * sqrt(max(share * (1 - share), 0.01) / 100)
     )
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import RECALIBRATORS, check_each, refused
 from _golden_recalibrators import golden_recalibrators
 from _programs import required
 from scipy.special import softmax
@@ -333,30 +333,42 @@ QUICK = [
 
 
 def _matrix():
-    """Yield recalibrator, input and format; those of one fit follow each other.
+    """Yield recalibrator, input and the formats of its fit.
 
-    DuckDB reads a text for each class, which is as long as its map.
+    SQL of several classes is slow: DuckDB reads a text for each class, which is as long
+    as its map.
     """
     for number, recalibrator in enumerate(RECALIBRATORS):
         for name, given in INPUTS.items():
-            for kind in FORMATS:
-                n_columns = given.scores.shape[1]
-                if n_columns == 2 and kind in ("Python", "JavaScript"):
-                    continue
-                if kind == "SQL" and name == "four logits" and _is_stack(recalibrator):
-                    continue  # a text that is longer than engines read: refused
-                is_slow = kind == "SQL" and n_columns > 1
-                marks = []
-                if is_slow or not _is_quick(recalibrator):
-                    marks = [pytest.mark.slow]
-                yield pytest.param(
-                    number, name, kind, marks=marks, id=f"{recalibrator}-{name}-{kind}"
-                )
+            n_columns = given.scores.shape[1]
+            quick = [kind for kind in FORMATS if kind != "SQL"]
+            if n_columns == 2:
+                quick = ["map", "JSON", "ONNX", "ONNX, float32"]
+            slow = []
+            if n_columns == 1:
+                quick.append("SQL")
+            elif not (name == "four logits" and _is_stack(recalibrator)):
+                slow = ["SQL"]  # else a text that is longer than engines read: refused
+            if not _is_quick(recalibrator):
+                slow += quick
+                quick = []
+            text = f"{recalibrator}-{name}"
+            if quick:
+                yield pytest.param(number, name, quick, id=text)
+            if slow:
+                marks = [pytest.mark.slow]
+                yield pytest.param(number, name, slow, marks=marks, id=f"{text}-slow")
 
 
-@pytest.mark.parametrize(("number", "name", "kind"), list(_matrix()))
-def test_a_format_predicts_what_the_fit_predicts(number, name, kind):
-    fitted, given, kind = fit(number, name), INPUTS[name], FORMATS[kind]
+@pytest.mark.parametrize(("number", "name", "kinds"), list(_matrix()))
+def test_a_format_predicts_what_the_fit_predicts(number, name, kinds):
+    def check(kind):
+        _check_format(fit(number, name), INPUTS[name], FORMATS[kind])
+
+    check_each(check, kinds)
+
+
+def _check_format(fitted, given, kind):
     scores = given.new
     if kind.dtype == "float64":
         scores = np.concatenate((scores, given.precise_for(fitted)))
@@ -369,29 +381,36 @@ def test_a_format_predicts_what_the_fit_predicts(number, name, kind):
         assert np.isnan(evaluated(kind, fitted, given.wrong)).all()
 
 
-@pytest.mark.parametrize("kind", ["map", "SQL", "Python", "JavaScript"])
 @pytest.mark.parametrize("name", ["two probabilities", "two logits"])
 @pytest.mark.parametrize("number", QUICK)
-def test_a_fit_to_two_columns_takes_one_score(number, name, kind):
+def test_a_fit_to_two_columns_takes_one_score(number, name):
     """A probability of the event, or log-odds: Python and JavaScript have no other."""
     fitted, given = fit(number, name), INPUTS[name]
     one = given.new[:, 1:]
     if given.scale == "logit":
         one = one - given.new[:, :1]
-    found = evaluated(FORMATS[kind], fitted, one)
     expected = fitted.predict_proba(given.new)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+    def check(kind):
+        found = evaluated(FORMATS[kind], fitted, one)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+    check_each(check, ["map", "SQL", "Python", "JavaScript"])
 
 
 # --- The same for frozen fits, some with groups or ids of rows ------------------------
 
 
 @pytest.mark.filterwarnings("ignore:.*groups that were not seen")
-@pytest.mark.parametrize("kind", sorted(FORMATS.keys() - {"SQL"}))
 @pytest.mark.parametrize("golden", golden_recalibrators(), ids=str)
-def test_a_format_of_a_frozen_fit(golden, kind):
+def test_a_format_of_a_frozen_fit(golden):
     """`test_sql_engines` has SQL, which needs the names of columns."""
-    fitted, kind = golden.recalibrator, FORMATS[kind]
+    kinds = sorted(FORMATS.keys() - {"SQL"})
+    check_each(lambda kind: _check_frozen_fit(golden, FORMATS[kind]), kinds)
+
+
+def _check_frozen_fit(golden, kind):
+    fitted = golden.recalibrator
     if golden.ids is not None and not kind.takes_ids:
         with refused(ValueError, "UniformMassBinning(randomize=True)", "md5"):
             evaluated(kind, fitted, golden.alone)

@@ -174,8 +174,8 @@ ENTRIES = {
     "skcalib.Recalibrator": RecalibratorEntry(
         job="doc/pipelines.md",
         instances=(
+            Recalibrator(SplineCalibration(), cv=2),
             Recalibrator(),
-            Recalibrator(SplineCalibration(), cv=3),
         ),
         two_classes=(Recalibrator(PlattScaling()),),
         fits_missing_class=True,
@@ -206,8 +206,8 @@ ENTRIES = {
     "skcalib.StackedRecalibrator": RecalibratorEntry(
         job="doc/which_recalibrator.md",
         instances=(
-            StackedRecalibrator(),
-            StackedRecalibrator([PlattScaling(), IsotonicCalibration()], cv=3),
+            StackedRecalibrator([PlattScaling(), IsotonicCalibration()], cv=2),
+            StackedRecalibrator(cv=2),
         ),
         two_classes=(StackedRecalibrator(cv=3),),
         three_classes=(
