@@ -510,7 +510,7 @@ def test_summary_of_scores_that_are_off():
         "Do not use the scores as they are: 4.4 points too high (95 %: 2.1 to 6.8) on"
         " average. The mean score is 40.0 %, and 35.0 % of the samples have the event."
         " The mean absolute calibration error is 4.5 points (90 %: 2.0 to 6.1); the"
-        " test of calibration gives p \u2264 .001."
+        " test of calibration gives p \u2264 0.001."
     )
     names, text = _said(_model((-1.7, -2.8, -0.7), NONE, NO_ERROR, 0.5))
     assert names[:4] == ["check", "means", "error", "nothing but the shift"]
@@ -1018,7 +1018,14 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
     assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
-    assert all(re.fullmatch(r"skcalib report: .+ \(\d+ s\)", line) for line in lines)
+    found = [
+        re.fullmatch(r"skcalib report: .+ \((?:(\d+) %, )?\d+ s\)", line)
+        for line in lines
+    ]
+    shares = [int(match[1]) for match in found if match[1]]
+    assert shares == sorted(shares)
+    assert shares[-1] == 100
+    assert len(shares) == len(lines) - 1  # how many there are is known once it is read
     steps = (
         "reading",
         "errors of p",
@@ -1026,7 +1033,7 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
         "segments and periods of p",
         "recalibrators of p",
     )
-    steps += ("numbers for a paper of p",)
+    steps += ("numbers for a paper of p", "done")
     assert all(
         line.removeprefix("skcalib report: ").startswith(step)
         for line, step in zip(lines, steps, strict=True)

@@ -416,6 +416,17 @@ class Judge:
     def _do_not_use(self, words, text):
         return self._is_off(None, text, TOLERANCE)
 
+    def _period_off(self, words, text):
+        month = MONTHS.index(words["period"])
+        bias = self.truth.bias(None, month, month + 1)
+        side = 1 if "too high" in text else -1
+        return side * bias > TOLERANCE
+
+    def _few_events(self, words, text):
+        labels = self.table.labels
+        fewer = min(labels.sum(), len(labels) - labels.sum())
+        return fewer < 20 and _number(words["number"]) == fewer
+
     def _check(self, words, text):
         return self._is_off(None, text, _SMALL)
 

@@ -60,6 +60,12 @@ CLAIMS = {
         "{n} samples cannot tell whether the {subject} are right on average to within"
         " {tolerance} points: {limits}. {then}."
     ),
+    # What else may do harm.
+    "period off": "In {period} the {subject} are {size}{others}.",
+    "few events": (
+        "Only {number} of {n} samples {what}: all numbers here are rough, and a few"
+        " more such samples may change them."
+    ),
     "late labels": (
         "Look for the cause before refitting: the population, the product or treatment,"
         " the definition of the event, the data, or labels that are late or missing."

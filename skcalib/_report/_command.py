@@ -323,6 +323,10 @@ def _table_and_numbers(arguments, step):
     if arguments.unlabelled is not None:
         step(f"reading {arguments.unlabelled}")
         new_scores = read_new_scores(arguments.unlabelled, table, _reading(arguments))
+    n_of_model = 5 + bool(thresholds) + (new_scores is not None)
+    if table.classes is not None:
+        n_of_model += 1 if arguments.output is None and arguments.json else 2
+    step.n_steps = step.n_begun + n_of_model * len(table.names) + 2
     try:
         numbers = report_numbers(
             table,
@@ -583,9 +587,10 @@ class _ProgressLines:
         self.written = self.begun  # time of the last line
         self.n_lines = 0
         self.n_begun = 0  # steps
+        self.n_steps = None  # in all, once the file is read
         self.last_step = None
 
-    def step(self, what):
+    def __call__(self, what):
         """Note the next step, a text; after the first 5 s also write it."""
         self.last_step = what
         self.n_begun += 1
@@ -611,12 +616,14 @@ class _ProgressLines:
         """
         self.written = monotonic()
         self.n_lines += 1
-        if percent is None:
-            # Without their number: each step is taken for a tenth of what is left.
-            percent = 100 * (1 - 0.9 ** max(self.n_begun - 1, 0))
+        share = ""
+        if percent is None and self.n_steps is not None:
+            percent = 100 * min((self.n_begun - 1) / self.n_steps, 0.99)
+        if percent is not None:
+            share = f"{percent:.0f} %, "
         print(
-            f"skcalib report: {self.last_step} ({percent:.0f} %,"
-            f" {self.written - self.begun:.0f} s)",
+            f"skcalib report: {self.last_step} ({share}"
+            f"{self.written - self.begun:.0f} s)",
             file=sys.stderr,
             flush=True,
         )
@@ -633,7 +640,7 @@ def _progress():
     if _QUIET_SECONDS > 0:  # with 0 each step is written at once, and none repeated
         Thread(target=lines.remind, args=(done,), daemon=True).start()
     try:
-        yield lines.step
+        yield lines
         done.set()
         lines.end()
     finally:

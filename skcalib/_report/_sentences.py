@@ -3,13 +3,15 @@
 from skcalib._report._advice_words import advice_claims
 from skcalib._report._claims import claim
 from skcalib._report._evidence import changes, evidence, over_time, segments_off
+from skcalib._report._findings import further_findings
 from skcalib._report._headline import ModelFacts, headline
 from skcalib._verdicts import count_words
 
 
 def summary(model, table):
     """Return the paragraphs of a model's summary, each a list of claims (sentences):
-    what is worst and what to do; the evidence; segments and time; the advice.
+    what is worst and what to do; what else may do harm; the evidence; segments and
+    time; the advice.
 
     Parameters
     ----------
@@ -35,6 +37,7 @@ def summary(model, table):
         suggested_tolerance = worst[0].words["smaller"]
     paragraphs = [
         worst,
+        further_findings(facts),
         evidence(facts, first),
         [*segments_off(facts), *changes(facts), *over_time(model)],
         advice_claims(facts, is_usable, suggested_tolerance),

@@ -59,6 +59,8 @@ def _is_true(name, world, truths):
         "cannot tell": not needs_map,
         "tolerance too large": world.population.frequency < 5 * TOLERANCE,
         "late labels": changes,
+        "period off": truths["bias"] > TOLERANCE * 1.0001 or changes,
+        "few events": world.population.frequency < 0.05,
         "repeated key": world.repeats > 1,
         "cluster first": world.repeats > 1,
         "error of unknown uncertainty": world.repeats > 1,
