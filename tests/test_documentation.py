@@ -324,7 +324,7 @@ def test_the_table_of_the_guide_has_the_order_of_its_navigation():
 @pytest.mark.parametrize("page", EVIDENCE, ids=lambda page: page.name)
 def test_evidence_is_linked_and_begins_with_a_summary(page):
     assert f"(evidence/{page.name})" in (DOC / "evidence.md").read_text("utf-8")
-    if page.name == "speed.md":  # its summary is written with its tables
+    if page.name in ("speed.md", "references.md"):  # tables and lists alone
         return
     _, title, summary, *_ = re.split(r"^#+ ", page.read_text("utf-8"), flags=re.M)
     assert summary.startswith("Summary\n")

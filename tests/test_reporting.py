@@ -30,7 +30,7 @@ def test_the_sentences_are_those_that_come_out():
     pyplot = pytest.importorskip("matplotlib.pyplot")  # the page draws once
     found = list(outputs())
     pyplot.close("all")
-    assert len(found) == 14
+    assert len(found) == 13
     for printed, said in found:
         assert printed.split() == said.split()
 
