@@ -206,6 +206,7 @@ def _of_one(recalibrator, score, dialect, ids):
 
 def _propose_a_table(recalibrator, score):
     """Warn if a table of pieces is much faster than the expression of a map."""
+    recalibrator, _ = split_decision(recalibrator)
     if not isinstance(score, str) or not hasattr(recalibrator, "classes_"):
         return
     if len(recalibrator.classes_) > 2:
