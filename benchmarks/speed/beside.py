@@ -1,0 +1,200 @@
+"""What costs more than what stands beside it: ``python -m benchmarks.speed.beside``
+prints the processor time of jobs in one thread, and their ratios to their neighbours.
+
+Each number is the smallest of several runs, job and neighbours in one process. Of two
+versions run both, one after the other: the ratios can be compared, the times of a busy
+machine cannot.
+"""
+
+import io
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from skcalib import (
+    IsotonicCalibration,
+    OnlineRecalibrator,
+    RecalibratedClassifierCV,
+    VennAbers,
+)
+from skcalib.displays import ReliabilityDisplay
+from skcalib.export import to_sql, to_sql_table
+
+__all__ = ["JOBS"]
+
+_SECONDS = 0.5  # each job is repeated for this long, and three times at least
+
+
+def seconds(run):
+    """Return the least processor time of a run, after one that is not timed."""
+    run()
+    times = []
+    while len(times) < 3 or sum(times) < _SECONDS:
+        began = time.process_time()
+        run()
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def forecasts():
+    """Yield (job, seconds, neighbours by name) for 10,000 rows and for one row of three
+    models: beside scikit-learn's default, the default of a single model, and the model.
+    """
+    X, y = make_classification(12_000, 20, n_informative=5, flip_y=0.1, random_state=0)
+    models = {
+        "logistic regression": LogisticRegression(),
+        "boosted trees": HistGradientBoostingClassifier(max_iter=50, random_state=0),
+        "forest": RandomForestClassifier(50, random_state=0),
+    }
+    for name, model in models.items():
+        fitted = {
+            "ours": RecalibratedClassifierCV(model),
+            "ours, ensemble=False": RecalibratedClassifierCV(model, ensemble=False),
+            "scikit-learn": CalibratedClassifierCV(model),
+            "scikit-learn, ensemble=False": CalibratedClassifierCV(
+                model, ensemble=False
+            ),
+            "model": model,
+        }
+        for each in fitted.values():
+            each.fit(X[:2000], y[:2000])
+        for n_rows in (10_000, 1):
+            rows = X[2000 : 2000 + n_rows]
+            times = {
+                key: seconds(lambda each=each, rows=rows: each.predict_proba(rows))
+                for key, each in fitted.items()
+            }
+            yield f"forecasts, {name}, {n_rows:,} rows", times.pop("ours"), times
+
+
+def pictures():
+    """Yield a reliability diagram of 100,000 samples beside scikit-learn's with a
+    histogram, not saved and saved.
+    """
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.use("Agg")
+    rng = np.random.default_rng(0)
+    scores = rng.beta(1, 2, 100_000)
+    y = rng.random(100_000) < scores**1.2
+
+    def finished(figure, is_saved):
+        if is_saved:
+            figure.savefig(io.BytesIO())
+        plt.close(figure)
+
+    def ours(is_saved):
+        finished(ReliabilityDisplay.from_predictions(y, scores).figure_, is_saved)
+
+    def theirs(is_saved, **layout):
+        figure, (ax, below) = plt.subplots(2, 1, height_ratios=(4, 1), **layout)
+        CalibrationDisplay.from_predictions(
+            y, scores, n_bins=15, strategy="quantile", ax=ax
+        )
+        ax.errorbar([0.2, 0.5, 0.8], [0.2, 0.5, 0.8], yerr=0.1, fmt="o")
+        below.hist(scores, bins=50)
+        finished(figure, is_saved)
+
+    for is_saved in (False, True):
+        name = "reliability diagram" + ", saved" * is_saved
+        beside = {
+            "scikit-learn and a histogram": seconds(lambda s=is_saved: theirs(s)),
+            "the same with our layout": seconds(
+                lambda s=is_saved: theirs(s, layout="constrained")
+            ),
+        }
+        yield name, seconds(lambda s=is_saved: ours(s)), beside
+
+
+def imports():
+    """Yield the import of the package beside that of `sklearn.calibration`."""
+
+    def of(modules):
+        code = f"import time; a = time.process_time(); import {modules}"
+        code += "; print(time.process_time() - a)"
+        command = [sys.executable, "-c", code]
+        found = [subprocess.check_output(command, text=True) for _ in range(4)]
+        return min(map(float, found))
+
+    beside = {"sklearn.calibration": of("sklearn.calibration")}
+    yield "import skcalib", of("skcalib"), beside
+    ours = of("sklearn.calibration, skcalib.recalibrated_classifier")
+    yield "the same and RecalibratedClassifierCV", ours, beside
+
+
+def step_maps():
+    """Yield the SQL of maps of a million rows in DuckDB beside NumPy, and that of
+    Venn-Abers beside isotonic regression, as expressions and as tables.
+    """
+    import duckdb
+
+    rng = np.random.default_rng(0)
+    scores = rng.random(4000)
+    labels = rng.random(4000) < scores**1.3
+    new = rng.random(1_000_000)
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.execute("CREATE TABLE given AS SELECT unnest(?) AS p", [new])
+    of_isotonic = {}
+    for recalibrator in (IsotonicCalibration(), VennAbers()):
+        name = type(recalibrator).__name__
+        recalibrator.fit(scores, labels)
+        expression = to_sql(recalibrator, dialect="duckdb")
+        create, join, value = to_sql_table(recalibrator, table=name, dialect="duckdb")
+        connection.execute(create)
+        queries = {
+            "as an expression": f"SELECT SUM({expression}) FROM given",
+            "as a table": f"SELECT SUM({value}) FROM given {join}",
+        }
+        in_numpy = seconds(lambda each=recalibrator: each.predict_proba(new))
+        for form, query in queries.items():
+            beside = {"NumPy": in_numpy}
+            if form in of_isotonic:
+                beside["IsotonicCalibration"] = of_isotonic[form]
+            taken = seconds(lambda q=query: connection.execute(q).fetchall())
+            of_isotonic.setdefault(form, taken)
+            yield f"{name} {form}", taken, beside
+
+
+def single_labels():
+    """Yield the learning of 200 single rows beside that of a batch of them."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(400)
+    y = rng.random(400) < scores**2
+    online = OnlineRecalibrator().fit(scores[:200], y[:200])
+
+    def by_row():
+        for k in range(200, 400):
+            online.partial_fit(scores[k : k + 1], y[k : k + 1])
+
+    batch = seconds(lambda: online.partial_fit(scores[200:], y[200:]))
+    yield "200 labels one by one", seconds(by_row), {"in a batch": batch}
+
+
+JOBS = {
+    job.__name__: job
+    for job in (forecasts, pictures, imports, step_maps, single_labels)
+}
+
+
+def main(names):
+    """Run some of the jobs, all if none is named, and print a line for each."""
+    warnings.simplefilter("ignore")
+    for name in names or JOBS:
+        for what, taken, beside in JOBS[name]():
+            line = f"{what:<46} {1000 * taken:9.2f} ms"
+            for neighbour, of_neighbour in beside.items():
+                line += f"; {taken / of_neighbour:.2f} of {neighbour}"
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
