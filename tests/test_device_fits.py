@@ -3,6 +3,7 @@ copied off the device, and with the same errors.
 """
 
 import math
+import tracemalloc
 from fractions import Fraction
 from importlib.util import find_spec
 
@@ -297,3 +298,68 @@ def test_sums_without_double_precision_are_compensated():
     np.testing.assert_allclose(found, exact, rtol=1e-12)
     # which a plain sum in single precision does not reach
     assert not math.isclose(products[0].sum(), exact[0], rel_tol=1e-9)
+
+
+def _batches(logits, labels, weight=None, size=170):
+    for start in range(0, len(logits), size):
+        rows = slice(start, start + size)
+        batch = (logits[rows], labels[rows])
+        yield batch if weight is None else (*batch, weight[rows])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_batches_give_the_fit_of_all_rows(method, weighted):
+    logits, labels, weight = problem(4, masked=True)
+    weight = weight if weighted else None
+    expected = METHODS[method](input="logit").fit(logits, labels, weight)
+    found = METHODS[method](input="logit").fit_batches(_batches(logits, labels, weight))
+    assert found.provenance_ == expected.provenance_
+    np.testing.assert_array_equal(
+        found.predict_proba(logits), expected.predict_proba(logits)
+    )
+
+
+def test_batches_of_tensors_and_of_probabilities():
+    logits, labels, _ = problem(4)
+    on_devices = (
+        (on_device(X), on_device(y)) for X, y in _batches(logits, labels, size=90)
+    )
+    found = skcalib.VectorScaling(input="logit").fit_batches(on_devices)
+    expected = skcalib.VectorScaling(input="logit").fit(logits, labels)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    proba = expected.predict_proba(logits)
+    found = skcalib.HistogramBinning().fit_batches(_batches(proba, labels))
+    expected = skcalib.HistogramBinning().fit(proba, labels)
+    np.testing.assert_array_equal(
+        found.predict_proba(proba), expected.predict_proba(proba)
+    )
+
+
+@pytest.mark.parametrize(
+    ("batches", "words"),
+    [
+        ([], "batches is empty"),
+        ([(np.eye(3), [0, 1, 2]), (np.eye(2), [0, 1])], "2 columns in batch 1"),
+        ([(np.eye(3), [0, 1])], r"shape \(2,\) in batch 0"),
+        ([(np.eye(3), [0, 1, 2], [1, 1, 1]), (np.eye(3), [0, 1, 2])], "1 of 2 batches"),
+    ],
+)
+def test_batches_that_do_not_match_are_named(batches, words):
+    with pytest.raises(ValueError, match=words):
+        skcalib.TemperatureScaling(input="logit").fit_batches(batches)
+
+
+def test_a_fit_to_a_file_does_not_read_it_into_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    n, n_classes = 40_000, 200
+    logits = np.memmap(tmp_path / "logits", np.float32, "w+", shape=(n, n_classes))
+    logits[:] = rng.standard_normal((n, n_classes), dtype=np.float32) * 2
+    labels = logits.argmax(axis=1)
+    labels[::5] = rng.integers(0, n_classes, len(labels[::5]))  # needs a floor
+    tracemalloc.start()
+    scaling = skcalib.TemperatureScaling(input="logit").fit(logits, labels)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < logits.nbytes, peak
+    assert scaling.floor_ > 0, "the floored scores are in a file as well"

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
-from skcalib._rows.blocks import condensed
+from skcalib._rows.blocks import condensed, empty_in_place_of
 from skcalib._rows.links import two_class_log_odds
 from skcalib._rows.namespaces import clipped, exponential, logarithm, row_sums
 from skcalib._solvers.logistic import platt_doubt
@@ -55,7 +55,7 @@ def floored(scores, floor, input, dtype=np.float64):
         return _floored_tensor(scores, floor, factor, input)
     if input == "logit" and scores.shape[1] == 1:
         return _floored_log_odds(scores.astype(np.float64), floor)
-    out = np.empty(scores.shape, dtype)
+    out = empty_in_place_of(scores, dtype)
     for rows in blocks_of(scores, *scores.shape):
         block = out[rows]
         if input == "probability":

@@ -3,6 +3,7 @@ for many, a hash of them, and weights that are None where each row counts once.
 """
 
 from hashlib import blake2b
+from tempfile import TemporaryFile
 
 import numpy as np
 
@@ -15,6 +16,19 @@ def row_blocks(n_rows, n_columns=1, *, at_least=1):
     """
     size = max(_BLOCK_ELEMENTS // n_columns, at_least)
     return [slice(start, start + size) for start in range(0, n_rows, size)]
+
+
+def empty_in_place_of(array, dtype):
+    """Return an array of the shape of another one for values that take its place: in a
+    temporary file if it is read from one, because it may not fit in memory.
+    """
+    source = array
+    while source is not None and not isinstance(source, np.memmap):
+        source = getattr(source, "base", None)
+    if source is None:
+        return np.empty(array.shape, dtype)
+    with TemporaryFile() as file:  # which stays mapped
+        return np.memmap(file, dtype, "w+", shape=array.shape)
 
 
 _FEWEST_ROWS = 1 << 15  # fewer are not condensed

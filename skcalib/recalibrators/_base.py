@@ -4,7 +4,9 @@ short functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Real
+from tempfile import TemporaryFile
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -35,6 +37,7 @@ from skcalib._rows.links import (
 from skcalib._rows.namespaces import without_impossible
 from skcalib.maps._prediction import predicted
 from skcalib.maps._tensors import mapped_tensor
+from skcalib.recalibrators._stored_batches import stored_batches
 from skcalib.recalibrators._tensor_rows import (
     fits_tensors,
     tensor_decisions,
@@ -169,6 +172,50 @@ class BaseRecalibrator(ProbabilityTransformer):
             self.provenance_ = provenance(self, scores, codes, weight, weight_type)
             vars(self).pop("_has_label_tensor", None)
         return self
+
+    def fit_batches(self, batches: Iterable[tuple[ArrayLike, ...]]) -> Self:
+        """Fit the calibration map to batches, of which one at a time is in memory.
+
+        Fits read the scores several times, and batches can be read only once. The
+        scores are therefore written to a temporary file, from which the methods on K
+        logits read blocks of samples.
+
+        Parameters
+        ----------
+        batches : iterable of tuples (X, y) or (X, y, sample_weight)
+            The arguments of `fit` for some of the samples, such as the logits of a
+            network and their labels: arrays, or tensors on any device. A generator or a
+            data loader can be passed.
+
+        Returns
+        -------
+        self : object
+            The fitted recalibrator: the same as that of `fit` for all samples, except
+            for the rounding of batches that are less precise than the first one.
+
+        Raises
+        ------
+        ValueError
+            If there is no batch, if batches have different numbers of columns, if only
+            some have weights, or as in `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcalib import TemperatureScaling
+        >>> def batches():
+        ...     for seed in range(4):
+        ...         rng = np.random.default_rng(seed)
+        ...         logits = rng.normal(size=(2000, 3), scale=2)
+        ...         noise = rng.gumbel(size=logits.shape)
+        ...         yield 2 * logits, (logits + noise).argmax(axis=1)
+        >>> scaling = TemperatureScaling(input="logit").fit_batches(batches())
+        >>> round(scaling.temperature_), scaling.provenance_["n_rows"]
+        (2, 8000)
+        """
+        self._validate_params()
+        with TemporaryFile() as file:
+            return self.fit(*stored_batches(batches, file, self.input))
 
     def _validated_rows(self, X, y, sample_weight, *arrays):
         """Validate what a fit is given; set `classes_`.
