@@ -82,7 +82,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     recalibrator : recalibrator, default=None
         Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None means
         `Recalibrator`: a stack of recalibrators, or the original model if the
-        stack does not reduce the log-loss enough (see Notes). The recalibrator is
+        stack would clearly make it worse (see Notes). The recalibrator is
         cloned. Its parameters `input` (the scale of the scores) and `classes` (the
         labels of their columns) are set to match the classifier; in a nested
         recalibrator, the parameters of the inner one are set.

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.checks.bounds import faults
 from benchmarks.checks.sentence_truth import MONTHS, WORLDS, World, quick
 from skcalib._report import _numbers
 from skcalib._report._claims import CLAIMS
@@ -117,6 +118,7 @@ def test_other_names_of_segments_periods_and_labels_give_the_same_sentences(
     )
     expected, found = (_numbers_of(rows)["summary"] for rows in (table, other))
     assert "2025-0" in expected
+    assert faults(expected) == []
     assert "West" in expected
     names = {new: old for old, new in {**regions, **months}.items()}
     pattern = rf"\b({'|'.join(names)})\b"

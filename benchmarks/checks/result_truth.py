@@ -31,11 +31,15 @@ from skcalib.evaluation import (
 )
 from skcalib.metrics import (
     brier_decomposition,
+    calibration_by_group,
+    calibration_error_interval,
+    calibration_slope_intercept,
     calibration_test,
     segment_calibration_test,
 )
 from skcalib.monitoring import (
     CalibrationMonitor,
+    calibration_change,
     calibration_trend,
     estimated_performance,
 )
@@ -83,7 +87,9 @@ class Sample:
         return True if evidence < _EVEN_GAIN else None
 
     def say(self, sentence, is_true):
-        """Note that a sentence is printed, and whether it is true."""
+        """Note that a sentence is printed, and whether it is true. A statement beyond
+        its bounds is false: see `bounds`.
+        """
         is_true = None if is_true is None else bool(is_true)
         known = self.found.get(sentence, is_true)
         self.found[sentence] = False if is_true is False else known
@@ -93,7 +99,7 @@ def limits(text):
     """Return the two numbers of the first interval in brackets, and half a unit of
     their last digit.
     """
-    pattern = rf"\((?:\d+ % (?:CI|interval)?:? ?)?({_NUMBER}) to ({_NUMBER})\)"
+    pattern = rf"\((?:\d+ %(?: CI| interval)?: )?({_NUMBER}) to ({_NUMBER})\)"
     shown = re.search(pattern, text)
     low, high = (float(limit.replace(",", "")) for limit in shown.groups())
     unit = 10.0 ** -len(shown[1].partition(".")[2])
@@ -233,6 +239,70 @@ def say_summary(sample, name):
         after = text.partition(words)[2]
         if re.match(rf" {_NUMBER} \(", after):
             sample.say(f"CalibrationSummary: {words}", covers(after, value))
+
+
+def say_slope(sample, name):
+    """The slope with its interval, and what the intervals exclude."""
+    found = calibration_slope_intercept(sample.labels, sample.scores)
+    text = str(found)
+    _, slope = _logistic(name)
+    if found.slope.reason:
+        return
+    sample.say("CalibrationSlopeIntercept", covers(text, slope))
+    if "extreme" in text:
+        is_true = (slope < 1) == ("too extreme" in text) and abs(slope - 1) > _SMALL
+        sample.say("CalibrationSlopeIntercept: off", is_true)
+
+
+def say_groups(sample, name):
+    """How many segments are off, and the worst of them."""
+    found = calibration_by_group(
+        sample.labels,
+        sample.scores,
+        sample.table.segments,
+        n_resamples=19,
+        random_state=0,
+    )
+    first = str(found).split("\n")[0]
+    if first.startswith("None of"):
+        sample.say("GroupCalibration: none", sample.has_no_miscalibration)
+        return
+    sample.say("GroupCalibration: off", not sample.is_calibrated)
+    worst = re.search(r"worst: (\w+), ", first)
+    if worst:
+        bias = sample.world.population.bias(worst[1])
+        side = 1 if "too high" in first else -1
+        sample.say("GroupCalibration: worst", side * bias > 0)
+
+
+def say_change(sample, name):
+    """Whether the calibration has changed from the fifth month on."""
+    is_late = np.searchsorted(MONTHS, sample.table.periods) >= 4
+    if min(is_late.sum(), (~is_late).sum()) < 30:
+        return
+    rows = []
+    for half in (~is_late, is_late):
+        rows += [sample.labels[half], sample.scores[half]]
+    text = str(calibration_change(*rows, n_resamples=199, random_state=0))
+    has_changed = bool(sample.world.late or sample.world.drift)
+    if text.startswith("The calibration has changed"):
+        sample.say("CalibrationChange: changed", has_changed)
+    else:
+        sample.say("CalibrationChange: not detectable", not has_changed or None)
+    if not has_changed and "90 %: " in text:
+        sample.say("CalibrationChange: shift", covers(text, 0.0))
+
+
+def say_interval(sample, name):
+    """The root mean square calibration error with its interval."""
+    found = calibration_error_interval(
+        sample.labels, sample.scores, n_resamples=99, random_state=0
+    )
+    text = str(found)
+    if "Miscalibrated" in text:
+        sample.say("IntervalEstimate: off", not sample.is_calibrated)
+    else:
+        sample.say("IntervalEstimate: none", sample.has_no_miscalibration)
 
 
 def say_sample_size(sample, name):
@@ -423,6 +493,10 @@ def say_monitor(sample, name):
 
 
 SAYERS = (
+    say_slope,
+    say_groups,
+    say_change,
+    say_interval,
     say_test,
     say_trend,
     say_decomposition,
