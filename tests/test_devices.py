@@ -283,6 +283,16 @@ def test_displays_draw_tensors():
     matplotlib.pyplot.close("all")
 
 
+def test_what_a_namespace_lacks_is_named_with_the_cure(monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    y, proba, _ = _data()
+    monkeypatch.delattr(xp, "take")
+    monkeypatch.delattr(xp, "clip")
+    words = "array_api_strict lacks clip, take of .* update the library, or copy"
+    with counted_copies(), pytest.raises(TypeError, match=words):
+        calibration_error(y, on_device(proba))
+
+
 @pytest.mark.parametrize("library", ["torch", "jax.numpy"])
 def test_other_libraries(library, monkeypatch):
     """As if their arrays were on another device than the processor."""

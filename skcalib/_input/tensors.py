@@ -8,6 +8,7 @@ from sklearn import get_config
 from skcalib._input.sklearn_private import array_api_compat, get_namespace_and_device
 
 _PROCESSOR = 1  # DLPack's number of this kind of device
+_NEEDED = ("astype", "clip", "concat", "cumulative_sum", "isdtype", "take")
 
 # The names of the common types by their characters: NumPy puts `dtype.name` together
 # anew each time, which takes several microseconds.
@@ -76,7 +77,21 @@ def off_processor(values):
     if kind == _PROCESSOR or not array_api_compat.is_array_api_obj(values):
         return None, None
     xp = array_api_compat.array_namespace(values)
+    _refuse_incomplete(xp)
     return xp, array_api_compat.device(values)
+
+
+def _refuse_incomplete(xp):
+    """Raise if a namespace lacks functions of the standard that younger versions of it
+    have added, or that libraries had under other names.
+    """
+    missing = [name for name in _NEEDED if not hasattr(xp, name)]
+    if missing:
+        raise TypeError(
+            f"{xp.__name__} lacks {', '.join(missing)} of the array API standard"
+            " 2023.12, so that nothing can be computed on the device: update the"
+            " library, or copy the tensors to the processor first."
+        )
 
 
 def chosen_samples(values, is_chosen):
@@ -125,7 +140,10 @@ def dispatched_namespace(values):
     if not get_config()["array_api_dispatch"]:
         return None, None
     xp, is_dispatched, device = get_namespace_and_device(values)
-    return (xp, device) if is_dispatched else (None, None)
+    if not is_dispatched:
+        return None, None
+    _refuse_incomplete(xp)
+    return xp, device
 
 
 def namespace_of(values):
