@@ -78,14 +78,20 @@ def mid_rank_cells(scores, n_cells, weight=None):
     Cells divide the total weight into equal parts. Tied scores share a cell, that of
     the middle of their weight; `weight` is (n,), or None for 1.
     """
-    _, rank = np.unique(scores, return_inverse=True)
+    rank = np.unique(scores, return_inverse=True)[1]
     mass = np.bincount(rank, weight)  # weight of each distinct score
-    # The weight below a score plus half of its own.
-    mid_rank = np.cumsum(mass) - mass / 2
-    cell_number = np.floor(n_cells * mid_rank / mass.sum())
-    # Cells are numbered again without the empty ones.
-    filled, cell_of_rank = np.unique(cell_number, return_inverse=True)
-    return cell_of_rank[rank], len(filled)
+    # The weight below a score plus half of its own; in place, since there may be as
+    # many scores as rows.
+    total = mass.sum()
+    cell_number = np.cumsum(mass, dtype=np.float64)
+    cell_number -= mass / 2
+    cell_number *= n_cells
+    cell_number /= total
+    np.floor(cell_number, out=cell_number)
+    # Cells, in increasing order, are numbered again without the empty ones.
+    begins = cell_number[1:] != cell_number[:-1]
+    cell_of_rank = np.append(0, np.cumsum(begins))
+    return cell_of_rank[rank], int(cell_of_rank[-1]) + 1
 
 
 class DistinctScores(NamedTuple):

@@ -212,15 +212,15 @@ class _PooledRows(NamedTuple):
         rows_per_cell = max(_LEAST_ROWS_A_CELL, total**0.5)
         n_wanted = max(1, int(total / rows_per_cell))
         cell, n_cells = mid_rank_cells(scores, n_wanted, weight)
-        sample = np.repeat([0, 1], n_rows)
-        return cls(scores, labels, weight, sample, cell, n_cells)
+        sample = np.repeat(np.array([0, 1], dtype=np.int8), n_rows)
+        return cls(scores, labels, weight, sample, cell.astype(np.int32), n_cells)
 
     @property
     def sample_cell(self):
         """Joint index of each row's sample and cell: 0 to n_cells - 1 in the sample
         before, n_cells to 2 n_cells - 1 in the sample after.
         """
-        return self.cell + self.n_cells * self.sample
+        return self.cell + self.n_cells * (self.sample != 0)
 
     def total(self, values):
         """Return the sums (2, n_cells) of the rows' values, by sample and cell."""
@@ -253,7 +253,8 @@ def excess_of_rows(before, after, weight_type, n_resamples, rng):
         residual=rows.total(weight * residual),
         residual_score=rows.total(weight * residual * rows.scores),
     )
-    terms = _ExcessTerms.of_rows(rows, lines, residual)
+    del residual  # as long as all rows, and not needed any more
+    terms = _ExcessTerms.of_rows(rows, lines)
     importance = is_importance(weight_type)
     if before.cluster is None:
         return _independent_excess(rows, lines, terms, importance, n_resamples, rng)
@@ -283,13 +284,13 @@ class _ExcessTerms(NamedTuple):
     offset: np.ndarray
 
     @classmethod
-    def of_rows(cls, rows, lines, residual):
-        """Return the terms of `_PooledRows` with residuals y - s (n_rows,), from the
-        `ResidualLines` of the cells.
-        """
+    def of_rows(cls, rows, lines):
+        """Return the terms of `_PooledRows` from the `ResidualLines` of the cells."""
         cell = rows.cell
         offset = rows.scores - lines.centre[cell]
-        about_line = residual - lines.mean[cell] - lines.slope[cell] * offset
+        about_line = rows.labels - rows.scores
+        about_line -= lines.mean[cell]
+        about_line -= lines.slope[cell] * offset
         n = rows.total(rows.weight)
         share_of_second = n[1] / n.sum(axis=0)
         slope = lines.share_slope[cell]

@@ -11,7 +11,7 @@ from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
 from skcalib._input.tensors import as_array
 from skcalib._intervals.influence import Influence, Spread
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.blocks import row_blocks, weights_or_ones
 from skcalib.binning import EqualMass, check_binning
 
 # Known labels are mixed with the scores from so many on, and so many of the rarer kind.
@@ -186,10 +186,13 @@ class ResidualCurve:
         # The labelled samples, and the bin of each, (n,).
         self._labelled = labelled
         self._bins = bins
-        # Influence (n,) of each labelled sample on the mean residual of its bin: its
-        # deviation from the mean times the total weight over that of the bin.
-        centred = labelled.events - labelled.scores - mean_residual[bins]
-        self._influence = centred * weight.sum() / total[bins]
+        # For clusters, the influence (n,) of each labelled sample on the mean residual
+        # of its bin: its deviation from the mean times the total weight over that of
+        # the bin.
+        self._influence = None
+        if labelled.cluster is not None:
+            centred = labelled.events - labelled.scores - mean_residual[bins]
+            self._influence = centred * weight.sum() / total[bins]
 
     def spread_of_curve(self, slope):
         """Return the `Spread` (standard error and degrees of freedom) of the mean over
@@ -216,14 +219,18 @@ class ResidualCurve:
         """Return the variance of the mean of ``slope * label`` over the new samples,
         whose labels are independent given the scores; `slope` is (n_new,).
         """
-        # Smoothed, so that a bin of labelled samples without events is not taken for
-        # certain.
-        frequency = np.where(
-            (self.frequency > 0) & (self.frequency < 1),
-            self.frequency,
-            self.smoothed[self.new_bins],
-        )
-        return np.sum(slope**2 * frequency * (1 - frequency)) / len(slope) ** 2
+        total = 0.0
+        for rows in row_blocks(len(slope)):
+            frequency = self.frequency[rows]
+            # Smoothed, so that a bin of labelled samples without events is not taken
+            # for certain.
+            frequency = np.where(
+                (frequency > 0) & (frequency < 1),
+                frequency,
+                self.smoothed[self.new_bins[rows]],
+            )
+            total += np.sum(slope[rows] ** 2 * frequency * (1 - frequency))
+        return total / len(slope) ** 2
 
 
 def _cuts(labelled, binning, threshold):

@@ -201,7 +201,7 @@ def calibration_trend(
     if clusters is not None:
         _, cluster = check_groups(clusters, len(data.scores), name="clusters")
     rows = _TimedRows(
-        data.scores.astype(np.float64),
+        np.asarray(data.scores, dtype=np.float64),
         data.labels.astype(np.float64),
         moment,
         data.sample_weight,
@@ -355,25 +355,36 @@ def _slope(residual, moment, weight):
     influences are divided by 1 minus the leverage of the sample, as in HC3, since the
     fit makes residuals smaller.
     """
-    if weight is None:
-        weight = np.ones(len(residual))
-    share = weight / weight.sum()
-    centred = moment - share @ moment
-    time_variance = share @ centred**2
-    mean = share @ residual
-    slope = share @ (centred * (residual - mean)) / time_variance
-    # The leverage of a sample is (1 + z^2) / n, with its standardised time z. A weight
-    # w > 1 stands for w samples of this leverage, not for one of w times as much.
-    one_sample = np.minimum(1.0, weight) / weight.sum()
-    leverage = one_sample * (1 + centred**2 / time_variance)
-    # A sample that decides the slope alone has a leverage of 1: its factor is limited.
-    scale_up = 1 / np.maximum(1 - leverage, 1e-3)
-    about_line = residual - mean - slope * centred
-    # Where the line goes through all samples, what is left is rounding.
-    about_line[np.abs(about_line) < _ROUNDING] = 0.0
-    influence = centred * about_line * scale_up / time_variance
+    mean_of = np.mean
+    one_sample = 1 / len(residual)
+    if weight is not None:
+        share = weight / weight.sum()
+        mean_of = share.__matmul__
+        one_sample = np.minimum(1.0, weight) / weight.sum()
+    centred = moment - mean_of(moment)
+    time_variance = mean_of(centred**2)
+    residual = residual - mean_of(residual)
+    slope = mean_of(centred * residual) / time_variance
     # About a constant the leverage is 1 / n.
-    null_influence = centred * (residual - mean) / time_variance / (1 - one_sample)
+    null_influence = centred * residual
+    null_influence /= time_variance
+    null_influence /= 1 - one_sample
+    # Where the line goes through all samples, what is left is rounding.
+    influence = residual
+    influence -= slope * centred
+    influence[np.abs(influence) < _ROUNDING] = 0.0
+    influence *= centred
+    influence /= time_variance
+    # The leverage of a sample is (1 + z^2) / n, with its standardised time z. A weight
+    # w > 1 stands for w samples of this leverage, not for one of w times as much. A
+    # sample that decides the slope alone has a leverage of 1: its factor is limited.
+    rest = centred
+    rest **= 2
+    rest /= -time_variance
+    rest -= 1
+    rest *= one_sample
+    rest += 1
+    influence /= np.maximum(rest, 1e-3, out=rest)
     return slope, influence, null_influence
 
 
@@ -384,19 +395,27 @@ def _is_step(residual, moment, weight):
 
     A fit leaves the fewer squares, the more it explains of those about the mean.
     """
-    weight = weights_or_ones(weight, len(residual))
     times, code = np.unique(moment, return_inverse=True)
-    share = np.bincount(code, weight) / weight.sum()
-    bias_sum = np.bincount(code, weight * residual) / weight.sum()
+    if weight is None:
+        share = np.bincount(code) / len(residual)
+        bias_sum = np.bincount(code, residual) / len(residual)
+    else:
+        share = np.bincount(code, weight) / weight.sum()
+        bias_sum = np.bincount(code, weight * residual) / weight.sum()
+    del code  # there may be as many times as samples
     # A line explains the squared covariance over the variance of time.
     centred = times - share @ times
     squares_of_line = (centred @ bias_sum) ** 2 / (share @ centred**2)
-    # A step between two times explains the squares between the means of its two sides.
+    # A step between two times explains b (1 - b) times the squared difference of the
+    # means of its two sides, b the share before it. With the sum B of the biases before
+    # it, and T of all, that is (T b - B)^2 / (b (1 - b)).
+    total = bias_sum.sum()
     share_before = np.cumsum(share)[:-1]
-    share_after = np.cumsum(share[::-1])[-2::-1]
-    mean_before = np.cumsum(bias_sum)[:-1] / share_before
-    mean_after = np.cumsum(bias_sum[::-1])[-2::-1] / share_after
-    squares_of_steps = share_before * share_after * (mean_after - mean_before) ** 2
+    squares_of_steps = total * share_before
+    squares_of_steps -= np.cumsum(bias_sum)[:-1]
+    squares_of_steps **= 2
+    squares_of_steps /= share_before
+    squares_of_steps /= np.cumsum(share[::-1])[-2::-1]
     # Of two times, or of a constant bias, both explain the same but for rounding.
     margin = 1e-9 * squares_of_line + _ROUNDING**2
     return bool(squares_of_steps.max() > squares_of_line + margin)
