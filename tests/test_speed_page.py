@@ -2,9 +2,12 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 
+from benchmarks.speed import costs, growth
 from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.page import FAMILIES, conditions, missed, with_tables
 from benchmarks.speed.run import Measured, combined
@@ -163,3 +166,57 @@ def test_ours_without_validation_has_the_same_result(name):
 def test_a_page_without_marks_is_refused():
     with pytest.raises(ValueError, match="not enough values"):
         with_tables("no marks", [], "")
+
+
+def test_growth_prints_the_exponent_and_the_ratio_to_the_sibling(monkeypatch, capsys):
+    plain = growth.Growth((10, 100, 1000), lambda n: partial(sum, range(n)))
+    steep = growth.Growth((10, 100), lambda n: partial(sum, range(n)), "plain")
+    monkeypatch.setattr(growth, "GROWTH", {"plain": plain, "steep": steep})
+    seconds = {id(plain): [1.0, 2.0, 4.0], id(steep): [1.0, 100.0]}
+    monkeypatch.setattr(
+        growth, "measured", lambda one, most: (seconds[id(one)], "ended")
+    )
+    assert growth.main(["--only", "steep"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == "steep | 2.00 | 50 x plain at 100 CLIFF | 10: 1, 100: 100 | ended"
+    assert growth.slope((10, 100, 1000), [1.0, 2.0, 4.0]) == pytest.approx(
+        np.log10(2), rel=1e-12
+    )
+
+
+def test_growth_ends_where_a_size_would_take_too_long(monkeypatch):
+    taken = iter([1.0, 9.0, 1e9])
+    monkeypatch.setattr(growth, "seconds_of", lambda run: next(taken))
+    job = growth.Growth((10, 100, 10_000, 100_000), lambda n: None)
+    seconds, why = growth.measured(job)
+    assert seconds == [1.0, 9.0]
+    assert why == "10,000 would take more than 20 s"
+
+
+def test_every_growth_has_a_sibling_of_the_same_sizes():
+    for name, job in growth.GROWTH.items():
+        if job.sibling is None:
+            continue
+        sibling = growth.GROWTH[job.sibling]
+        assert sibling.sibling is None, name
+        assert set(job.sizes) <= set(sibling.sizes), name
+
+
+def test_costs_are_one_table_of_twenty_rows():
+    assert len(costs.COSTS) == 20
+    names = list(costs.COSTS)
+    for position, cost in enumerate(costs.COSTS.values()):
+        assert not cost.beside or cost.beside in names[:position]
+    quick = {
+        "sum": costs.Cost("10 numbers", lambda: partial(sum, range(10))),
+        "larger": costs.Cost("1,000", lambda: partial(sum, range(1000)), "sum"),
+    }
+    lines = list(costs.table(quick))
+    assert len(lines) == 4
+    assert lines[3].startswith("| larger | 1,000 |")
+    assert lines[3].endswith("(sum) |")
+    page = f"a\n{costs._BEGIN}old\n{costs._END}\nb"
+    written = costs.with_table(page, lines)
+    assert "old" not in written
+    assert all(line in written for line in lines)
+    assert costs.with_table(written, lines) == written

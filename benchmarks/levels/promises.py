@@ -73,6 +73,7 @@ _CALIBRATED = (
 )
 _MODES = ("bimodal, calibrated, n = 500", "bimodal, high mode .90, n = 500")
 _HARD = ("three values, n = 300", "1 % events, calibrated, n = 1000")
+_MANY_ROWS = ("clusters, equal, 100 of 200",)  # which are drawn by cells
 _COPULA = (
     "clusters, equal, 60 of 20",
     "clusters, bimodal, 20 of 20",
@@ -271,7 +272,7 @@ INTERVALS = [
     Promise("l2, 1 bin", 0.9, _binned(2, 1), _BINARY + _MODES + _HARD),
     Promise("l2, 2 bins", 0.9, _binned(2, 2), _BINARY + _MODES + _IMPORTANCE),
     Promise("l2, 15 bins", 0.9, _binned(2, 15),
-            _BINARY + _WEIGHTED + _CLUSTERED + _COPULA + _IMPORTANCE + _MULTICLASS),
+            _BINARY + _WEIGHTED + _CLUSTERED + _COPULA + _MANY_ROWS + _IMPORTANCE + _MULTICLASS),  # noqa: E501
     Promise("l2, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),  # noqa: E501
     Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15, method="debiased"), _SOME),
     Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),  # noqa: E501

@@ -198,6 +198,7 @@ SHAPES = {
     ),
     "groups of five rows, calibrated": _binary(25, _uniform),
     "clusters, equal, 60 of 20": _copula([20] * 60, _uniform),
+    "clusters, equal, 100 of 200": _copula([200] * 100, _uniform),
     "clusters, bimodal, 20 of 20": _copula(
         [20] * 20, lambda rng, n: rng.choice([0.02, 0.98], n)
     ),

@@ -276,7 +276,7 @@ GROWTH = {
             partial(metrics.calibration_error_interval, **_INTERVAL),
             EqualMass,
         ),
-        "equal-mass error, bins",
+        "equal-width error, bins",
     ),
     "segment_calibration_test, segments": Growth(
         _PARTS[:4], _segments, "groupwise_calibration_error, groups"
