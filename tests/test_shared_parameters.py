@@ -32,7 +32,10 @@ OTHER_DEFAULTS = {
         "'marginal'": ["share of the"],
     },
     "max_bins": {"8": ["column"]},
-    "method": {"'resampling'": ["resampling"], "'plugin'": ["Max-ECE"]},
+    "method": {
+        "'resampling'": ["resampling"],
+        "'plugin'": ["Max-ECE", "as it is published"],
+    },
     "metric": {"'auto'": ["title"]},
     "metrics": {
         "('log_loss', 'brier_score', 'squared_calibration_error')": ["names"],

@@ -133,8 +133,9 @@ def brier_decomposition(
         Binning strategy; an int is the number of equal-mass bins, and None means
         ``PoolAdjacentViolators()``.
     method : {"plugin", "debiased"}, default="plugin"
-        "debiased" takes bins that do not depend on the labels, such as ``EqualWidth``
-        and ``UniqueScores``, or bin sums. A bin of one sample is not corrected.
+        "plugin" is the decomposition as it is published, for any bins. "debiased" takes
+        bins that do not depend on the labels, such as ``EqualWidth`` and
+        ``UniqueScores``, or bin sums. A bin of one sample is not corrected.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. "marginal" is the mean over classes, each against the
         rest; the multiclass Brier score is K times this mean.
