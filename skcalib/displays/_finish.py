@@ -95,7 +95,9 @@ def finish(
     _name_axes(frame, x_label, y_label)
     display.figure_ = frame.figure
     display.ax_ = frame.axes if len(frame.axes) > 1 else frame.axes[0]
-    _remove_earlier_legends(frame)
+    for artist in [*frame.figure.legends, *frame.axes[0].get_children()]:
+        if artist.get_gid() == _LEGEND:  # that of an earlier display
+            artist.remove()
     curves = _curves(frame) if with_curves else {}
     title_artists = {}  # by axes
     if titles is not None:
@@ -166,13 +168,6 @@ def _name_axes(frame, x_label, y_label):
             lowest.set_xlabel(x_label)
         if column == 0:
             ax.set_ylabel(y_label)
-
-
-def _remove_earlier_legends(frame):
-    """Remove the legend of an earlier display from the figure or its first axes."""
-    for artist in [*frame.figure.legends, *frame.axes[0].get_children()]:
-        if artist.get_gid() == _LEGEND:
-            artist.remove()
 
 
 def _curves(frame):

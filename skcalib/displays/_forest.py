@@ -123,8 +123,11 @@ def draw_forest(
         ):
             if len(rows) > 0:
                 heights = rows + offsets[rank]
-                keywords = {**look, **users_keywords}
-                bars = _draw_bars(axes, marks.limits[:, rows], heights, keywords)
+                estimate, low, high = marks.limits[:, rows]
+                # Not below 0: an estimate may lie outside its limits.
+                lengths = np.maximum(0, [estimate - low, high - estimate])
+                keywords = {"xerr": lengths, **look, **users_keywords}
+                bars = axes.errorbar(estimate, heights, **keywords)
                 display.intervals_.append(bars)
     size_text(frame)
     _name_rows(frame, names, counts, label(frame))
@@ -137,16 +140,6 @@ def draw_forest(
         display.legend_ = axes.legend(**options)
     keep_inside(frame)
     return display
-
-
-def _draw_bars(axes, limits, heights, keywords):
-    """Draw estimates with horizontal intervals, `limits` (3, n_rows), at these heights
-    (n_rows,), and return the artists.
-    """
-    estimate, low, high = limits
-    # Not below 0: an estimate may lie outside its limits.
-    lengths = np.maximum(0, [estimate - low, high - estimate])
-    return axes.errorbar(estimate, heights, **{"xerr": lengths, **keywords})
 
 
 def _legend_options(frame, title):

@@ -296,7 +296,7 @@ def _fit(recalibrator, columns, data):
             f"The segment {', '.join(conditions)} could not be fitted. {error}"
         ) from error
     # It would count and hash cells in place of the table's rows.
-    fitted._forget_provenance()
+    del fitted.provenance_
     if data.statistics is not None:
         fitted._set_bins(data.statistics, weighted=columns.weight is not None)
     return fitted

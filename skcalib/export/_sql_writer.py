@@ -101,9 +101,10 @@ class SqlWriter(NodeWriter):
         if isinstance(node.of, nodes.Softmax) and not node.of.clip:
             # p = exp(x_k) / sum of exp(x_j) with logits x. The odds against class k are
             # the sum of exp(x_j - x_k) over the others, and the log-odds are minus the
-            # logarithm of it, which is clipped as that of p would be.
+            # logarithm of it. Each part of the sum, and the sum, are clipped as the
+            # probabilities of the others and that of class k would be.
             limit = -np.log(PROBABILITY_CLIP)
-            sums = self._odds_against(node.of.of, _SURE_DIFFERENCE, node.of.possible)
+            sums = self._odds_against(node.of.of, limit, node.of.possible)
             return [f"(-{_log_of(total, limit)})" for total in sums]
         texts = self._inside(node.of)
         # for each class the sum of the others, or 1 - p if that text is too long

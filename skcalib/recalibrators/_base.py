@@ -280,10 +280,6 @@ class BaseRecalibrator(ProbabilityTransformer):
             self._fit_scores(scores, codes, sample_weight)
         return self
 
-    def _forget_provenance(self):
-        """Delete the provenance: the rows of the fit stand for others."""
-        del self.provenance_
-
     def _forget_start(self):
         """Delete what is kept only for fits that start from this one."""
 
