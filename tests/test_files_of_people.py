@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import sqlite3
+import tarfile
 import zipfile
 from io import BytesIO
 from types import SimpleNamespace
@@ -67,6 +68,11 @@ def _zip(**members):
 def _zst(path):
     with pa.output_stream(str(path), compression="zstd") as file:
         file.write(PLAIN.encode())
+
+
+def _tar(path):
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(__file__, arcname="a.csv")
 
 
 def _sqlite(path):
@@ -234,6 +240,24 @@ FILES = {
         _csv(y=_some(Y, None)),
         "5 without a label .*--missing drop",
     ),
+    "labels of NA": (
+        "a.csv",
+        _csv(y=_some(Y, "NA")),
+        "5 without a label .*--missing drop",
+    ),
+    "labels of NA, dropped": (
+        "a.csv",
+        _csv(y=_some(Y, "NA")),
+        5,
+        {"missing": "drop"},
+    ),
+    "a weight with a point among decimal commas": (
+        "a.csv",
+        _csv(p=[f"{p:.4f}".replace(".", ",") for p in SCORE], q=["1.234"] * N, sep=";"),
+        "its point may separate thousands",
+        {"weight": "q"},
+    ),
+    "TAR": ("a.tar.gz", _tar, "is a TAR archive"),
     "scores that lack": (
         "a.csv",
         _csv(p=_some(SCORE, None)),
@@ -388,12 +412,13 @@ FILES = {
 }
 
 
-def _read(path, *, label="y", scores=("p",), positive=None, **reading):
+def _read(path, *, label="y", scores=("p",), positive=None, weight=None, **reading):
     return read_table(
         path,
         label=label,
         scores=list(scores),
         positive=positive,
+        weight=weight,
         reading=Reading(**reading),
     )
 

@@ -62,6 +62,8 @@ def format_of(path):
         return "duckdb"
     if first.startswith(b"PK\x03\x04"):
         return "excel"
+    if first[257:262] == b"ustar":
+        raise ReportError(f"{path} is a TAR archive: unpack it and give its file.")
     for magic, (kind, cure) in _OTHERS.items():
         if first.startswith(magic):
             raise ReportError(f"{path} is {kind}, which is not read: {cure}.")

@@ -26,13 +26,8 @@ from skcalib._report._error import ReportError
 from skcalib._report._formats import format_of, unpacked
 from skcalib._report._json import json_columns
 from skcalib._report._text import layout_of
-from skcalib._report._values import as_numbers
+from skcalib._report._values import MISSING, as_numbers, refuse_points_beside_commas
 
-# Cells of numbers that mean "missing". In a column of words only an empty cell does:
-# "NA" may be a country.
-_MISSING = (
-    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"),
-)
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
 _LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
@@ -172,6 +167,9 @@ class OpenedFile:
                 if line:
                     self.conversions[name] = line
             columns[name] = column
+        if any("decimal commas" in note for note in self.notes):
+            for name in set(names) - set(words) - set(self.conversions):
+                refuse_points_beside_commas(columns[name], name)
         return columns, n_rows
 
     def glance(self, names):
@@ -359,7 +357,7 @@ class _CsvSource:
         layout = self._layout
         missing = {}
         for number, name in enumerate(self.header):
-            missing[number] = [""] if name in words else list(_MISSING)
+            missing[number] = [""] if name in words else list(MISSING)
         with warnings.catch_warnings():
             # pandas warns of a row with more values than columns.
             warnings.simplefilter("error", pd.errors.ParserWarning)

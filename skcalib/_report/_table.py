@@ -40,7 +40,7 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._missing import without_missing
 from skcalib._report._reader import literal, opened
 from skcalib._report._times import named_periods
-from skcalib._report._values import refuse_unclear_scale
+from skcalib._report._values import numbered_labels, refuse_unclear_scale
 from skcalib._verdicts import count_words, rounded
 from skcalib.evaluation import describe_weights
 
@@ -355,6 +355,8 @@ def _prepared(file, read, named_labels, horizon, reading):
     for name, line in file.conversions.items():
         (score_lines if name in score_columns else row_lines).append(line)
     columns = dict(read.columns)
+    if roles.label in columns:
+        columns[roles.label] = numbered_labels(columns[roles.label])
     labels = columns.get(roles.label, np.zeros(0))
     models, classes = spread_lists(columns, read.models, read.classes, labels)
     columns, dropped, line = without_missing(

@@ -12,6 +12,11 @@ import numpy as np
 
 from skcalib._report._error import ReportError
 
+# Cells of numbers that mean "missing". In a column of words only an empty cell does:
+# "NA" may be a country.
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"),
+)
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _NUMBER = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_EXPONENT}|[+-]?inf(?:inity)?", re.I)
 # Separators of thousands besides comma and point: blanks of several kinds, apostrophes.
@@ -155,6 +160,24 @@ def _is_number(text):
     """Return whether a text is a number in any of the styles."""
     styles = (_NUMBER, _WITH_COMMA, _WITH_THOUSANDS)
     return bool(text) and any(style.fullmatch(text) for style in styles)
+
+
+def numbered_labels(column):
+    """Return labels that are texts of numbers beside words such as "NA", which mean
+    that there is none, as numbers and None; other labels as they are.
+    """
+    if column.dtype.kind != "O":
+        return column
+    texts = {value for value in column if value is not None}
+    if not all(isinstance(text, str) for text in texts) or not texts & set(MISSING):
+        return column
+    known = {text: None for text in texts & set(MISSING)}
+    for text in texts - set(MISSING):
+        if not _NUMBER.fullmatch(text):
+            return column
+        number = float(text)
+        known[text] = int(number) if number.is_integer() else number
+    return np.array([known.get(value) for value in column], dtype=object)
 
 
 def refuse_points_beside_commas(column, name):
