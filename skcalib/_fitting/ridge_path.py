@@ -10,7 +10,7 @@ from skcalib._fitting.folds import cross_validation_folds
 from skcalib._input.tensors import like, namespace_of, widest_dtype
 from skcalib._solvers.leave_one_out import leave_one_out_loss, log_loss_hessian
 from skcalib._solvers.newton import damped_solution
-from skcalib._solvers.penalised_log_loss import MOST_KEPT
+from skcalib._solvers.penalised_log_loss import MOST_KEPT, TOLERANCE
 from skcalib._solvers.softmax_regression import fit_softmax_regression
 from skcalib._solvers.sums import (
     blocks_of,
@@ -39,6 +39,11 @@ _MOST_PARAMETERS = 1000  # of a Hessian that is inverted
 # times as many.
 _CURVATURE_ROWS = 10_000
 _LEAST_STEP = 4
+# Twice the loss that a fit may leave which only serves the choice: in nats per row, and
+# in nats.
+_ROUGH_TOLERANCE = 1e-7
+_ROUGH_LOSS = 0.1
+_FEW_LOGITS = 1 << 14
 
 
 class AffineProblem(NamedTuple):
@@ -65,7 +70,7 @@ class AffineProblem(NamedTuple):
             self.logits[rows, ...], self.reference[rows], self.inverse_temperature
         )
 
-    def fit(self, penalty, start=None, preconditioner=None):
+    def fit(self, penalty, start=None, preconditioner=None, tolerance=TOLERANCE):
         """Return the parameters (n_parameters,) of least log-loss with a ridge toward
         temperature scaling.
 
@@ -80,6 +85,7 @@ class AffineProblem(NamedTuple):
             penalty=penalty,
             start=start,
             preconditioner=preconditioner,
+            tolerance=tolerance,
             is_impossible=self.is_impossible,
         )
 
@@ -174,6 +180,8 @@ def fit_path(problem, penalties):
     has_few_classes = n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW
     if has_few_classes and problem.is_impossible is None:
         best, parameters = _best_fit(problem, penalties, problem.leave_one_out_loss)
+        if _tolerance_of_choice(problem) > TOLERANCE:
+            parameters = problem.fit(penalties[best], parameters)
         return best, parameters
     # With more classes one fold is left out.
     fold, *_ = cross_validation_folds(
@@ -234,10 +242,11 @@ def _fit_path_on_sample(problem, penalties):
 
 def _best_fit(problem, penalties, loss_of):
     """Fit with one ridge after the other, and return the index of the best one and the
-    parameters (n_parameters,) fitted with it.
+    parameters (n_parameters,) fitted with it, up to what the choice needs.
 
     ``loss_of(parameters, penalty)`` is the loss on rows that were left out.
     """
+    tolerance = _tolerance_of_choice(problem)
     choice = RidgeChoice()
     fits = []
     parameters = None  # each fit starts from the last
@@ -247,12 +256,21 @@ def _best_fit(problem, penalties, loss_of):
         # products, in .9 of the time with 10 classes.
         if len(fits) == 1:
             curvature = problem.inverse_curvature(parameters, penalty)
-        parameters = problem.fit(penalty, parameters, curvature)
+        parameters = problem.fit(penalty, parameters, curvature, tolerance)
         fits.append(parameters)
         choice.add(loss_of(parameters, penalty))
         if choice.is_done:
             break
     return choice.best, fits[choice.best]
+
+
+def _tolerance_of_choice(problem):
+    """Return the tolerance of fits that only serve the choice of a ridge; for few
+    logits that of the last fit, which then is one of them.
+    """
+    if _n_logits(problem) < _FEW_LOGITS:
+        return TOLERANCE
+    return min(_ROUGH_TOLERANCE, _ROUGH_LOSS / _total(problem))
 
 
 def ridges_to_try(ridges, total, n_classes):

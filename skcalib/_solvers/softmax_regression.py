@@ -94,6 +94,8 @@ def fit_softmax_regression(
     if loss.dtype == np.float32:
         loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
+        if tolerance >= _WARM_TOLERANCE:
+            return parameters
         loss.dtype = loss.last_dtype
     worth_a_warning = _WORTH_A_WARNING
     if loss.last_dtype == np.float32:  # of a device without double precision
