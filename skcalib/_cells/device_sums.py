@@ -39,7 +39,12 @@ def _sums_of_scores(data, cuts, moments):
     scores = data.scores
     xp = scores.xp
     shape = (len(cuts) + 1, cuts.shape[1])
-    cuts = xp.asarray(_at_most(cuts, scores.dtype), device=scores.device)
+    # The largest numbers of the type of the scores that are no larger than the cuts:
+    # scores are on the same side of either.
+    rounded = cuts.astype(scores.dtype)
+    below = np.nextafter(rounded, scores.dtype.type(-np.inf))
+    rounded = np.where(rounded > cuts, below, rounded)
+    cuts = xp.asarray(rounded, device=scores.device)
     names = ["count", "weighted_score", "weighted_score_squared"][: moments + 1]
     if data.sample_weight is not None:
         names += ["weight", "weight_squared"]
@@ -83,14 +88,6 @@ def _bins(xp, block, cuts):
         yield ~is_above_next if is_above is None else is_above & ~is_above_next
         is_above = is_above_next
     yield xp.ones_like(block, dtype=xp.bool) if is_above is None else is_above
-
-
-def _at_most(cuts, dtype):
-    """Return the largest numbers of a floating type that are no larger than the cuts:
-    scores of that type are on the same side of them.
-    """
-    rounded = cuts.astype(dtype)
-    return np.where(rounded > cuts, np.nextafter(rounded, dtype.type(-np.inf)), rounded)
 
 
 def _sums_of_labels(data, cuts):

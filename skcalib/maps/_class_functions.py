@@ -18,7 +18,9 @@ from skcalib._rows.namespaces import (
     side_by_side,
     without_impossible,
 )
+from skcalib.maps._leaves import Scores
 from skcalib.maps._node import Node, NodeOf, OneValueOf, Rows, require
+from skcalib.maps._value_functions import Scaled
 
 # Up to so many terms of a linear form are added one by one.
 _FEW_TERMS = 4
@@ -299,6 +301,17 @@ class Softmax(NodeOf):
 
     clip: bool = True
     possible: bool = False
+
+    @property
+    def _only_slope(self):
+        """The slope, not below 0, that the scores are multiplied by as they were given,
+        if that is all that happens to them before a softmax with clipping; else None.
+        """
+        of = self.of
+        is_scaled = self.clip and isinstance(of, Scaled) and isinstance(of.of, Scores)
+        if not is_scaled or np.ndim(of.slope) > 0 or np.any(of.intercept):
+            return None
+        return of.slope if of.slope >= 0 else None
 
     def __call__(self, rows):
         """Return probabilities (n, K); 0 for classes that are left out."""

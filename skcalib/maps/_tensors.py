@@ -8,11 +8,8 @@ from skcalib._input.scores import MAX_MAGNITUDE, ROUNDING
 from skcalib._input.tensors import dispatched_namespace, has_float64
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib._rows.namespaces import clipped, row_softmax
-from skcalib.maps._class_functions import Softmax
-from skcalib.maps._leaves import Scores
 from skcalib.maps._node import Rows
 from skcalib.maps._prediction import predicted_node, probabilities_of_two
-from skcalib.maps._value_functions import Scaled
 
 _BLOCK_ELEMENTS = 1 << 22  # scores of a block: few calls, and small temporaries
 _TEMPERED_ELEMENTS = 1 << 26  # the same where there are few temporaries
@@ -52,9 +49,11 @@ def mapped_tensor(recalibrator, X):
     # The common case takes two passes, of which NaN and all that is rare fail the test.
     largest = xp.max(scores, axis=1, keepdims=True)
     gap = largest - xp.min(scores, axis=1, keepdims=True)
-    all_possible = _are_moderate(xp, largest, gap)
-    if all_possible and _is_tempered(node):
-        return _tempered(xp, scores, largest, gap, node.of.slope)
+    # Moderate logits, so near to each other that every class is possible.
+    all_possible = bool(xp.all((xp.abs(largest) <= _MODERATE) & (gap <= _MODERATE)))
+    slope = getattr(node, "_only_slope", None)
+    if all_possible and slope is not None:
+        return _tempered(xp, scores, largest, gap, slope)
     if not all_possible and not are_valid_logits(scores, xp, dtype):
         return None
     return _in_blocks(node, scores, dtype, X.dtype, xp, all_possible=all_possible)
@@ -115,28 +114,10 @@ def _valid_scores(recalibrator, X, xp, dtype):
     return valid_probabilities(xp.astype(scores, dtype), xp, name_of_dtype)
 
 
-def _are_moderate(xp, largest, gap):
-    """Return whether logits are finite, of moderate size, and so near to each other
-    that no class is impossible, for the largest one of each row and the gap from it to
-    the smallest one, (n, 1) each.
-    """
-    return bool(xp.all((xp.abs(largest) <= _MODERATE) & (gap <= _MODERATE)))
-
-
-def _is_tempered(node):
-    """Return whether a map is the softmax of the given logits times one number."""
-    return (
-        isinstance(node, Softmax)
-        and isinstance(node.of, Scaled)
-        and isinstance(node.of.of, Scores)
-        and isinstance(node.of.slope, float)
-        and not np.any(node.of.intercept)
-    )
-
-
 def _tempered(xp, logits, largest, gap, slope):
     """Return the softmax (n, K) of moderate logits times a number, of their type, with
-    as few passes as possible; for the other arguments see `_are_moderate`.
+    as few passes as possible, for the largest logit of each row and the gap from it to
+    the smallest one, (n, 1) each.
 
     Half precision is computed in single, and single precision stays: the largest
     logit of a row is subtracted first, which leaves no error where a probability is
