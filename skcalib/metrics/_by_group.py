@@ -178,9 +178,9 @@ class GroupCalibration(ResultTable):
     def _none_off(self):
         """Return the sentence on groups of which none is off."""
         n = len(self)
-        lead = f"None of {n} groups is detectably off"
+        lead = f"None of {n} groups is detectably off on average"
         if n == 1:
-            lead = f"The group {self.group[0]} is not detectably off"
+            lead = f"The group {self.group[0]} is not detectably off on average"
         limits = np.abs(self._limits_of_all)
         if self.alternative != "two-sided" or np.all(np.isnan(limits)):
             return f"{lead}."
