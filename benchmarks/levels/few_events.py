@@ -13,7 +13,13 @@ from skcalib.evaluation import compare
 from skcalib.metrics import calibration_slope_intercept
 from skcalib.monitoring import calibration_trend
 
-__all__ = ["FEW_EVENTS", "FEW_EVENTS_AXES", "FEW_EVENTS_FAMILIES"]
+__all__ = [
+    "FEW_EVENTS",
+    "FEW_EVENTS_AXES",
+    "FEW_EVENTS_EXPECTED",
+    "FEW_EVENTS_FAMILIES",
+    "HEAVY_ROWS",
+]
 
 _LARGEST_RISK = 0.6
 
@@ -147,14 +153,18 @@ for _number, _size, _share in ((6, 40, 0.0), (20, 50, 0.2), (20, 50, 0.4)):
     SHAPES[_name] = partial(_partly_empty, _world)
     _CLUSTERED.append(_name)
 
+FEW_EVENTS_EXPECTED = tuple(_EVENTS)
+HEAVY_ROWS = tuple(_WEIGHTED)
 FEW_EVENTS = {
     "size": [
-        Promise("trend, few events", 0.05, partial(_trend_rejects, {}), tuple(_EVENTS)),
+        Promise(
+            "trend, few events", 0.05, partial(_trend_rejects, {}), FEW_EVENTS_EXPECTED
+        ),
         Promise(
             "compare, brier_score, few events",
             0.05,
             partial(_models_differ, {}),
-            tuple(_EVENTS),
+            FEW_EVENTS_EXPECTED,
         ),
     ],
     "coverage": [
@@ -162,7 +172,7 @@ FEW_EVENTS = {
             "calibration slope, heavy rows",
             0.9,
             partial(_slope_holds, {}),
-            tuple(_WEIGHTED),
+            HEAVY_ROWS,
         ),
         Promise(
             "calibration slope, clusters",

@@ -14,7 +14,12 @@ from benchmarks.levels.shapes import SHAPES, Sample, _copula
 from benchmarks.levels.summary import of_shape
 from skcalib._cells.tasks import BinaryTask
 from skcalib.binning import EqualWidth, FixedEdges
-from skcalib.decisions import certified_routing, certified_threshold, net_benefit
+from skcalib.decisions import (
+    certified_abstention,
+    certified_routing,
+    certified_threshold,
+    net_benefit,
+)
 from skcalib.evaluation import calibration_summary, compare
 from skcalib.evaluation._summary import OF_ROWS, SummaryRows
 from skcalib.metrics import (
@@ -644,6 +649,26 @@ def _breaks_precision(sample, seed):
     return found.found, accepted
 
 
+def _breaks_in_clusters(certify, sample, seed):
+    """Return the same for rows that are right or wrong."""
+    found = certify(sample.labels, sample.scores, clusters=sample.clusters)
+    return found.found, float(found.found)
+
+
+def _abstention(correct, confidence, clusters):
+    return certified_abstention(
+        correct, confidence, max_error=0.1, thresholds=[0.5], clusters=clusters
+    )
+
+
+def _routing_in_clusters(correct, confidence, clusters):
+    """Route to a small model, where the large one is always right."""
+    large = np.ones(len(correct), dtype=bool)
+    return certified_routing(
+        correct, large, confidence, max_loss=0.1, thresholds=[0.5], clusters=clusters
+    )
+
+
 _CLUSTERS = {
     "below the floor, 300 clusters of 5": ([5] * 300, 0.3),
     "below the floor, clusters, 2 of 150 and 30 of 10": (_UNEQUAL, 0.3),
@@ -678,6 +703,18 @@ HARD = {
     ],
     "broken": [
         Promise("precision, in clusters", 0.1, _breaks_precision, tuple(_CLUSTERS)),
+        *(
+            Promise(
+                f"{name}, in clusters",
+                0.1,
+                partial(_breaks_in_clusters, certify),
+                tuple(_CLUSTERS),
+            )
+            for name, certify in (
+                ("error when answered", _abstention),
+                ("routing", _routing_in_clusters),
+            )
+        ),
         Promise("routing of all rows", 0.1, partial(_routes, 0.01), tuple(_ROUTED)),
     ],
 }

@@ -1,25 +1,44 @@
 """Promises about weights that depend on the label: sampled labels, and weights of
-censoring.
+censoring; and about weights and clusters of functions that have no other rows.
 """
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
+from scipy.special import betaincinv, expit, ndtri
 
+from benchmarks.levels.few_events import FEW_EVENTS_EXPECTED, HEAVY_ROWS
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.shapes import SHAPES, Sample
-from skcalib import censored_labels
-from skcalib.evaluation import calibration_summary
+from skcalib import PlattScaling, ScalingBinning, censored_labels
+from skcalib.decisions import net_benefit
+from skcalib.evaluation import (
+    calibration_summary,
+    compare,
+    mean_interval,
+    recalibration_gain,
+)
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,
+    calibration_slope_intercept,
     calibration_test,
+    reliability_curve,
     segment_calibration_test,
+)
+from skcalib.monitoring import (
+    CalibrationMonitor,
+    GroupMonitors,
+    calibration_change,
+    calibration_trend,
+    estimated_performance,
 )
 
 __all__ = ["SAMPLED"]
 
 _POPULATION = 12_000
+# Evenly spaced quantiles of the population that true values are taken from.
+_QUANTILES = (np.arange(20_000) + 0.5) / 20_000
 
 
 def _sampled(keep, centre, *, by_score=False, hidden=False, too_high=1.0, n=600):
@@ -50,10 +69,22 @@ def _sampled(keep, centre, *, by_score=False, hidden=False, too_high=1.0, n=600)
             scores / too_high,
             labels[rows].astype(int),
             weight,
+            population=population,
             weight_type=weight_type,
         )
 
+    @cache
+    def population():
+        scores = expit(centre + ndtri(_QUANTILES))
+        return scores, scores / too_high
+
     return sample
+
+
+@cache
+def _population_of_censored():
+    scores = betaincinv(1.0, 6.0, _QUANTILES)
+    return scores, scores
 
 
 def _censored(rng):
@@ -66,7 +97,14 @@ def _censored(rng):
     labels, weight, weight_type = censored_labels(
         np.minimum(time, censored), time <= censored, 1.0
     )
-    return Sample(scores, scores, labels, weight, weight_type=weight_type)
+    return Sample(
+        scores,
+        scores,
+        labels,
+        weight,
+        population=_population_of_censored,
+        weight_type=weight_type,
+    )
 
 
 _CALIBRATED = {
@@ -119,10 +157,241 @@ def _covers_ratio(sample, seed):
         random_state=seed,
         **_weights(sample),
     ).observed_expected
+    return _holds(found.low, _ratio(sample), found.high)
+
+
+def _holds(low, truth, high):
+    """Return whether limits hold the truth; NaN where there are none."""
+    return np.nan if np.isnan(low) else low <= truth <= high
+
+
+def _rejected(pvalue):
+    """Return whether a test rejects at .05; NaN where it has no p-value."""
+    return np.nan if np.isnan(pvalue) else pvalue <= 0.05
+
+
+def _ratio(sample):
+    """The true ratio of observed to expected events, the same for all rows."""
+    return sample.truth[0] / sample.scores[0]
+
+
+def _log_scale_covers_ratio(sample, seed):
+    """The limits of r on the log scale, with the variance of w (y - r s)."""
+    events = sample.sample_weight @ sample.labels
+    expected = sample.sample_weight @ sample.scores
+    ratio = events / expected
+    residual = sample.sample_weight * (sample.labels - ratio * sample.scores)
+    error = np.sqrt(np.sum(residual**2)) / events
+    factor = np.exp(ndtri(0.95) * error)
+    return ratio / factor <= _ratio(sample) <= ratio * factor
+
+
+def _covers_brier(sample, seed):
+    found = calibration_summary(
+        *_rows(sample),
+        confidence_level=0.9,
+        n_resamples=1,
+        random_state=seed,
+        **_weights(sample),
+    ).brier_score
+    scores, truth = sample.population()
+    brier = np.mean(truth * (1 - scores) ** 2 + (1 - truth) * scores**2)
+    return _holds(found.low, brier, found.high)
+
+
+def _covers_slope(sample, seed):
+    if sample.labels.all() or not sample.labels.any():
+        return np.nan  # there is no slope
+    try:
+        found = calibration_slope_intercept(*_rows(sample), **_weights(sample))
+    except ValueError:
+        return np.nan  # the scores separate the labels
+    return _holds(found.slope.low, 1.0, found.slope.high)
+
+
+def _covers_bars(sample, seed):
+    curve = reliability_curve(
+        *_rows(sample), binning=5, labels=[0, 1], **_weights(sample)
+    )
+    low, high = curve.interval()
+    scores, truth = sample.population()
+    bins = np.clip(np.searchsorted(curve.edges, scores) - 1, 0, len(low) - 1)
+    frequency = np.bincount(bins, truth, len(low)) / np.bincount(
+        bins, minlength=len(low)
+    )
+    return float(np.mean((low <= frequency) & (frequency <= high)))
+
+
+def _covers_benefit(sample, seed):
+    """The net benefit of treating the upper three tenths."""
+    scores, truth = sample.population()
+    threshold = scores[int(0.7 * len(scores))]
+    price = threshold / (1 - threshold)
+    benefit = np.mean((scores >= threshold) * (truth - (1 - truth) * price))
+    found = net_benefit(
+        *_rows(sample), thresholds=[threshold], labels=[0, 1], **_weights(sample)
+    )
+    return _holds(found.low[0], benefit, found.high[0])
+
+
+def _covers_gain(sample, seed):
+    """What Platt's map of all rows gains in the population."""
+    found = recalibration_gain(
+        *_rows(sample),
+        recalibrator=PlattScaling(),
+        labels=[0, 1],
+        **_weights(sample),
+    )
     if np.isnan(found.low):
         return np.nan
-    ratio = sample.truth[0] / sample.scores[0]  # the same for all rows
-    return found.low <= ratio <= found.high
+    fitted = PlattScaling().fit(
+        sample.scores, sample.labels, sample_weight=sample.sample_weight
+    )
+    scores, truth = sample.population()
+    after = np.clip(fitted.predict_proba(scores)[:, 1], 1e-15, 1 - 1e-15)
+    gain = np.mean(
+        truth * np.log(after / scores)
+        + (1 - truth) * np.log((1 - after) / (1 - scores))
+    )
+    return _holds(found.low, gain, found.high)
+
+
+def _change(sample, seed):
+    """Return the comparison of the first half of the rows with the second."""
+    half = len(sample.scores) // 2
+    first, second = slice(None, half), slice(half, None)
+    weight_type = sample.weight_type
+    if isinstance(weight_type, dict):
+        weight_type = "importance"
+    return calibration_change(
+        sample.labels[first],
+        sample.scores[first],
+        sample.labels[second],
+        sample.scores[second],
+        sample_weight=(sample.sample_weight[first], sample.sample_weight[second]),
+        weight_type=weight_type,
+        norm=1,
+        method="plugin",
+        labels=[0, 1],
+        n_resamples=99,
+        random_state=seed,
+    )
+
+
+def _covers_shift(sample, seed):
+    shift = _change(sample, seed).shift
+    return _holds(shift.low, 0.0, shift.high)
+
+
+def _rejects_change(sample, seed):
+    return _rejected(_change(sample, seed).pvalue)
+
+
+def _times(sample, seed):
+    """Times that say nothing."""
+    return np.random.default_rng([seed, 3]).random(len(sample.scores))
+
+
+def _covers_trend(sample, seed):
+    slope = calibration_trend(
+        *_rows(sample), _times(sample, seed), **_weights(sample)
+    ).slope
+    return _holds(slope.low, 0.0, slope.high)
+
+
+def _rejects_trend(sample, seed):
+    found = calibration_trend(*_rows(sample), _times(sample, seed), **_weights(sample))
+    return _rejected(found.pvalue)
+
+
+def _rejects_equal_models(sample, seed):
+    """Two models whose scores lie as far below as above the truth, in random rows."""
+    is_below = np.random.default_rng([seed, 2]).random(len(sample.truth)) < 0.5
+    factor = np.where(is_below, 0.5, 1.5)
+    models = {
+        "first": np.minimum(factor * sample.truth, 1),
+        "second": np.minimum((2 - factor) * sample.truth, 1),
+    }
+    found = compare(
+        sample.labels,
+        models,
+        metrics="brier_score",
+        labels=[0, 1],
+        **_weights(sample),
+    )
+    return _rejected(found.pvalue[1])
+
+
+def _covers_frequency(sample, seed):
+    """The event frequency of 2,000 new rows of the population."""
+    rng = np.random.default_rng([seed, 4])
+    scores, truth = sample.population()
+    rows = rng.integers(0, len(scores), 2000)
+    frequency = np.mean(rng.random(2000) < truth[rows])
+    found = estimated_performance(
+        *_rows(sample),
+        scores[rows],
+        metrics=["event_frequency"],
+        labels=[0, 1],
+        **_weights(sample),
+    )
+    return _holds(found.low[0], frequency, found.high[0])
+
+
+def _verifies(sample, seed):
+    """The upper bound of the error of a binned map of other rows."""
+    rng = np.random.default_rng([seed, 5])
+    scores, truth = sample.population()
+    rows = rng.integers(0, len(scores), 4000)
+    model = ScalingBinning(binning=10).fit(
+        scores[rows], rng.random(4000) < np.minimum(1.3 * truth[rows], 1)
+    )
+    binned = model.predict_proba(scores)[:, 1]
+    bins = np.unique(binned, return_inverse=True)[1]
+    frequency = np.bincount(bins, truth) / np.bincount(bins)
+    error = np.sqrt(np.mean((binned - frequency[bins]) ** 2))
+    found = model.verify(
+        sample.scores,
+        sample.labels,
+        1,
+        n_resamples=200,
+        random_state=seed,
+        **_weights(sample),
+    )
+    return found.upper_bound >= error
+
+
+def _covers_mean(sample, seed):
+    """The mean of (y - s)^2 of uniform scores, 1 / 6."""
+    found = mean_interval(
+        (sample.labels - sample.scores) ** 2,
+        largest=1.0,
+        sample_weight=sample.sample_weight,
+        weight_type="frequency" if sample.sample_weight is None else "importance",
+        clusters=sample.clusters,
+    )
+    return _holds(found.low, 1 / 6, found.high)
+
+
+def _scores_in_sample(sample):
+    """Return the probabilities of the event in a sample of the weights 1 and w0."""
+    of_none = sample.sample_weight.max()
+    odds = of_none * sample.scores / (1 - sample.scores)
+    return odds / (1 + odds)
+
+
+def _alarms(in_sample, sample, seed):
+    scores = _scores_in_sample(sample) if in_sample else sample.scores
+    monitor = CalibrationMonitor(confidence_level=0.95)
+    return monitor.partial_fit(scores, sample.labels).alarm_
+
+
+def _alarms_of_groups(in_sample, sample, seed):
+    scores = _scores_in_sample(sample) if in_sample else sample.scores
+    monitors = GroupMonitors(confidence_level=0.95)
+    return monitors.partial_fit(
+        scores, sample.labels, np.arange(len(scores)) % 5
+    ).alarm_
 
 
 def _covers_error(sample, seed):
@@ -142,9 +411,7 @@ def _rejects(sample, seed, **options):
     pvalue = calibration_test(
         *_rows(sample), labels=[0, 1], **options, **_weights(sample)
     ).pvalue
-    if np.isnan(pvalue):
-        return np.nan
-    return pvalue <= 0.05
+    return _rejected(pvalue)
 
 
 def _rejects_by_draws(sample, seed):
@@ -160,12 +427,12 @@ def _rejects_segments(sample, seed):
         random_state=seed,
         **_weights(sample),
     ).pvalue
-    if np.isnan(pvalue):
-        return np.nan
-    return pvalue <= 0.05
+    return _rejected(pvalue)
 
 
 _NAMES = tuple(_CALIBRATED)
+# Without those that have too few events for a slope.
+_MORE_EVENTS = (*_NAMES[:2], _NAMES[3], *_NAMES[5:])
 _METHODS = {
     "Spiegelhalter": "spiegelhalter",
     "Kuiper": "kuiper",
@@ -178,6 +445,36 @@ SAMPLED = {
             "sampled labels: O/E ratio", 0.9, _covers_ratio, _NAMES + tuple(_TOO_HIGH)
         ),
         Promise("sampled labels: l2, 15 bins", 0.9, _covers_error, _NAMES[:4]),
+        Promise(
+            "O/E ratio, log scale",
+            0.9,
+            _log_scale_covers_ratio,
+            _NAMES[:4] + tuple(_TOO_HIGH),
+        ),
+        Promise("sampled labels: Brier score", 0.9, _covers_brier, _NAMES),
+        Promise("sampled labels: calibration slope", 0.9, _covers_slope, _MORE_EVENTS),
+        Promise("sampled labels: bars of a diagram", 0.9, _covers_bars, _NAMES),
+        Promise("sampled labels: net benefit", 0.9, _covers_benefit, _NAMES),
+        Promise("sampled labels: gain of Platt scaling", 0.9, _covers_gain, _NAMES),
+        Promise("sampled labels: shift", 0.9, _covers_shift, _NAMES),
+        Promise("sampled labels: trend", 0.9, _covers_trend, _NAMES),
+        Promise(
+            "sampled labels: estimated event frequency",
+            0.9,
+            _covers_frequency,
+            _NAMES,
+        ),
+        Promise("sampled labels: verify, 10 bins", 0.9, _verifies, _NAMES),
+        Promise(
+            "mean of squared residuals",
+            0.9,
+            _covers_mean,
+            (
+                *HEAVY_ROWS,
+                "clusters, equal, 60 of 20",
+                "clusters, unequal, 2 of 150 and 30 of 10",
+            ),
+        ),
     ],
     "size": [
         *(
@@ -191,5 +488,21 @@ SAMPLED = {
         ),
         Promise("sampled labels: resampled sweep", 0.05, _rejects_by_draws, _NAMES),
         Promise("sampled labels: segments", 0.05, _rejects_segments, _NAMES),
+        Promise("sampled labels: change", 0.05, _rejects_change, _NAMES),
+        Promise("sampled labels: no trend", 0.05, _rejects_trend, _NAMES),
+        Promise(
+            "sampled labels: compare, brier_score", 0.05, _rejects_equal_models, _NAMES
+        ),
+        *(
+            Promise(f"{name}, {where}", 0.05, partial(alarms, in_sample), shapes)
+            for name, alarms in (
+                ("alarm of a monitor", _alarms),
+                ("alarm of monitors of groups", _alarms_of_groups),
+            )
+            for where, in_sample, shapes in (
+                ("few events", False, FEW_EVENTS_EXPECTED),
+                ("probabilities of the sample", True, _NAMES[:3]),
+            )
+        ),
     ],
 }

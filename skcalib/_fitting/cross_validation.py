@@ -20,6 +20,7 @@ from skcalib._fitting.gains import (
     variance_of_fits,
 )
 from skcalib._fitting.wrapped import class_parameters, design_parameters, fitted_clone
+from skcalib._input.label_weights import LabelWeights
 from skcalib._intervals.influence import Spread
 from skcalib._rows.blocks import taken, weights_or_ones
 
@@ -59,6 +60,8 @@ class CrossFits:
         Weights and clusters.
     classes : ndarray of shape (n_classes,)
         The labels that recalibrators are fitted to.
+    label_weights : LabelWeights, default=None
+        What importance weights say about the labels; None if that is not known.
     """
 
     scores: np.ndarray
@@ -67,6 +70,7 @@ class CrossFits:
     divisions: list
     design: Design
     classes: np.ndarray
+    label_weights: LabelWeights | None = None
 
     @property
     def folds(self):
@@ -179,6 +183,8 @@ class CrossFits:
         reason = unfitted_reason(self.codes, self.folds)
         if reason == ONE_LABEL:
             return Gain(np.nan, Spread(np.nan, np.nan, reason))
+        if self.label_weights is not None and self.unchanged.ndim == 1:
+            reason = reason or self.label_weights.reason(self.codes)
         gains = before.losses[loss] - after.losses[loss]
         out_of_fold, design = self.held_out(gains)
         # The mean gain varies with the samples that it is tested on and with those that
@@ -189,7 +195,11 @@ class CrossFits:
             design,
             variance_of_fits(gains, n_folds, self.design),
             expected_variance(
-                before.probabilities, after.probabilities, loss, self.design
+                before.probabilities,
+                after.probabilities,
+                loss,
+                self.design,
+                self.label_weights,
             ),
             reason,
         )

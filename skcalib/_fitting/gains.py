@@ -146,7 +146,7 @@ def variance_of_fits(gains, n_folds, design):
     return (n_folds - 1) * unit_variance.sum() / weight.sum() ** 2
 
 
-def expected_variance(before, after, loss, design):
+def expected_variance(before, after, loss, design, label_weights=None):
     """Return the variance that the mean gain of probabilities `after` over `before`
     would have if labels were drawn with the probabilities `before`.
 
@@ -161,6 +161,8 @@ def expected_variance(before, after, loss, design):
         Name of the loss.
     design : Design
         Weights of the samples.
+    label_weights : LabelWeights, default=None
+        What importance weights say about the labels; None if that is not known.
     """
     gains = losses_by_label(before, loss) - losses_by_label(after, loss)
     if before.ndim == 1:
@@ -171,6 +173,8 @@ def expected_variance(before, after, loss, design):
     factor = weight  # a row of weight w is w samples
     if design.importance:
         factor = weight**2
+        if label_weights is not None:
+            factor = weight * label_weights.other_or_same
     return float(factor @ variance / weight.sum() ** 2)
 
 

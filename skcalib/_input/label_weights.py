@@ -61,6 +61,21 @@ class LabelWeights:
             other = factor * other
         return replace(self, weight=factor * self.weight, other=other)
 
+    @property
+    def other_or_same(self):
+        """The weights (n,) that enter a variance beside those of the samples: those of
+        the other label, and where these are unknown the same ones.
+        """
+        return self.other if self.is_known else self.weight
+
+    @property
+    def row_factor(self):
+        """The factor with which the weights add up to the number of random rows that
+        they are worth, (sum w)^2 / sum w1 w0: many more than there are where one label
+        is rare and the other one was sampled. Kish's number if w1 w0 is unknown.
+        """
+        return float(self.weight.sum() / (self.weight @ self.other_or_same))
+
     def null_variance(self, scores):
         """Return w1 w0 s (1 - s) of each row (n,): the variance of w (y - s) for
         calibrated scores. The weight of the other label must be known.

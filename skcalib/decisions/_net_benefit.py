@@ -271,9 +271,8 @@ def net_benefit(
     treated non-events, or none: 25 treated events among 500 rows at a threshold of .95
     do not rule out that treatment is harmful. Importance weights are taken into
     account, approximately, by the effective number of samples in each cell of label and
-    decision. If no row with a large weight was sampled, the data contain no information
-    about such rows: with ten rows from a population in which one row in 50 carries more
-    than half of the weight, the coverage of a 90% interval was .57.
+    decision. If they say nothing of the weight of the other label, limits are NaN with
+    fewer than 20 effective events or non-events.
 
     With `clusters`, sample sizes are divided by a design effect: the ratio of the
     jackknife variance of the clusters' sums (CR3) to the variance of independent rows
@@ -358,7 +357,8 @@ def net_benefit(
         "drop": False,
     }
     data = check_scored_labels(y_true, y_proba, **options)
-    counted_rows(data, weight_type)  # for its checks: weights enter cell by cell
+    # Weights enter cell by cell: only what they say about the labels is taken here.
+    known = counted_rows(data, weight_type).label_weights
     events = data.labels.astype(bool)
     strategies = _strategies(data, t, y_true, reference, options)
     if data.sample_weight is None:
@@ -377,8 +377,9 @@ def net_benefit(
 
     n_reached = (strategies.model_reached, strategies.reference_reached)
     cells = _cells(events, n_reached, weight, squares, t, standardize, prevalence)
+    few = "" if known is None else known.reason(events)
     reasons = _reasons(
-        cells, weight, importance, cluster, strategies.reference == "model"
+        cells, weight, importance, cluster, strategies.reference == "model", few
     )
     influences = unit_influences(cells, events, n_reached, weight, squares, cluster)
     # The critical values are those of a band if draws are asked for.
@@ -494,17 +495,18 @@ def _check_classes(n_events, total, standardize, prevalence):
         )
 
 
-def _reasons(cells, weight, importance, cluster, is_against_model):
+def _reasons(cells, weight, importance, cluster, is_against_model, few_events):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
-    rows, or, if there are clusters, too few clusters.
+    rows or events, or, if there are clusters, too few clusters.
 
     `cells` are the `TreatmentCells`, `weight` (n,) the weights, `cluster` (n,) the
     codes of clusters or None; `is_against_model` says that the reference is another
-    model.
+    model, and `few_events` why there are too few events, or is empty.
     """
     has_weight = weight > 0
     weight = weight[has_weight]
     reasons = reasons_for_no_limits(cells, weight, importance, None, is_against_model)
+    reasons = np.where(reasons == "", few_events, reasons)
     if cluster is None:
         return reasons
     cluster_reasons = reasons_for_no_limits(

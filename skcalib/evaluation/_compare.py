@@ -28,7 +28,7 @@ from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate, ResultTable
-from skcalib._input.label_weights import is_importance
+from skcalib._input.label_weights import is_importance, label_weights
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -371,9 +371,11 @@ def compare(
     sets of labels are drawn with them. Samples whose losses differ much count more: the
     number is the squared variance over the sum of expected fourth powers. With fewer
     than 10 observed events (or non-events, if they are rarer), the difference has no
-    limits; with clusters or unequal importance weights, it has neither limits nor a
-    p-value with fewer than 20 effective events. The signed square below has no p-value
-    either with fewer than 10.
+    limits. With clusters, or with importance weights that say nothing of the weight of
+    the other label, it has neither limits nor a p-value with fewer than 20 effective
+    events; if the weights of both labels are known, labels have the probabilities that
+    these weights give them in the sample. The signed square below has no p-value
+    either with fewer than 10, since no drawn labels make two errors in bins equal.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
@@ -447,7 +449,16 @@ def compare(
         # One seed, so that all models are judged by the same draws.
         "random_state": check_random_state(random_state).randint(2**31),
     }
-    comparison = _Comparison(y_true, models, data, reference, reading, options)
+    of_reference = data[reference]
+    by_label = label_weights(
+        of_reference.labels,
+        of_reference.sample_weight,
+        weight_type,
+        of_reference.classes,
+    )
+    comparison = _Comparison(
+        y_true, models, data, reference, reading, options, by_label
+    )
     columns = {name: [] for name in _COLUMNS}
     is_other = np.array([name != reference for name in models])
     for metric_name, metric in _check_metrics(metrics).items():
@@ -587,6 +598,8 @@ class _Comparison(NamedTuple):
     options : dict
         Arguments of `calibration_error_interval`: `weight_type`, `clusters` (codes or
         None), `confidence_level`, `n_resamples` and `random_state` (a seed).
+    label_weights : LabelWeights or None
+        What importance weights say about the labels; None if weights count samples.
     """
 
     y_true: object
@@ -595,6 +608,7 @@ class _Comparison(NamedTuple):
     reference: str
     reading: dict
     options: dict
+    label_weights: object
 
     def lines(self, metric):
         """Return a `_Line` for each model: the metric with its interval, and the
@@ -664,9 +678,9 @@ class _Comparison(NamedTuple):
         differences = {}
         for name in self._others():
             if loss is None:
-                is_unequal = self.options["clusters"] is not None or is_importance(
-                    self.options["weight_type"]
-                )
+                known = self.label_weights
+                is_constant = known is None or known.form == "constant"
+                is_unequal = self.options["clusters"] is not None or not is_constant
                 observed = means[name].observed_events
                 observed = min(observed, reference.observed_events)
                 few_events = EqualSquares(observed, is_unequal)
@@ -676,6 +690,7 @@ class _Comparison(NamedTuple):
                     self._of_positive_weight(self.data[name])[0],
                     self._of_positive_weight(self.data[self.reference])[0],
                     reference.influence,
+                    self._weights_of_kept(),
                 )
             differences[name] = paired_difference(
                 means[name], reference, level, few_events
@@ -781,6 +796,12 @@ class _Comparison(NamedTuple):
         if cluster is None:
             return data.at(rows), None
         return data.at(rows), cluster_codes(cluster[rows])
+
+    def _weights_of_kept(self):
+        """Return the `LabelWeights` of the samples of positive weight, or None."""
+        if self.label_weights is None:
+            return None
+        return self.label_weights[self.data[self.reference].kept]
 
     def _mean_over_pairs(self, error, data):
         """Return the unbiased squared error of one model as a `Mean` over pairs of

@@ -488,6 +488,11 @@ def cross_validate(
     groups = rows.values_of(groups, "groups")
     clusters = rows.values_of(clusters, "clusters")
     data = counted_rows(data, weight_type).at(rows.kept)
+    known = data.label_weights
+    if known is not None:
+        # Recalibrators that smooth or penalise take weights for numbers of rows.
+        known = known.scaled(known.row_factor)
+        data = data._replace(sample_weight=known.weight, label_weights=known)
     cluster = None
     if clusters is not None:
         cluster = cluster_codes(clusters)
@@ -531,6 +536,7 @@ def cross_fits(data, cv, design, n_repeats=1, random_state=None):
         design,
         # A single column of scores is about two classes.
         np.arange(max(columns.shape[1], 2)),
+        data.label_weights,
     )
 
 

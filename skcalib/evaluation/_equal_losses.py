@@ -29,7 +29,9 @@ class EqualLosses:
 
     Each sample has a distribution of its label between those of both models, under
     which their expected losses are equal. For two classes with the loss differences D1
-    with and D0 without the event, the event has the probability -D0 / (D1 - D0).
+    with and D0 without the event, the event has the probability p = -D0 / (D1 - D0).
+    Where the weights w1 and w0 of both labels are known, it has the probability p w0 /
+    (p w0 + (1 - p) w1) in the sample, and adds w1 D1.
 
     Parameters
     ----------
@@ -39,12 +41,16 @@ class EqualLosses:
         The samples with the scores of either model.
     influence : Influence
         Weights and clusters of the samples.
+    label_weights : LabelWeights or None
+        What importance weights say about the labels; None if weights count samples.
     """
 
-    def __init__(self, name, first, second, influence):
+    def __init__(self, name, first, second, influence, label_weights):
         self.name = name
+        self.label_weights = label_weights
         self.scores = (first.scores, second.scores)
-        if not all(isinstance(scores, DeviceScores) for scores in self.scores):
+        on_device = all(isinstance(scores, DeviceScores) for scores in self.scores)
+        if not on_device or self._weights_follow_labels:
             self.scores = tuple(_by_class(np.asarray(s)) for s in self.scores)
         self.codes = first.labels.astype(np.intp)
         self.influence = influence
@@ -55,26 +61,18 @@ class EqualLosses:
         of losses, and the largest probability.
         """
         first, second = self.scores
+        if self._weights_follow_labels:
+            return np.stack(_reduced(np, *self._in_sample()))
         if isinstance(first, DeviceScores):
             found = np.empty((3, len(first)))
             pairs = zip(first.blocks, second.blocks, strict=True)
             for (rows, block), (_, other) in pairs:
                 dtype = first.sum_dtype
                 block, other = (first.xp.astype(b, dtype) for b in (block, other))
-                found[:, rows] = self._reduced(first.xp, block, other)
+                law = self._equal(first.xp, block, other)
+                found[:, rows] = _reduced(first.xp, *law)
             return found
-        return np.stack(self._reduced(np, first, second))
-
-    def _reduced(self, xp, first, second):
-        """Return the three numbers of each sample, (m,) each, for scores (m, K)."""
-        probability, difference = self._equal(xp, first, second)
-        squares = difference**2
-        reduced = (
-            xp.sum(probability * squares, axis=1),
-            xp.sum(probability * squares**2, axis=1),
-            xp.max(probability, axis=1),
-        )
-        return [as_array(numbers)[0] for numbers in reduced]
+        return np.stack(_reduced(np, *self._equal(np, first, second)))
 
     def _equal(self, xp, first, second):
         """Return the probabilities of the labels (m, K) under the hypothesis, and the
@@ -95,18 +93,43 @@ class EqualLosses:
         return (1 - share) * first + share * second, difference
 
     @property
-    def _weight(self):
-        """The weights (n,), 1 where there are none."""
-        return weights_or_ones(self.influence.weight, len(self.codes))
+    def _weights_follow_labels(self):
+        """Whether the weights of both labels are known, and differ."""
+        known = self.label_weights
+        return known is not None and known.is_known and known.form != "constant"
+
+    def _in_sample(self):
+        """Return the probabilities of the labels in the sample (n, K), and what each
+        label adds to the sum of weighted differences (n, K), but for copies.
+        """
+        first, second = (np.asarray(s, dtype=np.float64) for s in self.scores)
+        probability, difference = self._equal(np, first, second)
+        if self._weights_follow_labels:
+            of_event, with_event, without_event = self.label_weights.event_probability(
+                probability[:, 1], self.codes
+            )
+            probability = _by_class(of_event)
+            difference = difference * np.column_stack((without_event, with_event))
+        elif self.label_weights is not None:
+            difference = difference * self.influence.weight[0]  # equal weights
+        return probability, difference
+
+    @property
+    def _copies(self):
+        """How many samples each row stands for, (n,)."""
+        weight = self.influence.weight
+        if self.label_weights is not None:
+            weight = None
+        return weights_or_ones(weight, len(self.codes))
 
     def _moment(self, power):
         """Return the sum over samples of an expected power, 2 or 4, of what they add to
         the sum of weighted loss differences.
         """
-        weight = self._weight
-        if self.influence.importance:
-            weight = weight**power
-        return float(weight @ self._of_rows[power // 2 - 1])
+        moment = self._copies @ self._of_rows[power // 2 - 1]
+        if self.label_weights is not None and not self._weights_follow_labels:
+            moment *= self.influence.weight[0] ** power  # equal weights
+        return float(moment)
 
     @property
     def variance(self):
@@ -130,12 +153,12 @@ class EqualLosses:
 
     @property
     def is_unequal(self):
-        """Whether rows are dependent, or count unequally, so that the law of few events
-        is unknown.
+        """Whether rows are dependent, or have importance weights that say nothing of
+        the other labels, so that the law of few events is unknown.
         """
-        weight = self._weight
-        unequal_weights = self.influence.importance and weight.min() < weight.max()
-        return self.influence.cluster is not None or bool(unequal_weights)
+        known = self.label_weights
+        is_unknown = known is not None and not known.is_known
+        return self.influence.cluster is not None or is_unknown
 
     def why_no_limits(self):
         """Return why the observed spread gives no interval, else ""."""
@@ -149,29 +172,36 @@ class EqualLosses:
             return np.nan if self.why_no_limits() else None
         if self.expected_events() >= FEWEST_FOR_SPREAD:
             return None
-        total = self._weight.sum()
-        n_uncertain = self._weight @ (1 - self._of_rows[2])
+        n_rows = len(self.codes)
+        total = weights_or_ones(self.influence.weight, n_rows).sum()
+        copies = self._copies
+        n_uncertain = copies @ (1 - self._of_rows[2])
         is_few = self.expected_events() < FEWEST_FOR_NORMAL
         if not is_few or n_uncertain > _MOST_DRAWN:
             return normal_pvalue(mean_difference, self.variance / total**2)
-        factor = 1.0
-        copies = self.influence.weight
-        if self.influence.importance:  # equal weights, which count no rows
-            factor = self._weight[0]
-            copies = None
         # In order, so that the draws do not depend on that of the rows.
-        first, second = (np.asarray(s, dtype=np.float64) for s in self.scores)
-        probability, difference = self._equal(np, first, second)
+        probability, difference = self._in_sample()
         order = np.lexsort(difference.T)
-        if copies is not None:
-            copies = copies[order]
         drawn = sums_of_drawn_labels(
             probability[order],
-            factor * difference[order],
-            copies,
+            difference[order],
+            copies[order],
             np.random.default_rng(0),
         )
         return two_sided_pvalue(drawn, mean_difference * total)
+
+
+def _reduced(xp, probability, difference):
+    """Return the expected second and fourth power of the difference of each sample, and
+    its largest probability, (m,) each, for a law of the labels (m, K).
+    """
+    squares = difference**2
+    reduced = (
+        xp.sum(probability * squares, axis=1),
+        xp.sum(probability * squares**2, axis=1),
+        xp.max(probability, axis=1),
+    )
+    return [as_array(numbers)[0] for numbers in reduced]
 
 
 def too_few_labels(labels, influence):
@@ -231,7 +261,10 @@ class EqualSquares:
 
     def why_no_limits(self):
         """Return why the observed spread gives no interval, else ""."""
-        return why_too_few(self.observed, self.is_unequal)
+        reason = why_too_few(self.observed, self.is_unequal)
+        if reason:
+            return f"{reason}; errors in bins have no test that needs fewer"
+        return ""
 
     def pvalue(self, difference):
         """Return NaN where there are too few events, and else None: the observed spread

@@ -514,4 +514,5 @@ def _weights_of_change(labelled, known):
     if is_uneven:
         return (labelled_weight, 1 / known_probability), "importance"
     known_weight = np.ones(len(known_probability))
-    return (labelled_weight, known_weight), labelled.weight_type
+    weight_type = "importance" if labelled.is_importance else "frequency"
+    return (labelled_weight, known_weight), weight_type

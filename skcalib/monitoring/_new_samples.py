@@ -3,15 +3,14 @@
 import numpy as np
 
 from skcalib._input.classes import in_order_of
-from skcalib._input.label_weights import is_importance, warn_of_counts
+from skcalib._input.label_weights import label_weights, warn_of_counts
 from skcalib._input.labels import check_groups, missing_values
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
-from skcalib._input.tensors import as_array
 from skcalib._intervals.influence import Influence, Spread
-from skcalib._rows.blocks import row_blocks, weights_or_ones
+from skcalib._rows.blocks import row_blocks, taken, weights_or_ones
 from skcalib.binning import EqualMass, check_binning
 
 # Known labels are mixed with the scores from so many on, and so many of the rarer kind.
@@ -40,8 +39,8 @@ class LabelledSamples:
         Range of the scores.
     is_binary : bool
         Whether there are two classes.
-    weight_type : {"frequency", "importance"}
-        Meaning of the weights.
+    label_weights : LabelWeights or None
+        What importance weights say about the labels; None if weights count samples.
     """
 
     def __init__(
@@ -53,8 +52,16 @@ class LabelledSamples:
             sample_weight=sample_weight,
             pos_label=pos_label,
             labels=labels,
+            drop=False,
         )
-        if not is_importance(weight_type):
+        known = label_weights(
+            data.labels, data.sample_weight, weight_type, data.classes
+        )
+        is_left = data.kept
+        if data.sample_weight is not None:
+            data = data.at(is_left)
+        self.label_weights = taken(known, is_left)
+        if known is None:
             warn_of_counts(data.labels, data.sample_weight)
         self.classes = data.classes
         self.is_binary = data.is_binary
@@ -66,13 +73,8 @@ class LabelledSamples:
             self.scores = data.confidence
             self.events = data.predicted == data.labels
         self.weight = data.sample_weight
-        self.weight_type = weight_type
         self.cluster = None
         if clusters is not None:
-            # Which of the user's samples are left: those of weight zero are not.
-            is_left = data.kept
-            if sample_weight is not None:
-                is_left = as_array(sample_weight)[0].astype(np.float64) > 0
             _, codes = check_groups(clusters, num_samples(y_true), name="clusters")
             _, self.cluster = np.unique(codes[is_left], return_inverse=True)
             if self.cluster.max() == 0:
@@ -82,6 +84,11 @@ class LabelledSamples:
                 )
         self.lowest = self.scores.min()
         self.highest = self.scores.max()
+
+    @property
+    def is_importance(self):
+        """Whether each sample was seen once, whatever its weight."""
+        return self.label_weights is not None
 
     def new_scores(self, y_proba_new):
         """Return the scores of the event (n_new,) and the predicted labels (n_new,),
@@ -166,11 +173,12 @@ class ResidualCurve:
         self.new_bins = np.searchsorted(cuts, new_scores)
         self.frequency = np.clip(new_scores + mean_residual[self.new_bins], 0, 1)
         self.n_bins = n_bins
-        # Kish's effective sample size of each bin: (sum w)^2 / sum w^2. A frequency
-        # weight w stands for w samples of weight 1, with w as the sum of their squares.
+        # Kish's effective sample size of each bin: (sum w)^2 / sum w^2, with w1 w0 in
+        # place of w^2 if the weights of both labels are known. A frequency weight w
+        # stands for w samples of weight 1, with w as the sum of their squares.
         squared_weight = weight
-        if is_importance(labelled.weight_type):
-            squared_weight = weight**2
+        if labelled.is_importance:
+            squared_weight = weight * labelled.label_weights.other_or_same
         sum_of_squares = np.bincount(bins, squared_weight, n_bins)
         n_effective = np.divide(
             total**2, sum_of_squares, out=np.zeros(n_bins), where=total > 0
@@ -201,15 +209,23 @@ class ResidualCurve:
         """
         # How much the mean changes with the mean residual of each bin, (n_bins,).
         coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
+        labelled = self._labelled
+        known = labelled.label_weights
+        is_unknown = known is not None and not known.is_known
         binomial = np.sqrt(np.sum(coefficient**2 * self.variance_of_bin))
-        if self._labelled.cluster is None:
+        if labelled.cluster is None and not is_unknown:
             return Spread(float(binomial), np.inf)
-        clustered = Influence(
+        influence = Influence(
             coefficient[self._bins] * self._influence,
-            self._labelled.weight,
-            is_importance(self._labelled.weight_type),
-            self._labelled.cluster,
-        ).spread()
+            labelled.weight,
+            labelled.is_importance,
+            labelled.cluster,
+        )
+        if is_unknown:
+            # The observed squares, which few events do not show.
+            reason = known.reason(labelled.events)
+            return Spread(np.nan, np.nan, reason) if reason else influence.spread()
+        clustered = influence.spread()
         # Clusters are not taken to make the estimate more exact than independent
         # samples would.
         error = np.maximum(binomial, clustered.standard_error)
@@ -237,7 +253,7 @@ def _cuts(labelled, binning, threshold):
     """Return the inner edges of the bins (n_bins - 1,), the threshold among them."""
     if binning is None:
         n_rows = len(labelled.scores)
-        if labelled.weight is not None and not is_importance(labelled.weight_type):
+        if labelled.weight is not None and not labelled.is_importance:
             n_rows = max(1, round(float(labelled.weight.sum())))
         # 2 n^(1/3), rounded up; the root of a cube may be too large by rounding.
         n_bins = int(np.ceil(2 * n_rows ** (1 / 3) - 1e-9))

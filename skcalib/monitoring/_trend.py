@@ -13,8 +13,9 @@ from scipy.special import expit, ndtr
 
 from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.label_weights import (
+    LabelWeights,
     check_weight_type,
-    is_importance,
+    label_weights,
     warn_of_counts,
 )
 from skcalib._input.labels import check_groups
@@ -161,9 +162,11 @@ def calibration_trend(
     conditional on their number, and the bias is constant if all scores are off by the
     same shift on the log-odds scale. From 10 events on, the statistic is compared with
     a normal distribution, and below with up to 9,999 samples in which the events are
-    drawn among the samples in proportion to their odds. With clusters or unequal
-    importance weights, the test and the limits are NaN if the rarer label is worth
-    fewer than 20 independent samples. Labels of one class say nothing about a trend.
+    drawn among the samples in proportion to their odds; where importance weights depend
+    on the label in a known way, these are the odds in the sample. With clusters, or
+    with importance weights that say nothing of the weight of the other label, the test
+    and the limits are NaN if the rarer label is worth fewer than 20 independent
+    samples. Labels of one class say nothing about a trend.
 
     `is_step` compares the line with every step: one bias before some time, and another
     one from that time on. The better fit leaves the smaller weighted sum of squares.
@@ -194,7 +197,8 @@ def calibration_trend(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
     )
     check_one_event(data, "a trend")
-    if not is_importance(weight_type):
+    known = label_weights(data.labels, data.sample_weight, weight_type, data.classes)
+    if known is None:
         warn_of_counts(data.labels, data.sample_weight)
     moment, unit = moments(time, len(data.scores))
     cluster = None
@@ -206,7 +210,7 @@ def calibration_trend(
         moment,
         data.sample_weight,
         cluster,
-        is_importance(weight_type),
+        known,
     ).of_positive_weight()
     if len(np.unique(rows.moment)) < _FEWEST_TIMES:
         raise ValueError("time has only one value: a trend needs at least two times.")
@@ -215,7 +219,7 @@ def calibration_trend(
     is_step = _is_step(residual, rows.moment, rows.weight)
     sampling = {
         "weight": rows.weight,
-        "importance": rows.importance,
+        "importance": known is not None,
         "cluster": rows.cluster,
     }
     n_events = effective_events(rows.labels, **sampling, residual=-residual)
@@ -247,8 +251,8 @@ class _TimedRows(NamedTuple):
         Weights.
     cluster : ndarray of int, shape (n,), or None
         Codes of clusters.
-    importance : bool
-        Whether a row was seen once whatever its weight.
+    label_weights : LabelWeights or None
+        What importance weights say about the labels; None if weights count rows.
     """
 
     scores: np.ndarray
@@ -256,7 +260,7 @@ class _TimedRows(NamedTuple):
     moment: np.ndarray
     weight: np.ndarray | None
     cluster: np.ndarray | None
-    importance: bool
+    label_weights: LabelWeights | None
 
     def of_positive_weight(self):
         """Return the rows of positive weight, with cluster codes from 0 on."""
@@ -269,7 +273,7 @@ class _TimedRows(NamedTuple):
                 self.moment[has_weight],
                 self.weight[has_weight],
                 taken(self.cluster, has_weight),  # None stays None
-                self.importance,
+                taken(self.label_weights, has_weight),
             )
         if rows.cluster is not None:
             rows = rows._replace(cluster=cluster_codes(rows.cluster))
@@ -277,14 +281,13 @@ class _TimedRows(NamedTuple):
 
     @property
     def is_unequal(self):
-        """Whether rows are dependent, or count unequally: the null law of few events is
-        then unknown, and there must be enough for the observed spread.
+        """Whether rows are dependent, or have importance weights that say nothing of
+        the other label: the null law of few events is then unknown, and there must be
+        enough for the observed spread.
         """
         if self.cluster is not None:
             return True
-        if self.weight is None:
-            return False
-        return self.importance and self.weight.min() < self.weight.max()
+        return self.label_weights is not None and not self.label_weights.is_known
 
 
 def _too_few_events(rows, n_events):
@@ -309,9 +312,14 @@ def _test_of_few_events(rows):
     probabilities p are those of a common shift that expects the observed number. The
     statistic U = sum of w (p - y) (t - mean of t) is compared with samples in which
     other rows have the events, or with a normal distribution from ten events on.
+
+    Weights w1 and w0 of both labels multiply the odds of the event in the sample by w0
+    / w1, which leaves the hypothesis as it is: each row then counts once.
     """
-    if rows.importance:  # equal weights, which count no rows
-        rows = rows._replace(weight=None)
+    known = rows.label_weights
+    if known is not None:
+        in_sample, _, _ = known.event_probability(rows.scores, rows.labels)
+        rows = rows._replace(scores=in_sample, weight=None)
     weight = weights_or_ones(rows.weight, len(rows.labels))
     # Non-events are drawn where they are rarer.
     sign = 1.0

@@ -7,7 +7,11 @@ from typing import Literal, Self
 from numpy.typing import ArrayLike
 
 from skcalib._fitting.gains import Design
-from skcalib._input.label_weights import is_importance, warn_of_counts
+from skcalib._input.label_weights import (
+    is_importance,
+    label_weights,
+    warn_of_counts,
+)
 from skcalib._input.labels import check_groups
 from skcalib._intervals.influence import cluster_codes
 from skcalib.recalibrators._base import BaseRecalibrator
@@ -76,11 +80,11 @@ class MeasuredRecalibrator(BaseRecalibrator):
             names = names[codes]
 
         def fit_rows(scores, codes, names, weight):
+            labels = codes == 1 if len(self.classes_) == 2 else codes
             if weight is not None and importance:
                 # They add up to the number of samples that they are worth.
-                weight = weight.sum() / (weight @ weight) * weight
+                weight = label_weights(labels, weight).row_factor * weight
             elif self._warns_of_weights:
-                labels = codes == 1 if len(self.classes_) == 2 else codes
                 warn_of_counts(labels, weight)
             cluster = None
             if names is not None:
