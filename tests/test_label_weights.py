@@ -14,6 +14,7 @@ import skcalib
 from skcalib import PlattScaling, decisions, evaluation, metrics, monitoring
 from skcalib._cells.binned import counted_rows
 from skcalib._cells.reductions import one_task
+from skcalib._fitting.gains import Design, expected_variance
 from skcalib._inference.bias import rows_bias_test
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._inference.label_dependence import RowsInCells
@@ -330,6 +331,91 @@ def test_events_of_unknown_weights_must_be_worth_twenty():
     )
     assert np.isnan(table.bias_low[0])
     assert table.reason[0] == reason
+
+
+def test_few_events_of_a_sampled_log():
+    """With known weights the odds of the events in the sample take the place of the
+    scores, so that the trend is that of samples without weights.
+    """
+    y, scores, weight = clicks(14, n=3000, centre=-7.0)
+    time = np.random.default_rng(14).random(len(y))
+    assert 1 < y.sum() < 10
+    odds = 20 * scores / (1 - scores)
+    for weight_type in ("importance", {0: 20, 1: 1}):
+        found = monitoring.calibration_trend(
+            y, scores, time, **importance(weight, weight_type)
+        )
+        alone = monitoring.calibration_trend(y, odds / (1 + odds), time)
+        assert found.pvalue == pytest.approx(alone.pvalue, abs=1e-12)
+        assert np.isfinite(found.slope.low)
+    # Two models: a normal law of the sum of w D, whose variance is sum w1 w0 p (1 - p)
+    # (D1 - D0)^2 at the probability p of equal losses, while 10 to 20 are expected.
+    y, scores, weight = clicks(15, n=3000, centre=-5.2)
+    first = 0.5 * scores
+    second = np.where(np.arange(len(y)) % 2 == 0, 1.5, 1.45) * scores
+    with_event = (1 - second) ** 2 - (1 - first) ** 2
+    without = second**2 - first**2
+    p = -without / (with_event - without)
+    variance = np.sum(20 * p * (1 - p) * (with_event - without) ** 2)
+    found = evaluation.compare(
+        y,
+        {"first": first, "second": second},
+        metrics="brier_score",
+        **importance(weight),
+    )
+    total = np.sum(weight * np.where(y == 1, with_event, without))
+    expected = 2 * norm.sf(abs(total) / np.sqrt(variance))
+    assert found.pvalue[1] == pytest.approx(expected)
+
+
+def test_unknown_weights_need_twenty_events_everywhere():
+    y, scores, weight = hidden(16, n=3000, centre=-6.0)
+    assert 5 < y.sum() < 20
+    unknown = importance(weight)
+    known = importance(np.where(y == 1, 1.0, 20.0))
+    new = np.full(50, 0.01)
+
+    def reasons_and_limits(options):
+        benefit = decisions.net_benefit(y, scores, thresholds=[0.01], **options)
+        gain = evaluation.recalibration_gain(
+            y, scores, recalibrator=PlattScaling(), **options
+        )
+        performance = monitoring.estimated_performance(
+            y, scores, new, metrics=["event_frequency"], **options
+        )
+        return {
+            "benefit": (benefit.reason[0], benefit.low[0]),
+            "gain": (gain.reason, gain.low),
+            "performance": (performance.reason[0], performance.low[0]),
+        }
+
+    for reason, low in reasons_and_limits(unknown).values():
+        assert "of equal weight, fewer than 20" in reason
+        assert np.isnan(low)
+    for reason, low in reasons_and_limits(known).values():
+        assert reason == ""
+        assert np.isfinite(low)
+
+
+def test_weights_of_each_label_count_the_rows_that_they_are_worth():
+    """Maps that smooth take weights for numbers of rows: (sum w)^2 / sum w1 w0."""
+    y, scores, weight = clicks(17, keep=200, centre=-5.0)
+    known = label_weights(y == 1, weight)
+    assert known.row_factor == pytest.approx(weight.sum() / (200 * len(y)))
+    found = expected_variance(
+        scores, 2 * scores, "brier", Design(weight, importance=True), known
+    )
+    gains = np.column_stack((scores**2, (1 - scores) ** 2))
+    gains -= np.column_stack((4 * scores**2, (1 - 2 * scores) ** 2))
+    step = gains[:, 1] - gains[:, 0]
+    variance = 200 * scores * (1 - scores) * step**2
+    assert found == pytest.approx(variance.sum() / weight.sum() ** 2)
+    # Hardly more than chance: a map whose weights are scaled by Kish's number, in which
+    # the 130 events count for one, loses 30 times as much.
+    gain = evaluation.recalibration_gain(
+        y, scores, recalibrator=PlattScaling(), **importance(weight)
+    )
+    assert gain.low < 0 < gain.high
 
 
 def test_other_metrics_need_both_weights():

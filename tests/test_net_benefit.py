@@ -221,21 +221,23 @@ def test_what_the_rows_do_not_determine_has_a_reason():
 
 
 def test_light_rows_do_not_speak_for_heavy_ones():
-    """All 200 heavy rows are events, and 5 of 20 light rows are not. The upper limit of
-    the share of heavy non-events, by Clopper and Pearson, is 1 - .05^(1/200) = .0149;
-    each costs 2 at .5.
+    """All 200 heavy rows are events, and 20 of 35 light rows are not. The upper limit
+    of the share of heavy non-events, by Clopper and Pearson, is 1 - .05^(1/200) =
+    .0149; each costs 2 at .5.
     """
-    labels = np.r_[np.ones(215), np.zeros(5)].astype(int)
-    weight = np.r_[np.full(200, 80.0), np.ones(20)]
-    found = net_benefit(
-        labels,
-        np.full(220, 0.9),
-        thresholds=[0.5],
-        sample_weight=weight,
-        weight_type="importance",
-    )
+    labels = np.r_[np.ones(215), np.zeros(20)].astype(int)
+    weight = np.r_[np.full(200, 80.0), np.ones(35)]
+    options = {"thresholds": [0.5], "weight_type": "importance"}
+    found = net_benefit(labels, np.full(235, 0.9), sample_weight=weight, **options)
     assert found.low[0] == pytest.approx(1 - 2 * 0.0149, abs=0.006)
     assert found.low[0] < found.net_benefit[0] < found.high[0]
+    # With fewer, the weights that non-events would have are anybody's guess.
+    few = slice(None, -1)
+    found = net_benefit(
+        labels[few], np.full(234, 0.9), sample_weight=weight[few], **options
+    )
+    assert np.isnan(found.low[0])
+    assert "non-events are worth 19 of equal weight, fewer than 20" in found.reason[0]
 
 
 @pytest.mark.slow

@@ -189,7 +189,8 @@ def measure(kind, promise, shape, runs):
     measured, *accepted = np.nanmean(kept.reshape(runs, -1), axis=0).tolist()
     # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken
     # to be exact.
-    error = float(np.sqrt(promise.promised * (1 - promise.promised) / runs))
+    n_measured = max(np.count_nonzero(~np.isnan(kept.reshape(runs, -1)[:, 0])), 1)
+    error = float(np.sqrt(promise.promised * (1 - promise.promised) / n_measured))
     shortfall = (
         promise.promised - measured
         if kind == "coverage"

@@ -2,13 +2,13 @@
 models and of the calibration slope, and families of such worlds to search.
 """
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from benchmarks.levels.promises import Promise
-from benchmarks.levels.shapes import SHAPES, Sample
+from benchmarks.levels.shapes import SHAPES, Sample, _copula
 from skcalib.evaluation import compare
 from skcalib.metrics import calibration_slope_intercept
 from skcalib.monitoring import calibration_trend
@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 _LARGEST_RISK = 0.6
+_SLOPE_DEVIATION = 0.4  # of clusters from each other
 
 
 # --- Worlds ---------------------------------------------------------------------------
@@ -61,6 +62,47 @@ def _partly_empty(world, rng):
     return Sample(scores, truth, rng.random(len(code)) < truth, clusters=code)
 
 
+def _risks_of_a_twentieth(rng, n):
+    return np.clip(rng.beta(1, 19, n), 1e-9, 1 - 1e-9)
+
+
+def _slopes_that_differ(n_clusters, size, rng):
+    """Clusters with a risk of about .03, each with its own slope."""
+    code = np.repeat(np.arange(n_clusters), size)
+    deviate = rng.normal(size=len(code))
+    scores = expit(logit(0.03) + deviate)
+    slope = 1 + _SLOPE_DEVIATION * rng.normal(size=n_clusters)
+    truth = expit(logit(0.03) + slope[code] * deviate)
+    return Sample(
+        scores,
+        truth,
+        rng.random(len(code)) < truth,
+        clusters=code,
+        population=_population_of_slopes,
+    )
+
+
+@cache
+def _population_of_slopes():
+    """Return scores, and the mean risk at each over all clusters."""
+    deviate = ndtri((np.arange(5000) + 0.5) / 5000)
+    slopes = 1 + _SLOPE_DEVIATION * ndtri((np.arange(200) + 0.5) / 200)
+    truth = expit(logit(0.03) + slopes[:, None] * deviate).mean(axis=0)
+    return expit(logit(0.03) + deviate), truth
+
+
+@cache
+def _true_slope(population):
+    """Return the slope of the truth of a population on the log-odds of its scores."""
+    scores, truth = population()
+    labels = np.repeat([True, False], len(scores))
+    weight = np.append(truth, 1 - truth)
+    found = calibration_slope_intercept(
+        labels, np.tile(scores, 2), sample_weight=weight
+    )
+    return found.slope.estimate
+
+
 # --- Whether a promise is kept --------------------------------------------------------
 
 
@@ -92,7 +134,10 @@ def _slope_holds(world, sample, seed):
     except ValueError:
         return np.nan  # one class, or separate ones
     low, high = slope.slope.low, slope.slope.high
-    return np.nan if np.isnan(low) else low <= 1 <= high
+    true_slope = 1.0
+    if sample.population is not None:
+        true_slope = _true_slope(sample.population)
+    return np.nan if np.isnan(low) else low <= true_slope <= high
 
 
 FEW_EVENTS_AXES = {
@@ -152,6 +197,13 @@ for _number, _size, _share in ((6, 40, 0.0), (20, 50, 0.2), (20, 50, 0.4)):
     }
     SHAPES[_name] = partial(_partly_empty, _world)
     _CLUSTERED.append(_name)
+for _number, _size, _correlation in ((100, 10, 0.5), (100, 10, 0.9), (30, 40, 0.5)):
+    _name = f"{_number} clusters of {_size}, risk .05, correlation {_correlation}"
+    SHAPES[_name] = _copula([_size] * _number, _risks_of_a_twentieth, _correlation)
+    _CLUSTERED.append(_name)
+_name = "40 clusters of 25, slopes that differ by .4"
+SHAPES[_name] = partial(_slopes_that_differ, 40, 25)
+_CLUSTERED.append(_name)
 
 FEW_EVENTS_EXPECTED = tuple(_EVENTS)
 HEAVY_ROWS = tuple(_WEIGHTED)

@@ -11,6 +11,9 @@ from benchmarks.levels.few_events import FEW_EVENTS_EXPECTED, HEAVY_ROWS
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib import PlattScaling, ScalingBinning, censored_labels
+from skcalib._cells.binned import counted_rows
+from skcalib._cells.reductions import one_task
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.decisions import net_benefit
 from skcalib.evaluation import (
     calibration_summary,
@@ -18,6 +21,7 @@ from skcalib.evaluation import (
     mean_interval,
     recalibration_gain,
 )
+from skcalib.evaluation._summary import OF_ROWS, SummaryRows
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,
@@ -34,18 +38,20 @@ from skcalib.monitoring import (
     estimated_performance,
 )
 
-__all__ = ["SAMPLED"]
+__all__ = ["SAMPLED", "SAMPLED_AXES", "SAMPLED_FAMILIES"]
 
 _POPULATION = 12_000
+_FACTORS = (0.7, 1.4)  # of weights that are hidden
+_FOUND = {}  # comparisons of halves, by sample
 # Evenly spaced quantiles of the population that true values are taken from.
 _QUANTILES = (np.arange(20_000) + 0.5) / 20_000
 
 
-def _sampled(keep, centre, *, by_score=False, hidden=False, too_high=1.0, n=600):
+def _sampled(keep, centre, *, by_score=False, hidden=None, too_high=1.0, n=600):
     """All events of a population and one of `keep` other rows, of which n are seen;
     scores are `too_high` times the probability of the event. The share of other rows
-    that is kept also falls with the score where it is `by_score`; weights are `hidden`
-    where they vary at random and nothing is known of the other label.
+    that is kept also falls with the score where it is `by_score`; with `hidden` weights
+    have random factors in this range, and nothing is known of the other label.
     """
 
     def sample(rng):
@@ -61,8 +67,8 @@ def _sampled(keep, centre, *, by_score=False, hidden=False, too_high=1.0, n=600)
         weight_type = "importance"
         if by_score:
             weight_type = {0: without_event, 1: 1.0}
-        if hidden:
-            weight = weight * rng.uniform(0.7, 1.4, len(rows))
+        if hidden is not None:
+            weight = weight * rng.uniform(*hidden, len(rows))
         scores = scores[rows]
         return Sample(
             scores,
@@ -82,18 +88,18 @@ def _sampled(keep, centre, *, by_score=False, hidden=False, too_high=1.0, n=600)
 
 
 @cache
-def _population_of_censored():
-    scores = betaincinv(1.0, 6.0, _QUANTILES)
+def _population_of_censored(shape=6.0):
+    scores = betaincinv(1.0, shape, _QUANTILES)
     return scores, scores
 
 
-def _censored(rng):
+def _censored(rng, n=800, shape=6.0, censoring_time=2.0):
     """Whether an event happens within one unit of time, with scores that are right;
     times are censored at random, and weights are those of inverse probabilities.
     """
-    scores = rng.beta(1.0, 6.0, 800)
-    time = rng.exponential(size=800) / -np.log1p(-scores)
-    censored = rng.exponential(2.0, 800)
+    scores = rng.beta(1.0, shape, n)
+    time = rng.exponential(size=n) / -np.log1p(-scores)
+    censored = rng.exponential(censoring_time, n)
     labels, weight, weight_type = censored_labels(
         np.minimum(time, censored), time <= censored, 1.0
     )
@@ -102,7 +108,7 @@ def _censored(rng):
         scores,
         labels,
         weight,
-        population=_population_of_censored,
+        population=partial(_population_of_censored, shape),
         weight_type=weight_type,
     )
 
@@ -113,13 +119,13 @@ _CALIBRATED = {
     "events and 1 of 200 others, n = 600": _sampled(200, -6.0, n=150),
     "events and 1 of 20 others by score, n = 600": _sampled(20, -3.0, by_score=True),
     "5 events and 1 of 20 others": _sampled(20, -8.3),
-    "weights of the label, hidden, n = 600": _sampled(20, -4.0, hidden=True),
+    "weights of the label, hidden, n = 600": _sampled(20, -4.0, hidden=_FACTORS),
     "weights of censoring, n = 800": _censored,
 }
 _TOO_HIGH = {
     "scores 1.2 times too high, 1 of 20 others": _sampled(20, -4.0, too_high=1.2),
     "scores 1.2 times too high, hidden weights": _sampled(
-        20, -4.0, hidden=True, too_high=1.2
+        20, -4.0, hidden=_FACTORS, too_high=1.2
     ),
 }
 SHAPES.update(_CALIBRATED)
@@ -187,13 +193,13 @@ def _log_scale_covers_ratio(sample, seed):
 
 
 def _covers_brier(sample, seed):
-    found = calibration_summary(
-        *_rows(sample),
-        confidence_level=0.9,
-        n_resamples=1,
-        random_state=seed,
-        **_weights(sample),
-    ).brier_score
+    # One number of a summary without its smooth curve, which takes most of the time.
+    data = check_scored_labels(
+        *_rows(sample), sample_weight=sample.sample_weight, labels=[0, 1], drop=False
+    )
+    task = one_task(counted_rows(data, sample.weight_type), "auto")
+    rows = SummaryRows.of_task(task, sample.weight_type, None, 0.9)
+    found = OF_ROWS["brier_score"](rows)
     scores, truth = sample.population()
     brier = np.mean(truth * (1 - scores) ** 2 + (1 - truth) * scores**2)
     return _holds(found.low, brier, found.high)
@@ -248,16 +254,29 @@ def _covers_gain(sample, seed):
         sample.scores, sample.labels, sample_weight=sample.sample_weight
     )
     scores, truth = sample.population()
+    return _holds(found.low, _gain_of(fitted, scores, truth), found.high)
+
+
+def _gain_of(fitted, scores, truth):
+    """Return the log-loss of a population less that of its recalibrated scores."""
     after = np.clip(fitted.predict_proba(scores)[:, 1], 1e-15, 1 - 1e-15)
-    gain = np.mean(
+    return np.mean(
         truth * np.log(after / scores)
         + (1 - truth) * np.log((1 - after) / (1 - scores))
     )
-    return _holds(found.low, gain, found.high)
 
 
 def _change(sample, seed):
-    """Return the comparison of the first half of the rows with the second."""
+    """Return the comparison of the first half of the rows with the second, for both
+    promises about it.
+    """
+    key = hash((sample.scores.tobytes(), sample.labels.tobytes(), seed))
+    if key not in _FOUND:
+        _FOUND[key] = _compared_halves(sample, seed)
+    return _FOUND[key]
+
+
+def _compared_halves(sample, seed):
     half = len(sample.scores) // 2
     first, second = slice(None, half), slice(half, None)
     weight_type = sample.weight_type
@@ -373,6 +392,46 @@ def _covers_mean(sample, seed):
     return _holds(found.low, 1 / 6, found.high)
 
 
+# --- Clusters -------------------------------------------------------------------------
+
+_UNIFORM = (
+    _QUANTILES  # scores of the population of these clusters, which are calibrated
+)
+
+
+def _covers_gain_in_clusters(sample, seed):
+    options = {"recalibrator": PlattScaling(), "labels": [0, 1]}
+    found = recalibration_gain(*_rows(sample), clusters=sample.clusters, **options)
+    fitted = PlattScaling().fit(sample.scores, sample.labels)
+    gain = _gain_of(fitted, _UNIFORM, _UNIFORM)
+    return _holds(found.low, gain, found.high)
+
+
+def _rejects_trend_in_clusters(sample, seed):
+    """Clusters that follow each other in time."""
+    found = calibration_trend(
+        *_rows(sample), sample.clusters.astype(float), clusters=sample.clusters
+    )
+    return _rejected(found.pvalue)
+
+
+def _covers_frequency_from_clusters(sample, seed):
+    rng = np.random.default_rng([seed, 4])
+    new_scores = rng.random(2000)
+    frequency = np.mean(rng.random(2000) < new_scores)
+    found = estimated_performance(
+        *_rows(sample),
+        new_scores,
+        metrics=["event_frequency"],
+        clusters=sample.clusters,
+        labels=[0, 1],
+    )
+    return _holds(found.low[0], frequency, found.high[0])
+
+
+# --- Monitors, which take no weights --------------------------------------------------
+
+
 def _scores_in_sample(sample):
     """Return the probabilities of the event in a sample of the weights 1 and w0."""
     of_none = sample.sample_weight.max()
@@ -431,6 +490,10 @@ def _rejects_segments(sample, seed):
 
 
 _NAMES = tuple(_CALIBRATED)
+_CLUSTERED = (
+    "clusters, equal, 60 of 20",
+    "clusters, unequal, 2 of 150 and 30 of 10",
+)
 # Without those that have too few events for a slope.
 _MORE_EVENTS = (*_NAMES[:2], _NAMES[3], *_NAMES[5:])
 _METHODS = {
@@ -466,14 +529,16 @@ SAMPLED = {
         ),
         Promise("sampled labels: verify, 10 bins", 0.9, _verifies, _NAMES),
         Promise(
-            "mean of squared residuals",
+            "mean of squared residuals", 0.9, _covers_mean, (*HEAVY_ROWS, *_CLUSTERED)
+        ),
+        Promise(
+            "gain of Platt scaling, clusters", 0.9, _covers_gain_in_clusters, _CLUSTERED
+        ),
+        Promise(
+            "estimated event frequency, clusters",
             0.9,
-            _covers_mean,
-            (
-                *HEAVY_ROWS,
-                "clusters, equal, 60 of 20",
-                "clusters, unequal, 2 of 150 and 30 of 10",
-            ),
+            _covers_frequency_from_clusters,
+            _CLUSTERED,
         ),
     ],
     "size": [
@@ -489,6 +554,12 @@ SAMPLED = {
         Promise("sampled labels: resampled sweep", 0.05, _rejects_by_draws, _NAMES),
         Promise("sampled labels: segments", 0.05, _rejects_segments, _NAMES),
         Promise("sampled labels: change", 0.05, _rejects_change, _NAMES),
+        Promise(
+            "no trend, clusters",
+            0.05,
+            _rejects_trend_in_clusters,
+            (*_CLUSTERED, "clusters, rare, 60 of 20"),
+        ),
         Promise("sampled labels: no trend", 0.05, _rejects_trend, _NAMES),
         Promise(
             "sampled labels: compare, brier_score", 0.05, _rejects_equal_models, _NAMES
@@ -506,3 +577,104 @@ SAMPLED = {
         ),
     ],
 }
+
+
+# --- Families of worlds to search -----------------------------------------------------
+
+
+def _sampled_of_world(world, rng):
+    hidden = None
+    if "spread of weights" in world:
+        hidden = np.exp([-world["spread of weights"], world["spread of weights"]])
+    keep, centre = world["weight of others"], world["centre of scores"]
+    return _sampled(keep, centre, hidden=hidden, n=round(world["rows of log"]))(rng)
+
+
+def _censored_of_world(world, rng):
+    return _censored(
+        rng,
+        n=round(world["rows of log"]),
+        shape=1 / world["mean risk"] - 1,
+        censoring_time=world["time of censoring"],
+    )
+
+
+def _of_world(kept):
+    """Return a function of a world, a sample and a seed."""
+    return lambda world, sample, seed: kept(sample, seed)
+
+
+SAMPLED_AXES = {
+    "rows of log": (40, 1000, True),
+    "weight of others": (1.5, 200, True),
+    "centre of scores": (-8, 0),  # in log-odds
+    "spread of weights": (0.01, 1.0),
+    "mean risk": (0.01, 0.5, True),
+    "time of censoring": (0.3, 20, True),
+}
+_LOG = ("rows of log", "weight of others", "centre of scores")
+_HIDDEN = (*_LOG, "spread of weights")
+_OF_CENSORING = ("rows of log", "mean risk", "time of censoring")
+_SPIEGELHALTER = partial(_rejects, method="spiegelhalter")
+# The fields of `search.Family`.
+SAMPLED_FAMILIES = [
+    (f"{name} of a world", kind, promised, axes, draw, _of_world(kept))
+    for name, kind, promised, axes, draw, kept in (
+        (
+            "sampled labels: bias",
+            "coverage",
+            0.9,
+            _LOG,
+            _sampled_of_world,
+            _covers_bias,
+        ),
+        (
+            "sampled labels: trend",
+            "size",
+            0.05,
+            _LOG,
+            _sampled_of_world,
+            _rejects_trend,
+        ),
+        (
+            "sampled labels: two models",
+            "size",
+            0.05,
+            _LOG,
+            _sampled_of_world,
+            _rejects_equal_models,
+        ),
+        (
+            "hidden weights: bias",
+            "coverage",
+            0.9,
+            _HIDDEN,
+            _sampled_of_world,
+            _covers_bias,
+        ),
+        (
+            "hidden weights: Spiegelhalter",
+            "size",
+            0.05,
+            _HIDDEN,
+            _sampled_of_world,
+            _SPIEGELHALTER,
+        ),
+        (
+            "censoring weights: bias",
+            "coverage",
+            0.9,
+            _OF_CENSORING,
+            _censored_of_world,
+            _covers_bias,
+        ),
+        (
+            "censoring weights: Spiegelhalter",
+            "size",
+            0.05,
+            _OF_CENSORING,
+            _censored_of_world,
+            _SPIEGELHALTER,
+        ),
+    )
+]

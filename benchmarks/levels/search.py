@@ -22,6 +22,7 @@ from scipy.stats import binom
 from benchmarks.levels.few_events import FEW_EVENTS_AXES, FEW_EVENTS_FAMILIES
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.same_rows import SAME_ROWS, SAME_ROWS_AXES
+from benchmarks.levels.sampled import SAMPLED_AXES, SAMPLED_FAMILIES
 from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib._cells.tasks import BinaryTask
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
@@ -78,7 +79,7 @@ AXES = {
     "threshold": Axis(-4.6, 4.6),  # in log-odds
     "limit": Axis(0.02, 0.4),
 }
-for _axes in (SAME_ROWS_AXES, FEW_EVENTS_AXES):
+for _axes in (SAME_ROWS_AXES, FEW_EVENTS_AXES, SAMPLED_AXES):
     AXES |= {name: Axis(*limits) for name, limits in _axes.items()}
 _MIXTURE = ("n", "low mode", "high mode", "share of high", "concentration")
 _CURVE = ("slope", "intercept")
@@ -476,7 +477,10 @@ FAMILIES = [
         _mixture,
         _precision_breaks,
     ),
-    *(Family(*family) for family in (*SAME_ROWS, *FEW_EVENTS_FAMILIES)),
+    *(
+        Family(*family)
+        for family in (*SAME_ROWS, *FEW_EVENTS_FAMILIES, *SAMPLED_FAMILIES)
+    ),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._intervals.few_events import effective_events
+from skcalib._intervals.few_events import FEWEST_FOR_SPREAD, effective_events
 
 # With fewer degrees of freedom a few rows carry the variance.
 _FEWEST_DEGREES = 4.0
@@ -18,8 +18,6 @@ _LARGEST_PROMISE = 4.0
 # an estimate that is smaller is small because its events are missing. It is the
 # smallest number (of 1, 1.25, ...) that leaves the median width as it is.
 _USUAL_PROMISE = 1.5
-# Clusters whose rows share their labels show as many events as they are worth.
-_FEWEST_EVENTS = 6.0
 _ONE_DECIDES = "without one of the rows or clusters the others do not determine the fit"
 
 
@@ -146,11 +144,11 @@ class LogisticRows:
         n_effective = effective_events(
             self.labels, self.weight, self.importance, self.cluster, residual
         )
-        if n_effective >= _FEWEST_EVENTS:
+        if n_effective >= FEWEST_FOR_SPREAD:
             return ""
         return (
             f"the rarer label in the clusters is worth {n_effective:.2g} independent"
-            f" samples, fewer than {_FEWEST_EVENTS:g}"
+            f" samples, fewer than {FEWEST_FOR_SPREAD:g}"
         )
 
 

@@ -190,7 +190,7 @@ def calibration_slope_intercept(
     scores: if it is smaller, the few heavy rows that determine it have not shown their
     events. Limits are NaN, and `reason` says why, if it is less than a quarter, with
     fewer than four degrees of freedom, or if the events of the clusters (or the
-    non-events, if they are rarer), divided by the design effect, number fewer than six.
+    non-events, if they are rarer), divided by the design effect, number fewer than 20.
 
     In simulations, 90% intervals covered .88 to .99 with random weights of 50 for 2 to
     20% of the samples and with weights 1 / score, and .89 to .94 with six clusters of
