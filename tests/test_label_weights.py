@@ -101,6 +101,20 @@ def test_the_sample_has_events_with_the_probability_that_the_weights_say():
     np.testing.assert_allclose(square, known.null_variance(scores))
 
 
+def test_one_class_does_not_say_what_the_other_label_weighs():
+    """Forty clicks of a log that keeps one of 80 other rows: none of these was kept."""
+    y, scores = np.ones(40, dtype=int), np.full(40, 0.4)
+    alone = label_weights(y == 1, np.ones(40))
+    assert alone.form == "observed"
+    options = {"labels": [0, 1], "n_resamples": 9, **importance(np.ones(40))}
+    table = calibration_by_group(y, scores, np.zeros(40), **options)
+    assert np.isnan(table.bias_low[0])
+    assert "non-events are worth 0 of equal weight" in table.reason[0]
+    declared = options | {"weight_type": {0: 80.0, 1: 1.0}}
+    table = calibration_by_group(y, scores, np.zeros(40), **declared)
+    assert table.bias_low[0] < 0 <= table.bias_high[0]
+
+
 def test_what_a_dict_must_hold():
     y, scores, weight = clicks(1)
     for wrong, words in (
@@ -212,7 +226,7 @@ def test_the_bias_is_covered_with_few_events(factor):
     missed, rejected = 0, 0
     for seed in range(150):
         y, scores, weight = clicks(seed, n=3000, centre=-7.5, factor=factor)
-        known = label_weights(y == 1, weight)
+        known = label_weights(y == 1, weight, {0: 20.0, 1: 1.0})
         test, reason = rows_bias_test(scores, y, 0.9, weight, label_weights=known)
         truth = np.average(scores, weights=weight) * (1 - factor)
         missed += not (test.low <= truth <= test.high) or bool(reason)

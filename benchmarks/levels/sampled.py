@@ -610,7 +610,7 @@ SAMPLED_AXES = {
     "centre of scores": (-8, 0),  # in log-odds
     "spread of weights": (0.01, 1.0),
     "mean risk": (0.01, 0.5, True),
-    "time of censoring": (0.3, 20, True),
+    "time of censoring": (0.7, 20, True),
 }
 _LOG = ("rows of log", "weight of others", "centre of scores")
 _HIDDEN = (*_LOG, "spread of weights")

@@ -34,7 +34,8 @@ class LabelWeights:
     other : ndarray of shape (n,) or None
         Weights that they would have with the other label; None where these are unknown.
     form : {"constant", "label", "declared", "observed"}
-        Why they are known: one weight for all samples, one for each label, or declared.
+        Why they are known: one weight for samples of both labels, one for each label,
+        or declared.
         "observed" where they are not: variances are then observed squares.
     """
 
@@ -114,11 +115,18 @@ class LabelWeights:
         return few_effective_events(labels, self.weight)
 
 
-def few_effective_events(labels, weight):
+_DECLARE = (
+    "the weights of the other label are unknown: weight_type={label: weight} declares"
+    " them"
+)
+
+
+def few_effective_events(labels, weight, why=_DECLARE):
     """Return why labels (n,) with weights (n,) hold too few events, or non-events, for
     the observed squares of residuals; "" where there are enough.
 
-    Events are worth (sum w)^2 / sum w^2 events of equal weight.
+    Events are worth (sum w)^2 / sum w^2 events of equal weight. `why` says why these
+    squares are needed.
     """
     labels = np.asarray(labels, dtype=bool)
     for name, is_one in (("events", labels), ("non-events", ~labels)):
@@ -129,8 +137,7 @@ def few_effective_events(labels, weight):
         if worth < FEWEST_EVENTS * (1 - 1e-9):
             return (
                 f"the {name} are worth {worth:.2g} of equal weight, fewer than"
-                f" {FEWEST_EVENTS:g}, and the weights of the other label are unknown:"
-                " weight_type={label: weight} declares them"
+                f" {FEWEST_EVENTS:g}, and {why}"
             )
     return ""
 
@@ -202,11 +209,14 @@ def label_weights(labels, weight, weight_type="importance", classes=(0, 1)):
         return _declared(labels, weight, weight_type, classes)
     if weight_type == "frequency":
         return None
-    present = weight[weight > 0]
-    if present.max() <= present.min() * (1 + 1e-9):
+    is_used = weight > 0
+    present = weight[is_used]
+    is_one_event = labels.dtype.kind == "b" and labels.ndim == 1
+    # Labels of one class do not say what another label would weigh.
+    is_one_class = is_one_event and len(np.unique(labels[is_used])) < 2
+    if present.max() <= present.min() * (1 + 1e-9) and not is_one_class:
         return LabelWeights(weight, weight, "constant")
-    if labels.dtype.kind == "b" and labels.ndim == 1:
-        is_used = weight > 0
+    if is_one_event:
         by_label = weight_of_each_label(labels[is_used], weight[is_used])
         if by_label is not None:
             other = np.where(labels, by_label[0], by_label[1])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._input.label_weights import LabelWeights
 from skcalib._intervals.few_events import FEWEST_FOR_SPREAD, effective_events
 
 # With fewer degrees of freedom a few rows carry the variance.
@@ -48,6 +49,8 @@ class LogisticRows:
         Whether a row was seen once whatever its weight. False: weights count rows.
     cluster : ndarray of int, shape (n,), or None
         Code of each row's cluster, 0 to G - 1; None means that rows are independent.
+    label_weights : LabelWeights, default=None
+        What importance weights say about the labels; None if that is not known.
     """
 
     design: np.ndarray
@@ -57,6 +60,7 @@ class LogisticRows:
     weight: np.ndarray
     importance: bool
     cluster: np.ndarray | None
+    label_weights: LabelWeights | None = None
 
     @property
     def unit(self):
@@ -68,11 +72,14 @@ class LogisticRows:
     @property
     def row_variance_weight(self):
         """What the variance of a row's label is multiplied by in that of a sum, (n,):
-        the squared weight, or the weight if it counts independent rows.
+        the squared weight, the product of the weights of both labels if they are known,
+        or the weight if it counts independent rows.
         """
-        if self.importance:
+        if not self.importance:
+            return self.weight
+        if self.label_weights is None:
             return self.weight**2
-        return self.weight
+        return self.weight * self.label_weights.other_or_same
 
     def sandwich(self):
         """Return the `Sandwich`: HC3 for rows, CR3 for clusters.

@@ -589,6 +589,7 @@ def _wald_pvalue(rows, coef, score_log_odds):
         weight=rows.weight,
         importance=rows.is_importance,
         cluster=rows.cluster,
+        label_weights=rows.label_weights,
     ).sandwich()
     if any(reasons):
         return np.nan

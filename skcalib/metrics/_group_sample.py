@@ -78,7 +78,11 @@ class Sample(NamedTuple):
         weights = self.label_weights
         if self.task is None or weights is None or weights.form == "constant":
             return ""
-        return few_effective_events(self.task.labels, weights.weight)
+        if not weights.is_known:
+            return weights.reason(self.task.labels)
+        return few_effective_events(
+            self.task.labels, weights.weight, "observed residuals are compared"
+        )
 
     @property
     def _draws_residuals(self):

@@ -404,6 +404,7 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
             weight=weight,
             importance=is_importance(weight_type),
             cluster=cluster,
+            label_weights=task.label_weights,
         ).sandwich()
         variance = sandwich.covariance[-1, -1]
         quantile = stdtrit(sandwich.degrees[-1], (1 + confidence_level) / 2)
