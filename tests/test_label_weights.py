@@ -575,6 +575,60 @@ def test_every_function_takes_weights_of_each_label(name, weight_type):
     assert "nan" not in repr(found).lower()
 
 
+def _finite_calls():
+    """Names of functions that answer with the fewest events that they promise: ten with
+    known weights (two errors in bins and two samples need 20), 20 with unknown ones.
+    """
+    needs_more = {
+        "calibration_change",  # ten in each sample, of which the halves are compared
+        "compare",  # among others two errors in bins
+        "advise",  # halves of the samples
+    }
+    for name in _NAMES:
+        if name not in needs_more:
+            yield name
+
+
+@pytest.mark.parametrize("name", _finite_calls())
+def test_every_function_answers_above_the_fewest_events(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        y, scores, weight = clicks(104, n=2500, centre=-5.7)
+        assert y.sum() == 14
+        found = _CALLS[name](y, scores, **importance(weight))
+        assert "nan" not in repr(found).lower()
+        if name in ("calibration_by_group", "segment_calibration_test"):
+            return  # each half of the rows needs its own 20 events
+        y, scores, weight = hidden(103, n=2500, centre=-5.2)
+        assert y.sum() == 22
+        found = _CALLS[name](y, scores, **importance(weight))
+        assert "nan" not in repr(found).lower()
+
+
+_WITH_CLUSTERS = [
+    name
+    for name, function in _functions_with_weight_type().items()
+    if name in _CALLS and "clusters" in inspect.signature(function).parameters
+]
+
+
+@pytest.mark.parametrize("name", sorted(_WITH_CLUSTERS))
+def test_every_function_answers_for_six_clusters(name):
+    rng = np.random.default_rng(3)
+    scores = rng.random(360)
+    y = (rng.random(360) < scores).astype(int)
+    code = np.arange(360) // 60
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        if name == "calibration_change":
+            found = monitoring.calibration_change(
+                y, scores, y[::-1], scores[::-1], n_resamples=19, clusters=(code, code)
+            )
+        else:
+            found = _CALLS[name](y, scores, clusters=code)
+    assert "nan" not in repr(found).lower()
+
+
 # A reliability curve is a table of sums, whatever the weights mean.
 _SILENT = {"describe_weights", "reliability_curve"}
 

@@ -2,6 +2,7 @@
 simulated there, not here.
 """
 
+import inspect
 import json
 import re
 import subprocess
@@ -14,9 +15,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, multinomial
 
+import skcalib
 from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.few_events import FEW_EVENTS
+from benchmarks.levels.functions import CLUSTERS, WEIGHTS
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
@@ -37,7 +40,21 @@ from benchmarks.levels.several_labels import SEVERAL_LABELS
 from benchmarks.levels.shapes import SHAPES, Sample
 from benchmarks.levels.summary import SUMMARY
 from benchmarks.levels.widths import CHECKS, faults
-from skcalib import ScalingBinning, StackedRecalibrator
+from skcalib import (
+    ScalingBinning,
+    StackedRecalibrator,
+    decisions,
+    displays,
+    engines,
+    evaluation,
+    export,
+    guarantees,
+    maps,
+    metrics,
+    model_selection,
+    monitoring,
+    simulation,
+)
 from skcalib.binning import EqualMass
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.displays import ReliabilityDisplay
@@ -277,6 +294,81 @@ def test_data_that_broke_a_promise_have_rows():
         "routing",
     ):
         assert any(name.startswith(promise) for name in found), promise
+
+
+_MODULES = (
+    skcalib,
+    decisions,
+    displays,
+    engines,
+    evaluation,
+    export,
+    guarantees,
+    maps,
+    metrics,
+    model_selection,
+    monitoring,
+    simulation,
+)
+
+
+def _functions_with(parameter):
+    """Return the names of public functions and methods that take a parameter."""
+    found = set()
+    for module in _MODULES:
+        for name in module.__all__:
+            door = getattr(module, name)
+            by_name = {name: door}
+            if inspect.isclass(door):
+                methods = inspect.getmembers(door, callable)
+                by_name = {
+                    f"{name}.{method}": function
+                    for method, function in methods
+                    if not method.startswith(("_", "set_"))  # metadata requests
+                }
+            for path, function in by_name.items():
+                if parameter in _parameters(function):
+                    found.add(path)
+    return found
+
+
+def _parameters(function):
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a class that is written in C
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "promises"), [("weight_type", WEIGHTS), ("clusters", CLUSTERS)]
+)
+def test_every_function_with_weights_or_clusters_has_rows(parameter, promises):
+    """Each has rows of data with such weights or clusters, or a reason for none."""
+    assert _functions_with(parameter) == set(promises)
+    shapes = {}  # by promise
+    for promise, shape in ROWS:
+        shapes.setdefault(promise, []).append(shape)
+    has = {}  # by shape: whether its data have such weights or clusters
+
+    def is_about(shape):
+        if shape not in has:
+            sample = SHAPES[shape](np.random.default_rng(0))
+            has[shape] = sample.clusters is not None
+            if parameter == "weight_type":
+                weight = sample.sample_weight
+                has[shape] = (
+                    weight is not None
+                    and np.any(weight % 1)
+                    or (sample.weight_type != "frequency")
+                )
+        return has[shape]
+
+    for function, names in promises.items():
+        if isinstance(names, str):
+            assert len(names) > 20, function  # a reason
+            continue
+        for name in names:
+            assert any(map(is_about, shapes[name])), (function, name)
 
 
 def _every_promise():

@@ -494,8 +494,6 @@ _CLUSTERED = (
     "clusters, equal, 60 of 20",
     "clusters, unequal, 2 of 150 and 30 of 10",
 )
-# Without those that have too few events for a slope.
-_MORE_EVENTS = (*_NAMES[:2], _NAMES[3], *_NAMES[5:])
 _METHODS = {
     "Spiegelhalter": "spiegelhalter",
     "Kuiper": "kuiper",
@@ -515,7 +513,7 @@ SAMPLED = {
             _NAMES[:4] + tuple(_TOO_HIGH),
         ),
         Promise("sampled labels: Brier score", 0.9, _covers_brier, _NAMES),
-        Promise("sampled labels: calibration slope", 0.9, _covers_slope, _MORE_EVENTS),
+        Promise("sampled labels: calibration slope", 0.9, _covers_slope, _NAMES),
         Promise("sampled labels: bars of a diagram", 0.9, _covers_bars, _NAMES),
         Promise("sampled labels: net benefit", 0.9, _covers_benefit, _NAMES),
         Promise("sampled labels: gain of Platt scaling", 0.9, _covers_gain, _NAMES),
