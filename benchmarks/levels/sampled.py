@@ -362,7 +362,7 @@ def _verifies(sample, seed):
     rng = np.random.default_rng([seed, 5])
     scores, truth = sample.population()
     rows = rng.integers(0, len(scores), 4000)
-    model = ScalingBinning(binning=10).fit(
+    model = ScalingBinning(binning=10, classes=[0, 1]).fit(
         scores[rows], rng.random(4000) < np.minimum(1.3 * truth[rows], 1)
     )
     binned = model.predict_proba(scores)[:, 1]
