@@ -411,6 +411,18 @@ def test_unknown_weights_need_twenty_events_everywhere():
         assert np.isfinite(low)
 
 
+def test_the_net_benefit_of_a_sampled_log_is_as_exact_as_its_observed_squares():
+    """Events weigh 1: there are none of weight 200 that the sample happens to lack."""
+    y, scores, weight = clicks(18, keep=200, centre=-5.0)
+    found = decisions.net_benefit(
+        y, scores, thresholds=[0.01], **importance(weight, {0: 200, 1: 1})
+    )
+    gain = (scores >= 0.01) * np.where(y == 1, 1, -0.01 / 0.99)
+    centred = weight * (gain - weight @ gain / weight.sum())
+    width = 2 * 1.645 * np.sqrt(centred @ centred) / weight.sum()
+    assert found.high[0] - found.low[0] == pytest.approx(width, rel=0.1)
+
+
 def test_weights_of_each_label_count_the_rows_that_they_are_worth():
     """Maps that smooth take weights for numbers of rows: (sum w)^2 / sum w1 w0."""
     y, scores, weight = clicks(17, keep=200, centre=-5.0)

@@ -392,7 +392,12 @@ def net_benefit(
     effect = design_effects(cells, influences, cluster)
     # The critical values of a band are so high that the likelihood ratio must reject
     # as well: `cautious`.
-    low, high = cells.limits(z, effect, cautious=bool(simultaneous))
+    low, high = cells.limits(
+        z,
+        effect,
+        cautious=bool(simultaneous),
+        label_decides_weight=known is not None and known.is_known,
+    )
     estimate = cells.estimate
     # If model and reference always decide alike, the difference is 0 with certainty,
     # and both limits are 0.

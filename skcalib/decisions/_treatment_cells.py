@@ -133,7 +133,7 @@ class TreatmentCells(NamedTuple):
         n_worse = np.sum(n_effective * (gain < 0), axis=(1, 2))
         return np.column_stack((n_better, n_worse))
 
-    def limits(self, z, design_effect, *, cautious):
+    def limits(self, z, design_effect, *, cautious, label_decides_weight=False):
         """Return the lower and the upper score limit of the net benefit, (m,) each.
 
         A cell holds the rows with one label and one difference of treatments: 1 where
@@ -144,7 +144,8 @@ class TreatmentCells(NamedTuple):
         sum w^2 / sum w, which have the same sums of w and of w^2. A sample may contain
         only rows of small weight in a cell where the population also has rows of large
         weight. So each cell has a second cell beside it, without rows, whose k is that
-        of all rows with the same difference of treatments, if it is larger.
+        of all rows with the same difference of treatments, if it is larger; of those
+        with the same label, where the label is known to decide the weight.
 
         Parameters
         ----------
@@ -155,11 +156,17 @@ class TreatmentCells(NamedTuple):
         cautious : bool
             Whether a value must be rejected by the likelihood ratio, too, to lie
             outside.
+        label_decides_weight : bool, default=False
+            Whether the weights of both labels are known.
         """
         row_weight = self._row_weight()  # k, (m, 2, 3)
         counts = self.weight / row_weight / design_effect[:, None, None]
         possible = np.broadcast_to(self.possible[:, None], counts.shape)
-        second_weight = np.maximum(row_weight, self._row_weight_of_both_labels())
+        if label_decides_weight:
+            others = self._row_weight_of_label()
+        else:
+            others = self._row_weight_of_both_labels()
+        second_weight = np.maximum(row_weight, others)
         # Three cells and the empty ones beside them for each label, (m, 2, 6).
         counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
         row_weight = np.concatenate((row_weight, second_weight), axis=2)
@@ -195,6 +202,15 @@ class TreatmentCells(NamedTuple):
         np.divide(label_square, label_weight, out=row_weight, where=label_weight > 0)
         np.divide(squares, weight, out=row_weight, where=weight > 0)
         return row_weight
+
+    def _row_weight_of_label(self):
+        """Return sum w^2 / sum w of all rows with each label, (m, 2, 1); 0 if there are
+        none.
+        """
+        weight = self.weight.sum(axis=2, keepdims=True)
+        row_weight = np.zeros_like(weight)
+        squares = self.squares.sum(axis=2, keepdims=True)
+        return np.divide(squares, weight, out=row_weight, where=weight > 0)
 
     def _row_weight_of_both_labels(self):
         """Return sum w^2 / sum w of all rows with each difference of treatments,
