@@ -530,9 +530,6 @@ def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
     name = "net benefit in clusters at a threshold"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
     assert f"the coverage of a 90 % interval was .{100 * worst:.0f}. The" in text
-    name = "net benefit with weights of the score"
-    worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
-    assert f"weight, the coverage of a 90 % interval was .{100 * worst:.0f}." in text
 
 
 def _short(promise, shape):

@@ -215,7 +215,10 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
     scheme needs 1,024 or 326 rows.
 
     A batch of `BinStatistics` counts as one step with its bin means, which gives
-    slightly less power than one step for each sample. Weights are rejected.
+    slightly less power than one step for each sample. Weights are rejected. For a log
+    that keeps some of the samples of one label, pass the probabilities that its samples
+    have: ``s w0 / (s w0 + (1 - s) w1)`` for the weights w1 with and w0 without the
+    event.
 
     References
     ----------
