@@ -355,12 +355,7 @@ def test_every_function_with_weights_or_clusters_has_rows(parameter, promises):
             sample = SHAPES[shape](np.random.default_rng(0))
             has[shape] = sample.clusters is not None
             if parameter == "weight_type":
-                weight = sample.sample_weight
-                has[shape] = (
-                    weight is not None
-                    and np.any(weight % 1)
-                    or (sample.weight_type != "frequency")
-                )
+                has[shape] = sample.sample_weight is not None
         return has[shape]
 
     for function, names in promises.items():

@@ -71,7 +71,7 @@ CLUSTERS = {
     "certified_threshold": ("precision, in clusters",),
     "compare": ("compare in clusters: brier_score", "compare in clusters: log_loss"),
     "cross_validate": _A_GAIN,
-    "estimated_performance": ("estimated event frequency, clusters",),
+    "estimated_performance": ("event frequency, estimated from clusters",),
     "mean_interval": ("mean of squared residuals",),
     "net_benefit": ("net benefit in clusters, at .3",),
     "recalibration_gain": ("gain of Platt scaling, clusters",),

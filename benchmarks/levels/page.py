@@ -171,15 +171,21 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "bias of a group, shift between two data sets",
         "coverage",
-        "^(bias by group|shift|importance weights: bias|sampled labels)",
+        "^(bias by group|shift|importance weights: bias|O/E ratio, log scale)"
+        "|^(sampled labels|(hidden|censoring) weights: )",
     ),
     (
         "slope, `calibration_summary`, `recalibration_gain`",
         "coverage",
-        "^(calibration slope|summary|recalibration gain)",
+        "^(calibration slope|summary|recalibration gain|gain of|mean of squared)"
+        "|^(heavy rows|empty clusters): slope",
     ),
     ("net benefit", "coverage", "net benefit"),
-    ("estimated performance without labels", "coverage", "^estimated"),
+    (
+        "estimated performance without labels",
+        "coverage",
+        "^estimated|^event frequency, estimated",
+    ),
     (
         "clusters: single clusters, their mean, a new cluster, bins of a diagram",
         "coverage",

@@ -535,7 +535,7 @@ SAMPLED = {
             "gain of Platt scaling, clusters", 0.9, _covers_gain_in_clusters, _CLUSTERED
         ),
         Promise(
-            "estimated event frequency, clusters",
+            "event frequency, estimated from clusters",
             0.9,
             _covers_frequency_from_clusters,
             _CLUSTERED,
