@@ -90,6 +90,11 @@ class LabelledSamples:
         """Whether each sample was seen once, whatever its weight."""
         return self.label_weights is not None
 
+    @property
+    def has_unknown_weights(self):
+        """Whether importance weights say nothing of the weight of the other label."""
+        return self.is_importance and not self.label_weights.is_known
+
     def new_scores(self, y_proba_new):
         """Return the scores of the event (n_new,) and the predicted labels (n_new,),
         which are None for two classes.
@@ -194,11 +199,11 @@ class ResidualCurve:
         # The labelled samples, and the bin of each, (n,).
         self._labelled = labelled
         self._bins = bins
-        # For clusters, the influence (n,) of each labelled sample on the mean residual
-        # of its bin: its deviation from the mean times the total weight over that of
-        # the bin.
+        # For clusters and unknown weights, the influence (n,) of each labelled sample on
+        # the mean residual of its bin: its deviation from the mean times the total
+        # weight over that of the bin.
         self._influence = None
-        if labelled.cluster is not None:
+        if labelled.cluster is not None or labelled.has_unknown_weights:
             centred = labelled.events - labelled.scores - mean_residual[bins]
             self._influence = centred * weight.sum() / total[bins]
 
@@ -210,10 +215,8 @@ class ResidualCurve:
         # How much the mean changes with the mean residual of each bin, (n_bins,).
         coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
         labelled = self._labelled
-        known = labelled.label_weights
-        is_unknown = known is not None and not known.is_known
         binomial = np.sqrt(np.sum(coefficient**2 * self.variance_of_bin))
-        if labelled.cluster is None and not is_unknown:
+        if self._influence is None:
             return Spread(float(binomial), np.inf)
         influence = Influence(
             coefficient[self._bins] * self._influence,
@@ -221,9 +224,9 @@ class ResidualCurve:
             labelled.is_importance,
             labelled.cluster,
         )
-        if is_unknown:
+        if labelled.has_unknown_weights:
             # The observed squares, which few events do not show.
-            reason = known.reason(labelled.events)
+            reason = labelled.label_weights.reason(labelled.events)
             return Spread(np.nan, np.nan, reason) if reason else influence.spread()
         clustered = influence.spread()
         # Clusters are not taken to make the estimate more exact than independent
