@@ -47,6 +47,7 @@ class EqualLosses:
 
     def __init__(self, name, first, second, influence, label_weights):
         self.name = name
+        self._is_of_one_event = first.is_binary
         self.label_weights = label_weights
         self.scores = (first.scores, second.scores)
         on_device = all(isinstance(scores, DeviceScores) for scores in self.scores)
@@ -81,6 +82,8 @@ class EqualLosses:
         """
         losses = losses_of_classes(xp, first, self.name)
         difference = losses - losses_of_classes(xp, second, self.name)
+        if self._is_of_one_event and self.name == "brier":
+            difference = difference / 2  # of both classes, which count alike
         # Losses are proper: the first model's labels favour it, and the second's the
         # second model. Between them lies a mixture that favours none.
         favour = -xp.sum(first * difference, axis=1, keepdims=True)

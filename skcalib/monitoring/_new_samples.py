@@ -199,8 +199,8 @@ class ResidualCurve:
         # The labelled samples, and the bin of each, (n,).
         self._labelled = labelled
         self._bins = bins
-        # For clusters and unknown weights, the influence (n,) of each labelled sample on
-        # the mean residual of its bin: its deviation from the mean times the total
+        # For clusters and unknown weights, the influence (n,) of each labelled sample
+        # on the mean residual of its bin: its deviation from the mean times the total
         # weight over that of the bin.
         self._influence = None
         if labelled.cluster is not None or labelled.has_unknown_weights:
