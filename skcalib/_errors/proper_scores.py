@@ -71,17 +71,6 @@ def _log(scores, labels):
 LOSSES = {"log": _log, "brier": _brier}
 
 
-def impossible_rows(scores, labels):
-    """Return the positions of the samples whose label had the probability 0, for scores
-    (n,) of boolean labels or (n, K) of column indices: their log-loss is infinite.
-    """
-    if scores.ndim == 1:
-        score_of_label = np.where(labels, scores, 1 - scores)
-    else:
-        score_of_label = scores_of_labels(scores, labels)
-    return np.flatnonzero(score_of_label == 0)
-
-
 def losses_by_label(scores, loss):
     """Return the loss that each sample would have with each class as its label, (n,
     n_classes), for scores (n,) of an event or (n, n_classes). `loss` is "log" or

@@ -316,3 +316,14 @@ def sums_of_rows(scores):
     if isinstance(scores, DeviceScores):
         return scores.sums
     return scores.sum(axis=1)
+
+
+def impossible_rows(scores, labels):
+    """Return the positions of the samples whose label had the probability 0, for scores
+    (n,) of boolean labels or (n, K) of column indices: their log-loss is infinite.
+    """
+    if scores.ndim == 1:
+        score_of_label = np.where(labels, scores, 1 - scores)
+    else:
+        score_of_label = scores_of_labels(scores, labels)
+    return np.flatnonzero(score_of_label == 0)

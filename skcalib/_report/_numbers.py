@@ -7,7 +7,7 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._errors.proper_scores import impossible_rows
+from skcalib._input.device_scores import impossible_rows
 from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
 from skcalib._report._code import report_code

@@ -20,7 +20,6 @@ from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import (
     LOSSES,
     brier_score,
-    impossible_rows,
     largest_brier,
     log_loss,
 )
@@ -28,6 +27,7 @@ from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._input.device_scores import impossible_rows
 from skcalib._input.label_weights import is_importance, label_weights
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int

@@ -12,8 +12,8 @@ from scipy.special import xlog1py, xlogy
 from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
-from skcalib._errors.proper_scores import impossible_rows
 from skcalib._inference.results import ResultRecord
+from skcalib._input.device_scores import impossible_rows
 from skcalib._input.scalars import check_option
 from skcalib._rows.links import clip_probability
 from skcalib._verdicts import impossible_words, sum_words
