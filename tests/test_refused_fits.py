@@ -31,6 +31,7 @@ from skcalib import (
     TemperatureScaling,
     UniformMassBinning,
 )
+from skcalib._solvers.online_logistic import ForgettingNewton
 from skcalib.decisions import CertifiedThresholdClassifier, ExpectedCostClassifier
 from skcalib.metrics import BinStatistics
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
@@ -169,7 +170,7 @@ def test_a_late_failure_changes_no_recalibrator(recalibrator, error, monkeypatch
         raise error
 
     if isinstance(recalibrator, OnlineRecalibrator):
-        monkeypatch.setattr(OnlineRecalibrator, "_remember_states", fails)
+        monkeypatch.setattr(ForgettingNewton, "learn", fails)
     for name, module in list(sys.modules.items()):
         if name.startswith("skcalib.recalibrators.") and hasattr(module, "provenance"):
             monkeypatch.setattr(module, "provenance", fails)
