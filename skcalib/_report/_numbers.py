@@ -7,7 +7,6 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._input.device_scores import impossible_rows
 from skcalib._report._advice import brier_difference_as_advised, considered
 from skcalib._report._advice_code import advice_code
 from skcalib._report._code import report_code
@@ -182,7 +181,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         {"name": "Brier score", **losses["brier_score"]},
         {"name": "log-loss", **losses["log_loss"]},
     ]
-    impossible = impossible_rows(table.scores[name], table.labels)
+    impossible = table.proper_scores.impossible[name]
     model["impossible"] = {
         "n": len(impossible),
         "row": int(impossible[0]) + 1 if len(impossible) else None,

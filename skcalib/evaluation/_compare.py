@@ -114,6 +114,9 @@ class ModelComparison(ResultTable):
         Name of the model with which the others are compared.
     confidence_level : float
         Coverage of each interval, in (0, 1).
+    impossible : dict of ndarray of int
+        By model, the positions of the samples that happened although their probability
+        was 0, so that the log-loss is infinite. Empty if the log-loss is not compared.
     """
 
     _prints_table = False
@@ -131,8 +134,7 @@ class ModelComparison(ResultTable):
     reason: np.ndarray
     reference: str
     confidence_level: float
-    # by model, how many samples happened although their probability was 0
-    _impossible: dict = field(default_factory=dict)
+    impossible: dict = field(default_factory=dict)
 
     def to_markdown(self):
         """Return a Markdown table, one row per model and one column per metric; the
@@ -228,9 +230,9 @@ class ModelComparison(ResultTable):
         for k, model in enumerate(self.model):
             if model != self.reference:
                 sentences.append(self._sentence(k))
-        for model, n_impossible in self._impossible.items():
-            if n_impossible:
-                sentences.append(f"{model}: {impossible_words(n_impossible)}")
+        for model, positions in self.impossible.items():
+            if len(positions):
+                sentences.append(f"{model}: {impossible_words(len(positions))}")
         return "\n".join(sentences)
 
     def _sentence(self, k):
@@ -481,21 +483,21 @@ def compare(
         **columns,
         reference=reference,
         confidence_level=level,
-        _impossible=_impossible_by_model(data, columns["metric"]),
+        impossible=_impossible_by_model(data, columns["metric"]),
     )
 
 
 def _impossible_by_model(data, metric_names):
-    """Return how many samples happened although their probability was 0, by model;
-    nothing if the log-loss is not among the metrics.
+    """Return the positions of the samples that happened although their probability was
+    0, by model; nothing if the log-loss is not among the metrics.
     """
     if "log_loss" not in metric_names:
         return {}
-    numbers = {}
+    positions = {}
     for name, rows in data.items():
         kept = rows.at(rows.kept)  # of a weight above 0
-        numbers[name] = len(impossible_rows(kept.scores, kept.labels))
-    return numbers
+        positions[name] = rows.kept[impossible_rows(kept.scores, kept.labels)]
+    return positions
 
 
 def _check_models(y_true, models, reference, reading):

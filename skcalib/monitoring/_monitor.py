@@ -53,6 +53,8 @@ _BLOCK_ROWS = 2048  # rows whose likelihood ratios are held in memory at a time
 # is released over time, for bets that start later.
 _KEPT_BACK = 0.5
 _FIRST_ROWS = 10.0  # with restarts, rows after which the release slows down
+# From how many standard deviations on the sentence says on which side scores are.
+_CLEAR = 3
 _LARGEST_LOG = log(np.finfo(float).max)
 
 
@@ -401,16 +403,19 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         )
 
     def _side_words(self):
-        """Return in words how the labels differ from the scores, by the bet that gained
-        most until the alarm; nothing without an alarm.
+        """Return on which side the scores have been since the change, by the batches
+        that end after it; nothing without an alarm, and if the side is not clear.
         """
-        bet = getattr(self, "_alarm_bet", None)
-        if bet is None:
+        if not self.alarm_:
             return ""
-        slope, shift = _BETS[bet]
-        if shift != 0:
-            return "scores too high" if shift < 0 else "scores too low"
-        return "scores too extreme" if slope < 1 else "scores not extreme enough"
+        n_rows, n, sum_of_scores, n_events, *_ = map(np.array, self._batches)
+        later = n_rows > self.change_row_
+        excess = np.sum(sum_of_scores[later] - n_events[later])
+        mean_score = sum_of_scores[later] / n[later]
+        deviation = np.sqrt(np.sum(n[later] * mean_score * (1 - mean_score)))
+        if abs(excess) <= _CLEAR * deviation:
+            return ""
+        return "scores too high" if excess > 0 else "scores too low"
 
     def _check_seen(self):
         """Raise a NotFittedError if no rows have been processed."""
@@ -456,7 +461,6 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         self.alarm_ = False
         self.alarm_row_ = None
         self.change_row_ = None
-        self._alarm_bet = None  # the bet that gained most until the alarm
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_rows(self, scores, y, time):
@@ -600,7 +604,6 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             # The bet that has gained most since its change names the row.
             best_bet = np.argmax(log_wealth[-1] - self._lowest)
             self.change_row_ = int(self._lowest_end[best_bet])
-            self._alarm_bet = int(best_bet)
 
     def _append_to_history(self, n, sum_of_scores, n_events):
         """Add a batch of `n` rows to the columns of `history_`."""
