@@ -825,7 +825,7 @@ def test_nothing_found_warns_and_abstains(cancer):
     )
     with pytest.warns(
         UserWarning,
-        match=r"No threshold is found on these 50 samples.*calibration samples are needed",
+        match=r"No threshold is found on these 50 samples.*samples are needed",
     ):
         model.fit(X_train[:100], y_train[:100])
     assert set(model.predict(X_test)) == {"abstain"}
