@@ -292,6 +292,7 @@ def test_the_measures_of_reading():
 # Rooms from which a report imports although they are not public: the contract names
 # them as the one place that answers a question, for the report as well.
 SHARED_WITH_THE_REPORT = {
+    "skcalib._install": "how is an optional package installed",
     "skcalib._verdicts": "how is a result said",
     "skcalib._input": "which label is the event, and what is a valid score or weight",
 }

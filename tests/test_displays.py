@@ -908,7 +908,7 @@ def test_pictures_of_the_user_guide():
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"skcalib\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install .*\[plot\]"):
         ReliabilityDisplay.from_predictions(*_scores(50))
 
 

@@ -20,6 +20,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
+from skcalib._install import install
 from skcalib._report import _command
 from skcalib._report._advice import considered
 from skcalib._report._checks import identifiers, repeats, repeats_note
@@ -188,7 +189,7 @@ def test_files_without_a_reader(tmp_path, monkeypatch, name):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         ReportError,
-        match=r"needs pandas and pyarrow to be read: pip install \"skcalib\[report\]\"",
+        match=re.escape(f"needs pandas and pyarrow to be read: {install('report')}"),
     ):
         read_columns(tmp_path / name, ["y"])
 
@@ -991,7 +992,7 @@ def test_a_missing_package_is_one_line(file, tmp_path, capsys, monkeypatch, pack
         == 2
     )
     err = capsys.readouterr().err
-    assert f'needs {package}: pip install "skcalib[report]"' in err
+    assert f"needs {package}: {install('report')}" in err
     assert err.count("\n") == 1
     # needs no picture
     assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0

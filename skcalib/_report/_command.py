@@ -13,6 +13,7 @@ from threading import Event, Thread
 from time import monotonic
 
 from skcalib._input.scales import SCALES
+from skcalib._install import install
 from skcalib._report._columns import given_classes
 from skcalib._report._counts import (
     counts_numbers,
@@ -496,13 +497,12 @@ def _check_output(output, arguments):
     for package in ("matplotlib", "jinja2"):
         if find_spec(package) is None:
             raise ReportError(
-                f'the page needs {package}: pip install "skcalib[report]", or use'
-                " --json."
+                f"the page needs {package}: {install('report')}, or use --json."
             )
     if output.suffix.lower() == ".pdf" and pdf_printer() is None:
         raise ReportError(
             f"-o {output} needs Chromium or WeasyPrint to write a PDF, and neither is"
-            f" installed: pip install weasyprint, or use -o {output.stem}.html."
+            f" installed: {install('pdf')}, or use -o {output.stem}.html."
         )
 
 

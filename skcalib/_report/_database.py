@@ -5,6 +5,7 @@ import sqlite3
 from importlib.util import find_spec
 from pathlib import Path
 
+from skcalib._install import install
 from skcalib._report._error import ReportError
 
 _URL = re.compile(r"(duckdb|sqlite|postgres|postgresql):(.*)", re.DOTALL)
@@ -72,9 +73,7 @@ def duckdb_relation(kind, location, name, table, query):
     user gave it, without a password in messages.
     """
     if find_spec("duckdb") is None:
-        raise ReportError(
-            f'{name} needs DuckDB to be read: pip install "skcalib[engine]".'
-        )
+        raise ReportError(f"{name} needs DuckDB to be read: {install('engine')}.")
     import duckdb
 
     try:

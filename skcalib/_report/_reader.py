@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from skcalib._install import install
 from skcalib._report._database import (
     duckdb_relation,
     is_url,
@@ -73,12 +74,12 @@ def opened(path, table=None, query=None):
         if package not in ("pandas", "pyarrow", "pyarrow.parquet", ""):
             needed = package
         raise ReportError(
-            f'{name} needs {needed} to be read: pip install "skcalib[report]".'
+            f"{name} needs {needed} to be read: {install('report')}."
         ) from error
     except MemoryError as error:
         raise ReportError(
             f"{name} does not fit into memory: save it as Parquet and install DuckDB"
-            ' (pip install "skcalib[engine]"), which reads a sample.'
+            f" ({install('engine')}), which reads a sample."
         ) from error
     except Exception as error:  # the readers' errors have no common class
         raise ReportError(
@@ -478,8 +479,8 @@ class _ExcelSource(_InMemory):
 
         if find_spec("openpyxl") is None:
             raise ReportError(
-                f"{name} is a workbook of Excel, which needs openpyxl to be read: pip"
-                ' install "skcalib[report]", or save the sheet as CSV.'
+                f"{name} is a workbook of Excel, which needs openpyxl to be read:"
+                f" {install('report')}, or save the sheet as CSV."
             )
         try:
             sheets = pd.read_excel(path, sheet_name=None, header=None)
