@@ -65,7 +65,8 @@ def test_an_editor_shows_the_signatures(editor, module):
         if name in _FIELDS_OF_A_BASE and shown == [[]]:
             continue
         parameters = inspect.signature(getattr(import_module(module), name)).parameters
-        if shown != [list(parameters)]:
+        # An overloaded function shows one signature for each type of its result.
+        if not shown or any(one != list(parameters) for one in shown):
             wrong[name] = shown
     assert not wrong
 
