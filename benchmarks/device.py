@@ -16,11 +16,15 @@ import time
 # SciPy decides at its import whether it takes tensors.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
-import torch
 from sklearn import config_context
 
 from skcalib import TemperatureScaling, VectorScaling
 from skcalib.metrics import expected_calibration_error
+
+try:
+    import torch
+except ImportError:  # `main` says so
+    torch = None
 
 _GPU_SIZES = ((50_000, 1_000), (500_000, 100))
 _PROCESSOR_SIZES = ((2_000, 1_000), (20_000, 100))
@@ -41,6 +45,9 @@ def main(argv=None):
         "--seconds", type=float, default=8.0, help="after which a job is not repeated"
     )
     options = parser.parse_args(argv)
+    if torch is None:
+        print("benchmarks.device needs PyTorch: pip install torch", file=sys.stderr)
+        return 2
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     is_gpu = device.startswith("cuda")
     sizes = _GPU_SIZES if is_gpu else _PROCESSOR_SIZES

@@ -289,9 +289,7 @@ def test_several_guarantees_are_all_kept():
         for promise, target in zip(found.promise, found.target, strict=True)
     ]
     assert found.threshold >= each[0]
-    assert "at least 70 % of the predicted events are events and at most 40 %" in str(
-        found
-    )
+    assert "at least 70 % of the predicted events" in str(found)
     one = certified_threshold(Y, SCORES, promise=["precision"], target=[0.7])
     assert one == certified_threshold(Y, SCORES, promise="precision", target=0.7)
 
@@ -536,7 +534,7 @@ def test_a_map_of_the_same_rows_is_recognised():
     found = certified_threshold(other_y, new, fitted_on=fitted, **options)
     plain = certified_threshold(other_y, new, **options)
     assert found.threshold == plain.threshold
-    assert "are not those of these rows" in found.assumptions[0]
+    assert "differ from those of these samples" in found.assumptions[0]
     # the label that is the event does not matter
     flipped = certified_threshold(
         first_y, same[:, ::-1], fitted_on=fitted, pos_label=False, **options
@@ -616,7 +614,7 @@ def test_the_classifier_passes_what_was_fitted():
     same = model.fit(first[:, None], first_y).certificate_
     assert "exactly these samples" in same.assumptions[0]
     new = model.fit(other[:, None], other_y).certificate_
-    assert "not those of these rows" in new.assumptions[0]
+    assert "differ from those of these samples" in new.assumptions[0]
     isotonic = IsotonicCalibration().fit(first, first_y)
     with refused(ValueError, "exactly these samples"):
         CertifiedThresholdClassifier(FrozenEstimator(isotonic), **options).fit(

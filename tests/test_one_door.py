@@ -24,7 +24,13 @@ from skcalib.metrics import calibration_error
 
 PACKAGE = Path(__file__).parents[1] / "skcalib"
 # The rooms where what a user gives becomes an array.
-DOOR = {"scores.py", "tensors.py", "scalars.py", "classifier_scores.py"}
+DOOR = {
+    "scores.py",
+    "scales.py",
+    "tensors.py",
+    "scalars.py",
+    "classifier_scores.py",
+}
 MAKES_ARRAYS = {"asarray", "array", "asanyarray", "ascontiguousarray", "asfarray"}
 SCORES = {"scores", "y_proba", "y_prob", "y_score", "proba", "response"}
 ASKS = {"predict_proba", "decision_function", "getattr"}

@@ -1,6 +1,6 @@
 """Phrases that several sentences of a report share."""
 
-from math import nan
+from math import isnan, nan
 
 from skcalib._report._judged import VERDICT_LEVEL, read_verdict
 from skcalib._report._samples import CONFIDENCE_LEVEL
@@ -44,7 +44,8 @@ def gains(row, before):
     found = []
     for key in ("gain", "gain_low", "gain_high"):
         value = nan if row[key] is None else row[key]
-        found.append(min(100.0, 100 * value / (before or 1)))
+        share = 100 * value / (before or 1)
+        found.append(share if isnan(share) else min(share, 100.0))
     return found
 
 

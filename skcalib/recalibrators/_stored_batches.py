@@ -46,7 +46,7 @@ def stored_batches(batches, file, input):
                 f"y has shape {y.shape} in batch {number}, and X has {len(scores)}"
                 " rows: one label for each row is needed."
             )
-        file.write(np.ascontiguousarray(scores, dtype).data)
+        file.write(scores.astype(dtype, order="C", copy=False).data)
         labels.append(y)
         weights += [as_array(values)[0] for values in weight]
     if not labels:

@@ -179,6 +179,11 @@ ENTRIES = {
         ),
         two_classes=(Recalibrator(PlattScaling()),),
         fits_missing_class=True,
+        expected_failures={
+            "check_sample_weight_equivalence_on_dense_data": (
+                "gives splits that name rows of weight 0, which count as none"
+            )
+        },
         no_paper="a rule of this package: recalibrate only where it gains",
     ),
     "skcalib.ScalingBinning": RecalibratorEntry(
