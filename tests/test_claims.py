@@ -382,6 +382,7 @@ def test_figures_of_getting_started():
 
 
 def test_figures_of_a_judge_and_human_labels():
+    pytest.importorskip("pandas", reason="to_frame needs pandas")
     names, text = _names("llm_as_a_judge"), _page("llm_as_a_judge")
     alone, (both,) = names["alone"], names["found"].to_frame().itertuples(index=False)
     for name, one in (("200 human labels alone", alone), ("both", both)):
