@@ -58,7 +58,7 @@ def steps(kind):
     """
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     _, text = re.split(rf"^### Add an? {kind} to the library$", page, flags=re.M)
-    text = text.split("\n## ")[0]
+    text = re.split(r"^###? ", text, flags=re.M)[0]
     for step in re.split(r"^\d\. ", text, flags=re.M)[1:]:
         code = re.search(r"```python\n\s*(.*?)\n\s*```", step, flags=re.S)
         yield re.match(r"`([^`]*)`", step).group(1), code and code.group(1)
