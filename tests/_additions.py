@@ -77,6 +77,19 @@ def export(library, file, code):
     edit(library / file, "__all__ = [", f'{code}\n\n__all__ = [\n    "{name}",')
 
 
+def export_from_the_front(library, file, code):
+    """Add the name of a step to `__all__` of the package, and to the import that only
+    editors and type checkers see.
+    """
+    imported, name = code.split(" import ")
+    edit(library / file, "__all__ = [", f'__all__ = [\n    "{name}",')
+    edit(
+        library / file,
+        f"    {imported} import (",
+        f"    {imported} import (\n        {name},",
+    )
+
+
 def add_row(library, table, names, row):
     """Add an imported metric and its row to the table of metrics."""
     row_class = "\n\n@dataclass(frozen=True"
@@ -94,7 +107,7 @@ def add_objects(library):
     (module, _), (room, names), (package, top_names) = steps("recalibrator")
     shutil.copy(WRITTEN / "complementary_log_log.py", library / module)
     export(library, room, names)
-    export(library, package, top_names)
+    export_from_the_front(library, package, top_names)
     (module, _), (package, names), (table, row) = steps("metric")
     shutil.copy(WRITTEN / "overestimation_error.py", library / module)
     export(library, package, names)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _additions import add_row, edit, export, steps
+from _additions import add_row, edit, export, export_from_the_front, steps
 from sklearn.linear_model import LogisticRegression
 
 import skcalib
@@ -218,7 +218,7 @@ def test_three_files_add_a_recalibrator_with_all_exports(tmp_path):
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "complementary_log_log.py", tmp_path / module)
     export(tmp_path, room, names)
-    export(tmp_path, package, top_names)
+    export_from_the_front(tmp_path, package, top_names)
     program = """
 import numpy as np
 from skcalib import ComplementaryLogLog

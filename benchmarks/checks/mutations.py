@@ -138,8 +138,8 @@ MUTATIONS = [
     ),
     (
         "_inference/shift_test.py",
-        "at_least = bdtrc(k - 1, n, score)",
-        "at_least = bdtrc(k, n, score)",
+        "at_least = bdtrc(k - 1, n, p)",
+        "at_least = bdtrc(k, n, p)",
         "by_group",
     ),
     # Metrics, evaluation, recalibrators.
@@ -289,14 +289,14 @@ MUTATIONS = [
     ),
     (
         "_solvers/logistic.py",
-        "return 1 / (weight_of_class[codes] + 2)",
-        "return 1 / (weight_of_class[codes] + 1)",
+        "1 / (weight_of_class + 2)), codes)",
+        "1 / (weight_of_class + 1)), codes)",
         "temperature",
     ),
     (
         "_solvers/mixture.py",
-        "weights_or_ones(sample_weight, len(likelihoods))",
-        "np.ones(len(likelihoods))",
+        "share = row_weights(sample_weight, likelihoods)",
+        "share = row_weights(None, likelihoods)",
         "mixture",
     ),
     (
@@ -313,8 +313,8 @@ MUTATIONS = [
     ),
     (
         "_errors/proper_scores.py",
-        "- 2 * score_of_label + 1",
-        "- 2 * score_of_label",
+        "- 2.0 * scores_of_labels(scores, labels) + 1",
+        "- 2.0 * scores_of_labels(scores, labels)",
         "proper_scores",
     ),
     (
@@ -590,8 +590,8 @@ MUTATIONS = [
     ),
     (
         "monitoring/_trend.py",
-        "scale_up = 1 / np.maximum(1 - leverage, 1e-3)",
-        "scale_up = np.ones(len(leverage))",
+        "influence /= np.maximum(rest, 1e-3, out=rest)",
+        "influence /= 1.0",
         "trend",
     ),
     (

@@ -1,5 +1,7 @@
 """Overestimation: how far the scores lie above the event frequencies, in bins."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
