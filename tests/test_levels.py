@@ -80,7 +80,7 @@ def test_the_command_prints_rows():
         "--quick",
         "--json",
         "--only",
-        "2 bins|^Kuiper|calibration slope",
+        "2 bins|^Kuiper|^calibration slope$",
     ]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300
