@@ -7,6 +7,7 @@ from scipy.special import expit
 import skcalib
 from benchmarks.checks.bounds import faults
 from skcalib import decisions, evaluation, metrics, monitoring
+from skcalib._report._samples import Rows
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,13 @@ def test_results_keep_their_bounds(y, scores, weight):
     log_loss = str(metrics.log_loss_decomposition(y, scores))
     happened = ((scores == 0) & (y == 1)).any()
     assert ("probability was 0: the log-loss is infinite" in log_loss) == happened
+
+
+def test_counted_samples_are_not_the_weighted_share():
+    """All events and one of 20 others: weights do not make events few."""
+    labels = np.repeat([True, False], [200, 1000])
+    weight = np.where(labels, 1.0, 20.0)
+    rows = Rows(np.full(1200, 0.1), labels, weight, weight_type="importance")
+    assert (rows.counted(True), rows.counted(False)) == (200, 1000)
+    copies = rows._replace(weight_type="frequency")
+    assert (copies.counted(True), copies.counted(False)) == (200, 20_000)

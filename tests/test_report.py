@@ -481,6 +481,8 @@ def _model(bias, sure, error, pvalue, n=1000, **more):
         "test": {"pvalue": pvalue, "smallest_pvalue": 0.001, "rejects": pvalue < 0.05},
         "mean_score": 0.4,
         "event_frequency": 0.35,
+        "n_events": 350.0,
+        "n_others": 650.0,
         "segments": [],
         "changes": [],
         "recalibrators": [],

@@ -590,8 +590,8 @@ MUTATIONS = [
     ),
     (
         "monitoring/_trend.py",
-        "influence /= np.maximum(rest, 1e-3, out=rest)",
-        "influence /= 1.0",
+        " / time_variance / np.maximum(1 - leverage, 1e-3)",
+        " / time_variance",
         "trend",
     ),
     (

@@ -23,7 +23,7 @@ FEW_EVENTS = 40
 # computed, and quantiles of the normal deviate that the rows of a cluster share.
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
 _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)
-# More rows are taken together by their scores, in so many grades, where only the
+# More than 8,192 rows are taken together by their scores, in 64 grades, where only the
 # correlation is sought.
 _ROWS_OF_GRADES, _GRADES = 1 << 13, 64
 # The most cells whose draws need no rows: their correlations are a matrix.

@@ -23,8 +23,8 @@ _GROUPS = 8
 # relative, of the total weight: an event sum this close to 0 or to the total is equal
 # to it but for rounding
 ROUNDING = 1e-12
-# Distributions of so many problems and more, of similar size, are computed together; up
-# to so many probabilities at a time.
+# Distributions of four problems and more, of similar size, are computed together, for
+# up to 65,536 probabilities at a time.
 _FEW_PROBLEMS, _LARGEST_BATCH = 4, 1 << 16
 # Below this |r| the formula of Lugannani and Rice is replaced by its limit at r = 0.
 _NEAR_ZERO = 1e-4

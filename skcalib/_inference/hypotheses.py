@@ -37,8 +37,8 @@ _MOST_COUNTS = 1 << 24
 _ROWS_TO_COUNT = 20
 # more distinct scores are pooled to cells of nearly equal scores
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13
-# Dependent rows that are drawn cell by cell have at most so many cells of scores, with
-# at least so many rows each.
+# Dependent rows are drawn cell by cell if their scores have at most 256 cells with at
+# least 80 rows each.
 _MOST_CLUSTER_CELLS, _ROWS_OF_CLUSTER_CELL = 1 << 8, 80
 # Widths in bins over which the observed deviation is smoothed, for two more directions.
 _WIDTHS = 1, 3

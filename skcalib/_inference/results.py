@@ -219,7 +219,7 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
 
 
 def _shown(value, digits=3):
-    """Return a value as text; a float has so many significant digits, and all of its
+    """Return a value as text; a float has `digits` significant digits, and all of its
     whole part.
     """
     if isinstance(value, float | np.floating):

@@ -51,11 +51,11 @@ def _few_events(facts):
     """
     if facts.is_of_classes:
         return []
-    frequency = facts.model["event_frequency"]
-    n_events = round(frequency * facts.bias.n)
-    n_others = round(facts.bias.n - n_events)
+    n_events = round(facts.model["n_events"])
+    n_others = round(facts.model["n_others"])
     if min(n_events, n_others) >= _FEW:
         return []
     what = "have the event" if n_events <= n_others else "are without the event"
     number = count_words(min(n_events, n_others))
-    return [claim("few events", number=number, n=facts.n, what=what)]
+    n_samples = count_words(n_events + n_others)
+    return [claim("few events", number=number, n=n_samples, what=what)]

@@ -50,6 +50,8 @@ def judged_model(event_rows, error, tolerance, classes):
     return {
         "mean_score": float(table.mean_score[0]),
         "event_frequency": float(table.event_frequency[0]),
+        "n_events": event_rows.counted(True),
+        "n_others": event_rows.counted(False),
         "score_minus_frequency": _interval(bias),
         "over_confidence": _interval(over_confidence),
         "verdicts": {

@@ -37,7 +37,7 @@ from skcalib.guarantees import (
 )
 
 TOLERANCE = 0.02
-# The mean score of a rare event that is so many times its frequency may be a
+# The mean score of a rare event that is more than eight times its frequency may be a
 # percentage.
 _RARE, _MANY_TIMES = 0.1, 8
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)

@@ -73,6 +73,17 @@ class Rows(NamedTuple):
             return float(len(self.labels))
         return float(self.sample_weight.sum())
 
+    def counted(self, happened):
+        """Return the number of samples with or without the event, in which a frequency
+        weight counts copies and an importance weight does not.
+        """
+        is_meant = self.labels == happened
+        if self.sample_weight is None:
+            return float(np.count_nonzero(is_meant))
+        if self.weight_type == "frequency":
+            return float(self.sample_weight[is_meant].sum())
+        return float(np.count_nonzero(is_meant & (self.sample_weight > 0)))
+
     @property
     def metric_options(self):
         """Keyword arguments of a metric of an event: the labels that there are, and the

@@ -67,7 +67,7 @@ class EqualMass(BaseBinning):
         self.n_bins = n_bins
 
     def _n_bins_for(self, n_rows, sample_weight):
-        """Return the number of bins of so many samples with weights (n,) or None."""
+        """Return the number of bins for `n_rows` samples with weights (n,) or None."""
         if sample_weight is not None:
             return resolve_n_bins(self.n_bins, n_rows, sample_weight)
         # Any number is accepted: where it exceeds that of the rows, each row has a bin.

@@ -258,7 +258,13 @@ class ModelComparison(ResultTable):
                 f" (difference {rounded(difference)}) cannot be said: {self.reason[k]}."
             )
         finding = f"does not differ detectably in {metric} from {self.reference}:"
-        if pvalue <= 0.05 and not low <= 0 <= high:
+        if pvalue <= 0.05 and low <= 0 <= high:
+            # The test knows the law of few labels, which the interval approximates.
+            finding = (
+                f"differs in {metric} from {self.reference} by the test, but not by the"
+                " interval:"
+            )
+        elif pvalue <= 0.05:
             # Words say which is better, so that the size has no sign.
             finding = f"has a {side} {metric} than {self.reference} by"
             low, high = sorted((abs(low), abs(high)))

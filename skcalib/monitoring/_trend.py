@@ -374,25 +374,15 @@ def _slope(residual, moment, weight):
     residual = residual - mean_of(residual)
     slope = mean_of(centred * residual) / time_variance
     # About a constant the leverage is 1 / n.
-    null_influence = centred * residual
-    null_influence /= time_variance
-    null_influence /= 1 - one_sample
+    null_influence = centred * residual / time_variance / (1 - one_sample)
+    about_line = residual - slope * centred
     # Where the line goes through all samples, what is left is rounding.
-    influence = residual
-    influence -= slope * centred
-    influence[np.abs(influence) < _ROUNDING] = 0.0
-    influence *= centred
-    influence /= time_variance
+    about_line[np.abs(about_line) < _ROUNDING] = 0.0
     # The leverage of a sample is (1 + z^2) / n, with its standardised time z. A weight
     # w > 1 stands for w samples of this leverage, not for one of w times as much. A
     # sample that decides the slope alone has a leverage of 1: its factor is limited.
-    rest = centred
-    rest **= 2
-    rest /= -time_variance
-    rest -= 1
-    rest *= one_sample
-    rest += 1
-    influence /= np.maximum(rest, 1e-3, out=rest)
+    leverage = one_sample * (1 + centred**2 / time_variance)
+    influence = centred * about_line / time_variance / np.maximum(1 - leverage, 1e-3)
     return slope, influence, null_influence
 
 
