@@ -336,6 +336,8 @@ def _model(bias=OFF, changes=(), rows=(), candidates=True, **found):
         "test": {"pvalue": 0.4, "smallest_pvalue": 0.001, "rejects": False},
         "mean_score": 0.4,
         "event_frequency": 0.35,
+        "n_events": 350,
+        "n_others": 650,
         "segments": list(rows),
         "changes": list(changes),
         "recalibrators": CANDIDATES if candidates else [],
