@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import RECALIBRATORS, each_of, refused
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import get_scorer as sklearn_scorer
@@ -153,7 +153,7 @@ def test_a_search_over_bins_by_nested_names():
     assert alone[-1].n_bins_ == 6
 
 
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+@pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 def test_every_recalibrator_in_a_pipeline(recalibrator):
     model = make_pipeline(
         CrossFittedClassifier(GaussianNB(), cv=2), clone(recalibrator)
@@ -184,7 +184,8 @@ _OTHER = {
 
 
 @pytest.mark.parametrize(
-    "recalibrator", [*RECALIBRATORS, GroupwiseRecalibrator(min_group_size=20)], ids=str
+    "recalibrator",
+    each_of([*RECALIBRATORS, GroupwiseRecalibrator(min_group_size=20)]),
 )
 def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
     fitted = clone(recalibrator).fit(PROBA, CODES)

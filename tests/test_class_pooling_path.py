@@ -75,7 +75,7 @@ def test_the_path_by_exact_leave_one_out(method, spread):
 )
 def test_the_loss_of_rows_that_are_left_out(method, class_pooling, weighted):
     # Against fits without each row, near the same pooled map.
-    proba, y = sample(60)
+    proba, y = sample(45)
     weight = (
         np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
         if weighted

@@ -4,17 +4,19 @@ and on every scale.
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS
+from _catalog import RECALIBRATORS, each_of
 from sklearn.base import clone
 
 from skcalib import TemperatureScaling
 from skcalib._fitting.floor import learned_floor
 from skcalib._rows.links import PROBABILITY_CLIP
 
-CLIPPING = [one for one in RECALIBRATORS if hasattr(one, "clip")]
+CLIPPING = [
+    clone(one).set_params(clip=None) for one in RECALIBRATORS if hasattr(one, "clip")
+]
 
 
-@pytest.fixture(params=[clone(one).set_params(clip=None) for one in CLIPPING], ids=repr)
+@pytest.fixture(params=each_of(CLIPPING))
 def clipping(request):
     return clone(request.param)
 

@@ -180,7 +180,7 @@ def test_integer_weights_are_repeated_rows_and_clusters_of_copies_one_row():
 def test_other_errors_are_squared_and_added_and_functions_bootstrapped():
     y, models = _models(300)
     pair = {name: models[name] for name in ("good", "sure")}
-    options = {"n_resamples": 99, "random_state": 0}
+    options = {"n_resamples": 39, "random_state": 0}
     found = compare(
         y, pair, metrics=[expected_calibration_error, _one_minus_auc], **options
     )

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from _catalog import check_or_fail
 from scipy import sparse
 from scipy.special import softmax
 from sklearn import config_context
@@ -47,11 +48,10 @@ EXPECTED_FAILURES = {
     [
         CrossFittedClassifier(LogisticRegression()),
         CrossFittedClassifier(LinearSVC(random_state=0)),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    ]
 )
 def test_estimator_checks(estimator, check):
-    check(estimator)
+    check_or_fail(check, estimator, EXPECTED_FAILURES)
 
 
 @pytest.fixture

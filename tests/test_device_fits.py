@@ -89,12 +89,22 @@ def problem(n_classes, n=400, seed=0, masked=False):
     return logits, labels, weight
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+# One sample on each device, the others on one.
+FITS = [
+    ("device1", 4, True, True),
+    ("no_float64", 4, True, True),
+    ("torch", 4, True, True),
+    ("device1", 4, False, False),
+    ("device1", 2, False, True),
+    pytest.param("no_float64", 4, False, False, marks=pytest.mark.slow),
+    pytest.param("no_float64", 2, False, True, marks=pytest.mark.slow),
+    ("torch", 4, False, False),
+    ("torch", 2, False, True),
+]
+
+
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    ("n_classes", "masked", "weighted"),
-    [(4, False, False), (4, True, True), (2, False, True)],
-)
+@pytest.mark.parametrize(("library", "n_classes", "masked", "weighted"), FITS)
 def test_a_fit_is_that_of_numpy(library, method, n_classes, masked, weighted):
     logits, labels, weight = problem(n_classes, masked=masked)
     if not weighted:
@@ -356,6 +366,7 @@ def test_batches_that_do_not_match_are_named(batches, words):
         skcalib.TemperatureScaling(input="logit").fit_batches(batches)
 
 
+@pytest.mark.slow
 def test_a_fit_to_a_file_does_not_read_it_into_memory(tmp_path):
     rng = np.random.default_rng(0)
     n, n_classes = 40_000, 200

@@ -592,6 +592,7 @@ def test_axes_are_about_square_with_equal_limits(histogram):
     _assert_tidy(display)
 
 
+@pytest.mark.slow
 def test_rare_events_fill_the_axes():
     rng = np.random.default_rng(0)
     scores = rng.beta(1, 200, size=20_000)
@@ -640,6 +641,7 @@ def test_a_legend_in_given_axes_stands_beside_the_diagonal():
     assert above.all() or below.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["constrained", None])
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3)])
 def test_a_diagram_fills_the_axes_that_are_given(n_rows, n_columns, layout):
@@ -694,6 +696,7 @@ def test_panels_share_the_place_of_one_axes_or_take_many():
         )
 
 
+@pytest.mark.slow
 def test_axes_without_a_grid_and_in_a_subfigure():
     y, scores = _scores(300)
     free = plt.figure().add_axes((0.1, 0.4, 0.5, 0.5))
@@ -801,7 +804,9 @@ def test_colours_differ_in_grey():
     ],
 )
 @pytest.mark.parametrize(
-    "binning", [None, PoolAdjacentViolators()], ids=["default", "isotonic"]
+    "binning",
+    [None, pytest.param(PoolAdjacentViolators(), marks=pytest.mark.slow)],
+    ids=["default", "isotonic"],
 )
 def test_extreme_data_are_drawn(y, scores, options, binning):
     display = ReliabilityDisplay.from_predictions(

@@ -36,7 +36,6 @@ RUN_ELSEWHERE = {
     "which_recalibrator.md": "test_guide.py",
     "which_threshold.md": "test_decisions.py",
 }
-SLOW = {"pipelines.md"}
 _EXTENSIONS_NEED = {
     "Write your own display": ["matplotlib"],
     "Support tables from another library": ["pyarrow", "narwhals"],
@@ -87,13 +86,10 @@ def _run(page, names, peer=None):
 def _here():
     for page in PAGES:
         if page.name not in RUN_ELSEWHERE and _blocks(page):
-            yield pytest.param(
-                page,
-                id=page.name,
-                marks=[pytest.mark.slow] if page.name in SLOW else [],
-            )
+            yield pytest.param(page, id=page.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", _here())
 def test_code_runs(page, tmp_path, monkeypatch):
     for package in NEEDS.get(page.name, ()):

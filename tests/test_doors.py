@@ -177,6 +177,12 @@ OF_CLASSES = {
     "cross-fitted": _cross_fitted,
 }
 ALL = OF_SCORES | OF_CLASSES
+# Those that take longer than all others together.
+_LONG = ("display", "groupwise", "by_group", "recalibrated")
+EACH = [
+    pytest.param(door, marks=[pytest.mark.slow] if door in _LONG else [])
+    for door in ALL
+]
 
 
 # --- the cases: labels and scores, and the truth of three or of two classes -----------
@@ -266,7 +272,7 @@ def _truth(door, n_classes):
     return _of(ALL[door], y, scores)
 
 
-@pytest.mark.parametrize("door", ALL)
+@pytest.mark.parametrize("door", EACH)
 def test_three_classes(door):
     def check(case):
         y, scores = THREE[case]
@@ -278,7 +284,7 @@ def test_three_classes(door):
     check_each(check, THREE)
 
 
-@pytest.mark.parametrize("door", ALL)
+@pytest.mark.parametrize("door", EACH)
 def test_two_classes(door):
     def check(case):
         found = _of(ALL[door], *TWO_CASES[case])

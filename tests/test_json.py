@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import RECALIBRATORS, each_of, refused
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -29,7 +29,7 @@ from skcalib.binning import (
 from skcalib.export import from_dict, to_dict, to_sql
 from skcalib.export._json_older import INFORMATION
 
-every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+every_recalibrator = pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 
 
 def two_class_rows(n=150, seed=0):

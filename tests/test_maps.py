@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import RECALIBRATORS, each_of, refused
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -299,7 +299,7 @@ def test_hooks_on_logits():
         )
 
 
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+@pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_row_has_the_same_probabilities_alone(recalibrator, n_classes):
     """Neither the other rows of a block, nor their impossible classes, change a row."""

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from _catalog import refused
+from _catalog import check_or_fail, refused
 from scipy.special import expit, logit, softmax
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -38,11 +38,10 @@ _OWN_FAILURES = {
         MulticalibratedRecalibrator(
             SplineCalibration(input="logit"), features=np.asarray, max_rounds=1, cv=2
         )
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES | _OWN_FAILURES,
+    ]
 )
 def test_estimator_checks(estimator, check):
-    check(estimator)
+    check_or_fail(check, estimator, EXPECTED_FAILURES | _OWN_FAILURES)
 
 
 # Few rounds and folds: what is tested here does not depend on their number.

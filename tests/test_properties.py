@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, UNWEIGHTED, metrics_, random_metrics
+from _catalog import RECALIBRATORS, UNWEIGHTED, each_of, metrics_, random_metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -239,7 +239,7 @@ def test_float32_scores_are_float64_scores(sample):
 
 # Any labels belong to any scores here, also those that fall with the event.
 @pytest.mark.filterwarnings("ignore:The event is:UserWarning")
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=repr)
+@pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 @settings(max_examples=settings.default.max_examples // 4)
 @given(sample=samples())
 def test_recalibrators_on_any_sample(recalibrator, sample):

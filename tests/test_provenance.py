@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, UNWEIGHTED, refused
+from _catalog import RECALIBRATORS, UNWEIGHTED, each_of, refused
 from sklearn.base import clone
 
 import skcalib
@@ -28,7 +28,7 @@ def rows(n=200, seed=0):
     return scores, rng.random(n) < scores
 
 
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+@pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 def test_two_fits_on_permuted_rows_have_one_hash(recalibrator):
     scores, y = rows()
     order = np.random.default_rng(1).permutation(len(y))

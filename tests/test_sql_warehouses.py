@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, refused
+from _catalog import RECALIBRATORS, each_of, refused
 from _mariadb import programs, server
 from scipy.special import softmax
 from sklearn.base import clone
@@ -84,7 +84,7 @@ def in_duckdb(text, dialect):
     return sqlglot.transpile(text, read=dialect, write="duckdb")[0]
 
 
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+@pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
 def test_sqlite_gives_what_predict_proba_gives(recalibrator):
     scores, y = _two_class_rows()
     fitted = clone(recalibrator).fit(scores, y)

@@ -3,7 +3,6 @@ sums.
 """
 
 import numpy as np
-from scipy.special import logsumexp
 
 _N_BETS = 50  # numbers of sizes of a bet, over which the wealth is averaged
 
@@ -78,5 +77,5 @@ def bet_pvalue(log_wealth):
     the clusters, and the p-value remains valid for clusters with different means,
     because the product of 1 - lambda mu is largest if all mu are equal.
     """
-    log_mean = logsumexp(log_wealth) - np.log(len(log_wealth))
+    log_mean = np.logaddexp.reduce(log_wealth) - np.log(len(log_wealth))
     return float(np.exp(-max(log_mean, 0.0)))
