@@ -641,6 +641,7 @@ def test_whole_numbers_as_floats_are_labels():
         model.fit(X, 2 * y - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", ["precision", "recall", "false_positive_rate"])
 def test_a_reversed_order_has_its_own_half_of_the_level(promise):
     """Scores that say nothing, and 89.99 % events: Platt's map takes the order that

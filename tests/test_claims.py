@@ -45,6 +45,8 @@ from skcalib.metrics import (
 )
 from skcalib.monitoring import CalibrationMonitor, estimated_performance
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl").values()
 

@@ -911,6 +911,7 @@ def test_calibrated_probabilities_cost_least():
     assert mean_cost(y, by_probability, costs) < mean_cost(y, by_score, costs)
 
 
+@pytest.mark.slow
 def test_the_guide_says_what_the_library_does():
     pytest.importorskip("matplotlib")
     import re

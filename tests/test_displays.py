@@ -312,6 +312,7 @@ def test_isotonic_bins_are_drawn_as_the_steps_of_the_isotonic_fit():
     assert len(display.intervals_) == 1  # the bootstrap band
 
 
+@pytest.mark.slow
 def test_bootstrap_band_is_that_of_rows():
     y, scores = _scores(400)
     options = {"interval": "bootstrap", "n_resamples": 4000, "random_state": 0}

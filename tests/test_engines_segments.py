@@ -149,13 +149,16 @@ ARROW_TYPES = {
 }
 
 
-DASK, IBIS = (
-    pytest.param(engine, marks=pytest.mark.slow) for engine in ("dask", "ibis")
-)
-
-
 @pytest.mark.parametrize(
-    "engine", ["pyarrow", "pandas", "polars", "polars_lazy", IBIS, DASK]
+    "engine",
+    [
+        "pyarrow",
+        "polars_lazy",
+        *(
+            pytest.param(engine, marks=pytest.mark.slow)
+            for engine in ("pandas", "polars", "ibis", "dask")
+        ),
+    ],
 )
 @pytest.mark.parametrize("kind", ARROW_TYPES)
 def test_other_engines(engine, kind):

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from test_tensors import _Tensor
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "doc" / "examples"
 
 

@@ -21,6 +21,8 @@ from skcalib.metrics import (
     expected_calibration_error,
 )
 
+pytestmark = pytest.mark.slow
+
 GUIDE = Path(__file__).parents[1] / "doc" / "which_error.md"
 
 

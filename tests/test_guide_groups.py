@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+pytestmark = pytest.mark.slow
+
 DOC = Path(__file__).parents[1] / "doc"
 
 

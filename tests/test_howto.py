@@ -30,6 +30,8 @@ from skcalib.metrics import (
     reliability_curve,
 )
 
+pytestmark = pytest.mark.slow
+
 DOC = Path(__file__).parents[1] / "doc"
 
 

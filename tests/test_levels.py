@@ -68,6 +68,8 @@ from skcalib.metrics import (
 )
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -15,6 +15,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.offsetbox import AnchoredText  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 _PATH = Path(__file__).parents[1] / "doc" / "examples" / "look_book.py"
 
 

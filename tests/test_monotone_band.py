@@ -62,6 +62,7 @@ def test_the_order_of_ties_does_not_matter(order):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["line", "flat", "rare", "step", "ties"])
 @pytest.mark.parametrize("n", [10, 60])
 def test_the_whole_curve_lies_inside(shape, n):
@@ -87,6 +88,7 @@ def test_the_whole_curve_lies_inside(shape, n):
     assert missed / 150 < 0.1 + 3 * 0.025
 
 
+@pytest.mark.slow
 def test_a_million_samples_have_few_blocks():
     from skcalib._intervals.monotone_band import _block_lengths, _block_starts
 

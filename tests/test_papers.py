@@ -53,6 +53,8 @@ from benchmarks.papers._rules import (
     printed,
 )
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 DATA = os.environ.get("SKCALIB_DATA")
 

@@ -53,6 +53,8 @@ from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel
 
+pytestmark = pytest.mark.slow
+
 DATA = os.environ.get("SKCALIB_DATA") and Path(os.environ["SKCALIB_DATA"])
 
 

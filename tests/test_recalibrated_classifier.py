@@ -280,6 +280,7 @@ def test_sure_scores_are_recalibrated_and_the_gain_is_shown(binary):
     assert not hasattr(model, "chosen_")
 
 
+@pytest.mark.slow
 def test_the_default_is_never_worse_than_the_bare_model_by_more_than_noise():
     for seed in range(2):
         X, y = make_classification(

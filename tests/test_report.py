@@ -306,6 +306,7 @@ def test_numbers_are_those_of_the_library(file):
     json.dumps(numbers, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
     data = _data()
     table = read_table(file, label="y", scores=["p"], segment="s")
@@ -384,6 +385,7 @@ def test_recalibrators_are_cross_validated():
     assert losses == sorted(losses)
 
 
+@pytest.mark.slow
 def test_many_rows_are_sampled_for_recalibration(monkeypatch):
     monkeypatch.setattr(_advise, "_MOST_ROWS", 200)
     data = _data(300)
@@ -438,6 +440,7 @@ def test_weights_count_as_repeated_rows():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "scores"),
     [
@@ -770,6 +773,7 @@ def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     assert output.read_bytes() == first  # the same file, the same page
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_names_cannot_break_the_page(tmp_path):
     nasty = '<script>alert("&")</script>$x'
@@ -807,6 +811,7 @@ def test_names_cannot_break_the_page(tmp_path):
     assert "&lt;b&gt;" in text
 
 
+@pytest.mark.slow
 @needs_matplotlib
 @pytest.mark.parametrize("n", [10, 60])
 def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
@@ -872,6 +877,7 @@ def test_json_prints_the_numbers_and_writes_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_default_output(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -1016,6 +1022,7 @@ def quiet(monkeypatch):
     monkeypatch.setattr(_command, "_QUIET_SECONDS", 600)
 
 
+@pytest.mark.slow
 def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, capsys):
     monkeypatch.setattr(_command, "_QUIET_SECONDS", 0)
     assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
@@ -1044,6 +1051,7 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
     assert json.loads(printed.out)["n_rows"] == 600
 
 
+@pytest.mark.slow
 def test_work_that_turns_out_to_be_long_is_announced(monkeypatch, capsys):
     monkeypatch.setattr(_command, "_QUIET_SECONDS", 0.01)
     with _command._progress() as step:
@@ -1394,6 +1402,7 @@ def test_clusters_are_told_to_every_interval(tmp_path):
         assert wide["high"] - wide["low"] > 1.2 * (narrow["high"] - narrow["low"])
 
 
+@pytest.mark.slow
 def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
     columns = _clustered()
     columns |= {
@@ -1458,6 +1467,7 @@ def test_columns_that_are_no_clusters(tmp_path):
         read_table(file, label="y", scores=["p"], weight_type="importance")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["id", "patient_id", "customerId", "Candidate", "match no", "user.id", "doc"],
@@ -1539,6 +1549,7 @@ def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly():
     )
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
     file, output = _write(tmp_path / "data.csv", _data(200)), tmp_path / "a page.html"

@@ -25,6 +25,8 @@ from skcalib._report._table import read_table
 from skcalib._verdicts import verdict
 from skcalib.monitoring import GroupMonitors
 
+pytestmark = pytest.mark.slow
+
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
 

@@ -16,6 +16,8 @@ from skcalib._report import _numbers
 from skcalib._report._claims import CLAIMS
 from skcalib._report._numbers import report_numbers
 
+pytestmark = pytest.mark.slow
+
 
 def _said(tree):
     """Return the texts in a module that are no docstrings."""

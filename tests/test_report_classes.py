@@ -32,6 +32,8 @@ from skcalib.metrics import (
     calibration_test,
 )
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pandas", reason="the report needs pandas (extra report)")
 
 NAMES = ["bird", "cat", "dog"]

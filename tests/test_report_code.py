@@ -9,6 +9,8 @@ from skcalib import GroupwiseRecalibrator, PlattScaling, PriorShift, Temperature
 from skcalib._report._advice_code import advice_code
 from skcalib._report._table import read_table
 
+pytestmark = pytest.mark.slow
+
 pd = pytest.importorskip(
     "pandas", reason="the report needs pandas and pyarrow (extra report)"
 )

@@ -8,6 +8,8 @@ import pytest
 from skcalib import censored_labels
 from skcalib.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pandas")
 
 

@@ -12,6 +12,8 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib.monitoring import calibration_trend, error_autocorrelation
 
+pytestmark = pytest.mark.slow
+
 MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
 

@@ -19,6 +19,8 @@ from skcalib._report._sections import (
     nothing_to_gain,
 )
 
+pytestmark = pytest.mark.slow
+
 EVENTS = {
     "calibrated": lambda rng, z: z,
     "sharp": lambda rng, z: 0.5 * z,

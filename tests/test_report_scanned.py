@@ -9,6 +9,8 @@ from skcalib.__main__ import main
 from skcalib._report import _command
 from skcalib._report._table import read_table
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("duckdb")
 pytest.importorskip("narwhals")
 pa = pytest.importorskip("pyarrow")

@@ -9,6 +9,8 @@ from skcalib._report._error import ReportError
 from skcalib._report._table import read_table
 from skcalib._report._times import named_periods
 
+pytestmark = pytest.mark.slow
+
 _REASON = "the report needs pandas and pyarrow (extra report)"
 pd = pytest.importorskip("pandas", reason=_REASON)
 pytest.importorskip("pyarrow", reason=_REASON)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[1] / "doc" / "reporting.md"
 _BLOCKS = re.compile(
     r"^```python\n(.*?)^```(?:\n+^```text\n(.*?)^```)?", flags=re.S | re.M

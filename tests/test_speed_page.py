@@ -12,6 +12,8 @@ from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.page import FAMILIES, conditions, missed, with_tables
 from benchmarks.speed.run import Measured, combined
 
+pytestmark = pytest.mark.slow
+
 MARKS = (
     "before\n<!-- measured: made by `python -m benchmarks.speed --page` -->\nold\n<!--"
     " end of the tables -->after\n"

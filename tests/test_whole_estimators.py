@@ -17,6 +17,8 @@ from sklearn.utils.fixes import parse_version
 from benchmarks import best_afterwards
 from benchmarks.whole_estimators import FittedOnce, cells, main, z_statistic
 
+pytestmark = pytest.mark.slow
+
 
 class Counted(GaussianNB):
     """A classifier that counts its fits."""
