@@ -20,6 +20,8 @@ _ENTRIES = entries_of(RecalibratorEntry).values()
 
 # One or more instances of every public recalibrator.
 RECALIBRATORS = [instance for entry in _ENTRIES for instance in entry.instances]
+# Those that fit others, several times.
+COMPOSED = (recalibrators.Recalibrator, recalibrators.StackedRecalibrator)
 # Those whose theory has no weights.
 UNWEIGHTED = tuple(
     type(entry.instances[0]) for entry in _ENTRIES if not entry.takes_weights
@@ -29,25 +31,18 @@ _FIT_MISSING_CLASS = tuple(
 )
 
 
-def each_of(recalibrators):
-    """Return a test parameter of each recalibrator. Those that fit all methods of a
-    stack in several folds take longer than all the others, and are slow tests.
+def each_of(recalibrators_):
+    """Return a test parameter of each recalibrator. Those that fit others, several
+    times, take as long as all the rest, and are slow tests.
     """
     return [
         pytest.param(
             one,
-            marks=[pytest.mark.slow] if _fits_all_methods(one) else [],
+            marks=[pytest.mark.slow] if isinstance(one, COMPOSED) else [],
             id=repr(one),
         )
-        for one in recalibrators
+        for one in recalibrators_
     ]
-
-
-def _fits_all_methods(one):
-    if isinstance(one, recalibrators.Recalibrator):
-        return one.recalibrator is None
-    is_stack = isinstance(one, recalibrators.StackedRecalibrator)
-    return is_stack and one.recalibrators is None
 
 
 def fits_missing_class(recalibrator):

@@ -158,6 +158,7 @@ def test_too_few_samples_or_too_few_equal_clusters_say_so():
     assert all(np.isnan(row["gain_low"]) for row in found.candidates[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [1.0, 1.15, 2.0])
 def test_it_agrees_with_the_default_method_or_says_why_not(power):
     rng = np.random.default_rng(3)
@@ -173,6 +174,7 @@ def test_it_agrees_with_the_default_method_or_says_why_not(power):
         assert "the default method" in advice.default
 
 
+@pytest.mark.slow
 def test_advice_is_reproducible_and_large_sets_are_sampled(monkeypatch):
     from skcalib.evaluation import _advise
 

@@ -128,6 +128,7 @@ def test_miscalibration_is_not_dependence():
     assert error_autocorrelation(y_true, y_proba, time).pvalue > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.02, 0.3])
 @pytest.mark.parametrize("n", [100, 500])
 def test_independent_samples_are_seldom_called_alike(n, rate):

@@ -394,6 +394,7 @@ def test_correlation_of_many_rows_is_found_from_their_grades(monkeypatch):
     assert cluster_correlation(*rows) == pytest.approx(of_rows, abs=0.005)
 
 
+@pytest.mark.slow
 def test_interval_of_many_rows_in_clusters_is_that_of_draws_by_row(monkeypatch):
     labels, scores, clusters = dependent(2, 40, 30, lambda rng, n: rng.random(n))
     options = {"binning": 5, "clusters": clusters, "n_resamples": 999}
@@ -490,6 +491,7 @@ def test_sums_of_bins_in_place_of_rows():
         calibration_test(bins, metric=brier_score_loss)
 
 
+@pytest.mark.slow
 def test_ten_million_rows_cost_about_one_sort():
     # 999 draws of 4,096 cells; the rows are sorted once. 400,000 here: well under the
     # seconds of 999 sorts.

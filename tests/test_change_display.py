@@ -93,6 +93,7 @@ def test_bins_without_rows_of_both_are_left_out():
     assert display.scores.tolist() == [pytest.approx(0.4)]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_difference_of_the_bins():
     covered = []
     for seed in range(60):

@@ -5,12 +5,10 @@ tests/test_cross_fitting.py and tests/test_decisions.py.
 """
 
 import pytest
-from _catalog import check_or_fail
+from _catalog import COMPOSED, check_or_fail
 from registry import RecalibratorEntry, entries_of
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-
-from skcalib import Recalibrator, StackedRecalibrator
 
 _MORE_CLASSES = (
     "feeds two columns with three classes: a score a class is what a recalibrator takes"
@@ -62,8 +60,6 @@ ENTRIES = {
 ESTIMATORS = [
     clone(entry.instances[0]).set_params(input="logit") for entry in ENTRIES.values()
 ]
-# Those that fit others, several times.
-COMPOSED = (Recalibrator, StackedRecalibrator)
 
 
 @parametrize_with_checks([one for one in ESTIMATORS if not isinstance(one, COMPOSED)])

@@ -670,6 +670,7 @@ def _risk_above(promise, target, chance, wrong, accepted):
     }[promise]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", PROMISES)
 def test_a_promise_is_kept(promise):
     """Of 120 samples of a model that is too sure at most .1 + 3 standard errors break

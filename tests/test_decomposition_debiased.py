@@ -60,6 +60,7 @@ def test_weights_are_repetitions():
     assert weighted.within_bins == pytest.approx(repeated.within_bins)
 
 
+@pytest.mark.slow
 def test_bias_is_gone_on_average():
     """Of calibrated forecasts of four values the true miscalibration is 0, and the
     discrimination is the variance of the values; the plugin parts are too large.

@@ -953,6 +953,7 @@ def test_validity_of_one_sample_is_the_exact_step_function():
     _assert_tidy(both)
 
 
+@pytest.mark.slow
 def test_validity_over_repeats_with_the_guarantee():
     def repeat(seed):
         y, scores = _scores(1500, seed)
@@ -1033,6 +1034,7 @@ class _AsItIs(HistogramBinning):
 # --- BinCountDisplay ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bin_counts_by_guarantee():
     display = BinCountDisplay.from_guarantee([300, 20_000], epsilon=0.05)
     few, many = display.curves
@@ -1058,6 +1060,7 @@ def test_bin_counts_by_guarantee():
         BinCountDisplay.from_guarantee(100, kind="total")
 
 
+@pytest.mark.slow
 def test_bin_counts_on_data_are_cross_validated():
     y, scores = _scores(1000, curve=lambda s: s**2)
     display = BinCountDisplay.from_predictions(

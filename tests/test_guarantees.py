@@ -528,6 +528,7 @@ def brier_change(mass, outputs, frequency, bins):
     return float(mass @ change)
 
 
+@pytest.mark.slow
 def test_binning_costs_at_most_its_bound():
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -599,6 +600,7 @@ def test_temperature_bound_holds_for_every_temperature(deviation):
     assert bound < 12 * np.quantile(worst, 0.9)
 
 
+@pytest.mark.slow
 def test_per_class_temperature_bound_covers():
     """Every class at once, with the rarest class as rare as promised."""
     rng = np.random.default_rng(4)

@@ -220,6 +220,7 @@ def test_the_bias_has_the_variance_of_both_weights():
         assert test.high - test.low == pytest.approx(2 * half, rel=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1.0, 0.6])
 def test_the_bias_is_covered_with_few_events(factor):
     # About three events expected in the sample; the exact law holds at all counts.

@@ -537,6 +537,7 @@ def test_weights_of_next_to_nothing_are_rows_left_out(method):
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_thousand_classes_with_few_rows(method):
     rng = np.random.default_rng(0)

@@ -332,6 +332,7 @@ def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
     assert {row["segment"] for row in rows if row["is_small"]} == {"west"}
 
 
+@pytest.mark.slow
 def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
     columns = _data(60)
     columns["s"] = ["once", "", *["often"] * 58]
@@ -674,6 +675,7 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
     ) in text
 
 
+@pytest.mark.slow
 def test_limits_of_segments_hold_together(file):
     """The limits of a segment are those of its table at 1 - .05 / 3."""
     table = read_table(file, label="y", scores=["p"], segment="s")

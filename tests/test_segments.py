@@ -618,6 +618,7 @@ def test_columns_of_pyarrow():
     assert weighted.segments.segment.tolist() == words
 
 
+@pytest.mark.slow
 def test_clusters_keep_the_level_where_rows_alone_do_not():
     rejected = np.zeros(2)
     for seed in range(60):

@@ -232,6 +232,7 @@ def test_concentrated_scores_are_resolved():
         assert smooth_calibration_error(labels, scores) == pytest.approx(0.2, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [kde_calibration_error, smooth_calibration_error])
 def test_a_hundred_thousand_rows_take_less_than_a_second(metric):
     rng = np.random.default_rng(7)

@@ -259,6 +259,7 @@ def test_the_learned_floor_reaches_the_members_on_log_odds():
     assert [member.floor_ for member in stack.recalibrators_[1:3]] == [learned] * 2
 
 
+@pytest.mark.slow
 def test_leaves_calibrated_scores_alone_and_mends_others():
     rng = np.random.default_rng(2)
     scores = rng.random(1000)
@@ -315,6 +316,7 @@ def test_is_near_the_best_member_and_never_far_from_the_scores():
         assert mean[0] < mean[1:].min() + 0.005
 
 
+@pytest.mark.slow
 def test_beats_each_of_its_members_on_a_forest():
     X, y = load_digits(return_X_y=True)
     X_fit, X_rest, y_fit, y_rest = train_test_split(

@@ -207,6 +207,7 @@ def test_ids_are_routed_through_a_pipeline():
         )
 
 
+@pytest.mark.slow
 def test_the_promise_holds_for_rows_that_are_served_one_at_a_time():
     # Three scores, four bins: a bin holds rows of two scores, and promises their mean.
     # With one key for all rows each score falls into one bin only, and is off by up to
