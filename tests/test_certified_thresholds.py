@@ -192,10 +192,10 @@ def _threshold_in_clusters(rng, sizes, correlation, **options):
 def test_guarantees_hold_for_clusters(sizes, correlation, options):
     rng = np.random.default_rng(1)
     broken = 0
-    for _ in range(200):
+    for _ in range(100):
         order = rng.permutation(sizes)
         broken += _threshold_in_clusters(rng, order, correlation, **options)[1]
-    assert broken <= 200 * 0.1 + 3 * np.sqrt(200 * 0.09)
+    assert broken <= 100 * 0.1 + 3 * np.sqrt(100 * 0.09)
 
 
 def test_many_clusters_find_a_threshold():

@@ -86,7 +86,6 @@ def test_estimator_checks(estimator, check):
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
 @parametrize_with_checks(
     [
-        RecalibratedClassifierCV(LogisticRegression()),
         RecalibratedClassifierCV(),
         RecalibratedClassifierCV(
             LogisticRegression(), recalibrator=IsotonicCalibration(), ensemble=False
