@@ -2,6 +2,7 @@
 copied off the device is n numbers, or those of bins.
 """
 
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
@@ -11,11 +12,12 @@ from _twins import bin_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
+from sklearn import config_context
 
 import skcalib
 from skcalib._input import tensors
 from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
-from skcalib.evaluation import compare
+from skcalib.evaluation import compare, recalibration_gain
 from skcalib.metrics import (
     BinStatistics,
     brier_decomposition,
@@ -24,6 +26,7 @@ from skcalib.metrics import (
     calibration_slope_intercept,
     calibration_test,
     groupwise_calibration_error,
+    kernel_calibration_error,
     reliability_curve,
     smooth_calibration_error,
 )
@@ -83,6 +86,17 @@ MEASURES = {
             y, p, multiclass="marginal", n_resamples=50, random_state=0
         ).pvalue
     ),
+    "pooled": partial(calibration_error, multiclass="pooled"),
+    "pooled, equal width": partial(
+        calibration_error, multiclass="pooled", binning=EqualWidth(10)
+    ),
+    "pooled, weights": partial(
+        calibration_error, multiclass="pooled", sample_weight=np.arange(600) % 3
+    ),
+    "kernel": lambda y, p: kernel_calibration_error(y[:200], p[:200, :]),
+    "kernel, weights": lambda y, p: kernel_calibration_error(
+        y[:200], p[:200, :], bandwidth=0.2, sample_weight=np.arange(200) % 3 / 2
+    ),
     "decomposition": lambda y, p: brier_decomposition(y, p).score,
     "monitor": _monitored,
     "change": _changed,
@@ -101,7 +115,10 @@ def test_results_are_those_of_numpy_and_little_is_copied(name, device, dtype):
         if name == "test of classes":  # draws from the scores of each class
             assert max(copies) <= 8 * len(y)
         else:
-            copies.refuse_more_than(len(y))
+            copies.refuse_more_than(len(y), free=_FREE)
+
+
+_FREE = 8 * 512 * 5  # rows that stand for all in the kernel error; sums of 15 bins
 
 
 def test_the_counter_counts():
@@ -124,16 +141,73 @@ def test_classes_of_an_unusual_strategy_are_copied_one_by_one():
 
 
 def test_comparisons():
+    """Of two models, 64 n bytes are those of all metrics together."""
     y, first, logits = _data()
     second = softmax(logits / 1.5, axis=1)
-    for metric in ("brier_score", "log_loss", "calibration_error"):
-        options = {"metrics": [metric], "random_state": 0}
+    names = ("brier_score", "log_loss", "squared_calibration_error")
+    for metrics in (names, ["calibration_error"]):
+        options = {"metrics": metrics, "random_state": 0, "n_resamples": 99}
         expected = compare(y, {"a": first, "b": second}, **options)
         with counted_copies() as copies:
             models = {"a": on_device(first), "b": on_device(second)}
             found = compare(on_device(y), models, **options)
         assert str(found) == str(expected)
-        copies.refuse_more_than(2 * len(y))  # of two models
+        copies.refuse_more_than(len(y), free=8 * 75)  # sums of 15 bins
+
+
+@pytest.mark.parametrize(("device", "dtype"), DEVICES)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_several_labels_per_row(device, dtype, is_weighted):
+    rng = np.random.default_rng(0)
+    proba = rng.random((600, 6)).astype(dtype)
+    labels = rng.random(proba.shape) < proba**1.3
+    weight = rng.integers(0, 3, 600) if is_weighted else None
+    for binning in (EqualMass(7), EqualWidth(7)):
+        options = {"binning": binning, "sample_weight": weight}
+        expected = calibration_error(labels, proba, **options)
+        for dtype_of_labels in ("bool", "int32"):
+            given = on_device(labels.astype(dtype_of_labels), device)
+            with counted_copies() as copies:
+                found = calibration_error(given, on_device(proba, device), **options)
+            assert found == pytest.approx(expected, rel=1e-6)
+            sorts_on_processor = is_weighted and device == "no_float64"
+            if binning.n_bins == 7 and not sorts_on_processor:
+                copies.refuse_more_than(len(proba), free=8 * 7 * 6 * 8)
+    messages = []
+    wrong = labels * 2
+    for given in (wrong, on_device(wrong, device)):
+        with pytest.raises(ValueError, match="0 and 1") as error:
+            calibration_error(given, on_device(proba, device))
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
+def test_gain_of_a_recalibrator_that_is_fitted_on_the_device():
+    """The number of copied numbers does not depend on that of the classes."""
+    pytest.importorskip("array_api_strict")
+    copied = []
+    for k in (4, 12):
+        y, proba, _ = _data(n=300, k=k)
+        method = skcalib.TemperatureScaling(clip=None)
+        expected = recalibration_gain(y, proba, recalibrator=method)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(config_context(array_api_dispatch=True))
+            except (ImportError, RuntimeError) as error:
+                pytest.skip(str(error))
+            copies = stack.enter_context(counted_copies())
+            found = recalibration_gain(
+                on_device(y), on_device(proba), recalibrator=method
+            )
+            table = recalibration_gain(
+                y, on_device(proba), recalibrator={"t": method}, loss="brier"
+            )
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        brier = recalibration_gain(y, proba, recalibrator={"t": method}, loss="brier")
+        assert str(table) == str(brier)
+        assert max(copies) <= 8 * len(y)
+        copied.append(sum(size for size in copies if size >= len(y)))
+    assert copied[1] <= 1.1 * copied[0]
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["float32", "float64"]))

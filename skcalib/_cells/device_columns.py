@@ -4,14 +4,22 @@ of the bins are computed there, of all classes together.
 
 import numpy as np
 
-from skcalib._cells.statistics import class_statistics
-from skcalib._cells.tasks import BinaryTask
+from skcalib._cells.cells import Cells
+from skcalib._cells.device_sums import sums_of_trials
+from skcalib._cells.statistics import BinStatistics, class_statistics
+from skcalib._cells.tasks import (
+    BinaryTask,
+    PooledTask,
+    one_label_a_row,
+    with_trials,
+)
 from skcalib._input.tensors import as_array
 from skcalib._rows.namespaces import entries_at
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, check_binning
 from skcalib.binning._base import edges_between
 from skcalib.binning._equal_mass import last_ranks, needed_shares
 
+_KNOWN_EDGES = (EqualWidth, FixedEdges)  # strategies that do not read the scores
 _COLUMN_ELEMENTS = 1 << 26  # scores that are sorted together
 
 
@@ -75,7 +83,10 @@ class DeviceTask:
     @property
     def labels(self):
         """Whether the class of each sample is this one, (n,)."""
-        return self._columns.data.labels == self._k
+        data = self._columns.data
+        if data.is_multilabel:
+            return data.labels[:, self._k]
+        return data.labels == self._k
 
     @property
     def sample_weight(self):
@@ -99,18 +110,68 @@ class DeviceTask:
         return iter(self._copied)
 
 
+class DevicePooledTask(DeviceTask):
+    """The pairs of a row and a class of scores on a device, as `PooledTask` has
+    them.
+    """
+
+    def __init__(self, data):
+        super().__init__(DeviceColumns(data), None)
+        self.n_columns = data.scores.shape[1]
+
+    def statistics(self, binning=None, *, moments=2):
+        """Return the bin statistics under a strategy; see `BinaryTask.statistics`."""
+        strategy = check_binning(binning, EqualMass(15))
+        data = self._columns.data
+        edges = _pooled_edges(data.scores, data.sample_weight, strategy)
+        if edges is None:
+            return self._copied.statistics(strategy, moments=moments)
+        return sum(class_statistics(data, [edges] * self.n_columns, moments=moments))
+
+    def adjusted(self, cells):
+        """Return cells with the variances of rows that have one event each; see
+        `PooledTask.adjusted`.
+        """
+        data = self._columns.data
+        if not one_label_a_row(data.scores):
+            return cells
+        if isinstance(cells, BinStatistics):
+            cells = Cells.of_bins(cells)
+        variance, squares, weight = sums_of_trials(data, cells)
+        if cells.weighted_score_label is None:
+            squares = weight = None
+        return with_trials(cells, variance, squares, weight)
+
+    @property
+    def labels(self):
+        """Whether the class of a pair is the true one, (n K,)."""
+        return self._copied.labels
+
+    @property
+    def sample_weight(self):
+        """The weights of the pairs, or None."""
+        return self._copied.sample_weight
+
+    @property
+    def _copied(self):
+        """The problem with all scores copied from the device."""
+        if self._rows is None:
+            data = self._columns.data
+            scores = np.asarray(data.scores)
+            self._rows = PooledTask.of(scores, data.labels, data.sample_weight)
+        return self._rows
+
+
 def _edges(scores, sample_weight, strategy):
     """Return the edges of the bins of each class, a list of K arrays; None if the
     strategy needs more than order statistics.
     """
     n_classes = scores.shape[1]
-    if type(strategy) in (EqualWidth, FixedEdges):
+    if type(strategy) in _KNOWN_EDGES:
         # which do not depend on the scores
         edges = strategy._edges_of(np.zeros(len(scores)), None, sample_weight)
         return [edges] * n_classes
-    if type(strategy) is not EqualMass:
-        return None
-    if sample_weight is not None and scores.sum_dtype != scores.xp.float64:
+    if not _sorts_on_device(scores, sample_weight, strategy):
         return None
     n_bins = strategy._n_bins_for(len(scores), sample_weight)
     edges = []
@@ -119,6 +180,30 @@ def _edges(scores, sample_weight, strategy):
         columns = scores.columns(slice(start, min(start + n_together, n_classes)))
         edges += _equal_mass_edges(scores, columns, n_bins, sample_weight)
     return edges
+
+
+def _pooled_edges(scores, sample_weight, strategy):
+    """Return the edges of the bins of the scores of all classes together; None if the
+    strategy needs more than order statistics.
+    """
+    if sample_weight is not None:
+        sample_weight = np.repeat(sample_weight, scores.shape[1])
+    if type(strategy) in _KNOWN_EDGES:
+        return strategy._edges_of(np.zeros(scores.size), None, sample_weight)
+    if not _sorts_on_device(scores, sample_weight, strategy):
+        return None
+    n_bins = strategy._n_bins_for(scores.size, sample_weight)
+    pairs = scores.xp.reshape(scores.columns(slice(None)), (-1, 1))
+    (edges,) = _equal_mass_edges(scores, pairs, n_bins, sample_weight)
+    return edges
+
+
+def _sorts_on_device(scores, sample_weight, strategy):
+    """Return whether a strategy needs order statistics, which the device has: of
+    weights only if they can be added up in double precision.
+    """
+    adds_up = sample_weight is None or scores.sum_dtype == scores.xp.float64
+    return type(strategy) is EqualMass and adds_up
 
 
 def _equal_mass_edges(scores, columns, n_bins, sample_weight):

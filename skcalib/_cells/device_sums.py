@@ -25,7 +25,9 @@ def sums_of_classes(data, edges, moments):
     cuts = np.full((n_bins - 1, len(edges)), np.inf)
     for k, of_class in enumerate(edges):
         cuts[: len(of_class) - 2, k] = of_class[1:-1]
-    sums = _sums_of_scores(data, cuts, moments) | _sums_of_labels(data, cuts)
+    sums = _sums_of_scores(data, cuts, moments)
+    if not data.is_multilabel:
+        sums |= _sums_of_labels(data, cuts)
     return [
         {name: values[: len(of_class) - 1, k] for name, values in sums.items()}
         for k, of_class in enumerate(edges)
@@ -34,20 +36,18 @@ def sums_of_classes(data, edges, moments):
 
 def _sums_of_scores(data, cuts, moments):
     """Return the sums by bin and class (n_bins, K) that do not depend on the labels, by
-    name. `cuts` are the inner edges (n_bins - 1, K).
+    name, and those of the labels where a row may have several. `cuts` are the inner
+    edges (n_bins - 1, K).
     """
     scores = data.scores
     xp = scores.xp
     shape = (len(cuts) + 1, cuts.shape[1])
-    # The largest numbers of the type of the scores that are no larger than the cuts:
-    # scores are on the same side of either.
-    rounded = cuts.astype(scores.dtype)
-    below = np.nextafter(rounded, scores.dtype.type(-np.inf))
-    rounded = np.where(rounded > cuts, below, rounded)
-    cuts = xp.asarray(rounded, device=scores.device)
+    cuts = _on_device(scores, cuts)
     names = ["count", "weighted_score", "weighted_score_squared"][: moments + 1]
     if data.sample_weight is not None:
         names += ["weight", "weight_squared"]
+    if data.is_multilabel:
+        names += ["weighted_label", "weighted_score_label"]
     sums = {name: np.zeros(shape) for name in names}
     zero = xp.asarray(0.0, dtype=cuts.dtype, device=scores.device)
     for rows, block in scores.blocks_to_add:
@@ -66,6 +66,10 @@ def _sums_of_scores(data, cuts, moments):
                 values["weight"] = share * weight
                 values["weight_squared"] = values["weight"] * weight
             values["weighted_score_squared"] = values["weighted_score"] * inside
+            if data.is_multilabel:
+                has_label = data.labels.tensor_of(rows)
+                values["weighted_label"] = values.get("weight", share) * has_label
+                values["weighted_score_label"] = values["weighted_score"] * has_label
             of_bin = [
                 xp.sum(values[name], axis=0, dtype=scores.sum_dtype) for name in names
             ]
@@ -76,6 +80,51 @@ def _sums_of_scores(data, cuts, moments):
     if data.sample_weight is None:
         sums["weight"] = sums["weight_squared"] = sums["count"]
     return sums
+
+
+def sums_of_trials(data, cells):
+    """Return the sums of `with_trials`, (n_cells,) each, for the pairs of a row and a
+    class in `cells`: a row has one label.
+
+    `data` are `ScoredLabels`, whose scores are `DeviceScores`.
+    """
+    scores = data.scores
+    xp, dtype = scores.xp, scores.sum_dtype
+    n_cells = len(cells.weight)
+    cuts = _on_device(scores, cells.high[:-1, None])
+    classes = xp.arange(scores.shape[1], device=scores.device)[None, :]
+    sums = np.zeros((n_cells, 3))
+    for rows, block in scores.blocks_to_add:
+        codes = np.asarray(data.labels[rows], dtype=np.int64)
+        is_label = classes == xp.asarray(codes, device=scores.device)[:, None]
+        weight = scores.moved(weights_or_ones(data.sample_weight, len(scores))[rows])
+        block = xp.astype(block, dtype)
+        by_cell = []
+        for cell, is_inside in enumerate(_bins(xp, block, cuts)):
+            share = xp.astype(is_inside, dtype)
+            probability = xp.sum(share * block, axis=1)
+            n_pairs = xp.sum(share, axis=1)
+            event = xp.astype(xp.any(is_inside & is_label, axis=1), dtype)
+            mean = n_pairs * float(cells.deviation[cell])
+            of_cell = (
+                probability * (1 - probability),
+                (event - probability - mean) ** 2,
+                xp.astype(n_pairs > 0, dtype),
+            )
+            by_cell.append(xp.stack(of_cell) @ weight)
+        found, _ = as_array(xp.stack(by_cell))
+        sums += found
+    return sums.T
+
+
+def _on_device(scores, cuts):
+    """Return cuts as a tensor of the type of the scores: the largest numbers of it that
+    are no larger than the cuts, so that scores are on the same side of either.
+    """
+    rounded = cuts.astype(scores.dtype)
+    below = np.nextafter(rounded, scores.dtype.type(-np.inf))
+    rounded = np.where(rounded > cuts, below, rounded)
+    return scores.xp.asarray(rounded, device=scores.device)
 
 
 def _bins(xp, block, cuts):

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib._cells.binned import BinnedTask
 from skcalib._cells.columns import binary_rows, resolve_multiclass
-from skcalib._cells.device_columns import DeviceColumns
+from skcalib._cells.device_columns import DeviceColumns, DevicePooledTask
 from skcalib._cells.tasks import BinaryTask, PooledTask, WeightedTask
 from skcalib._input.device_scores import DeviceScores
 
@@ -24,9 +24,13 @@ def binary_tasks(data, multiclass, *, pooled=False):
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
     is_on_device = isinstance(data.scores, DeviceScores)
-    if kind == "marginal" and is_on_device and not _vary(data.label_weights):
-        yield from DeviceColumns(data).tasks()
-        return
+    if is_on_device and not _vary(data.label_weights):
+        if kind == "marginal":
+            yield from DeviceColumns(data).tasks()
+            return
+        if kind == "pooled":
+            yield DevicePooledTask(data)
+            return
     if kind != "pooled":
         for scores, labels in binary_rows(data, kind):
             yield _row_task(scores, labels, data)

@@ -284,13 +284,7 @@ class PooledTask(BinaryTask):
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
         trials = self._trials(scores, cells)
-        squares = trials.weighted_score_squared(cells)
-        products = None
-        if cells.weighted_score_label is not None:
-            products = trials.weighted_score_label(cells, squares)
-        adjusted = with_fields(
-            cells, weighted_score_squared=squares, weighted_score_label=products
-        )
+        adjusted = with_trials(cells, *trials.sums(cells))
         if self.label_weights is None:
             return adjusted
         # All pairs of a row in a cell are one trial.
@@ -357,36 +351,55 @@ class _Trials(NamedTuple):
     residual: np.ndarray
     n_pairs: np.ndarray
 
-    def weighted_score_squared(self, cells):
-        """Return the sums of w s^2 (n_cells,) for which s - (mean of s^2), which
-        `Cells` takes for the variance of the events, is that of the trials: the sum of
-        w q (1 - q), divided by the weight of the pairs.
+    def sums(self, cells):
+        """Return the sums of the `cells` (n_cells,) that `with_trials` takes; those of
+        squared residuals are None where nothing is known of the labels.
         """
-        total = cells.weight
-        mean = cells.mean_score
+        n_cells = len(cells.weight)
         q = self.probability
-        trial_variance = np.bincount(self.cell, self.weight * q * (1 - q), len(total))
-        variance = trial_variance / total
-        return total * (mean - np.minimum(variance, mean * (1 - mean)))
+        variance = np.bincount(self.cell, self.weight * q * (1 - q), n_cells)
+        if cells.weighted_score_label is None:
+            return variance, None, None
+        centred = self.residual - self.n_pairs * cells.deviation[self.cell]
+        squares = np.bincount(self.cell, self.weight * centred**2, n_cells)
+        return variance, squares, np.bincount(self.cell, self.weight, n_cells)
 
-    def weighted_score_label(self, cells, squares):
-        """Return the sums of w s y (n_cells,) for which `residual_variance` / (total -
-        1) is the variance of the mean residual of a cell, with rows as the independent
-        units. `squares` (n_cells,) are the sums of w s^2.
-        """
-        total = cells.weight
-        deviation = cells.deviation
-        # The variance of the mean residual: the sum of squares about it, made unbiased,
-        # over total^2. Times total - 1 it is what `residual_variance` must be.
-        centred = self.residual - self.n_pairs * deviation[self.cell]
-        noise = np.bincount(self.cell, self.weight * centred**2, len(total))
-        n_rows = np.bincount(self.cell, self.weight, len(total))
-        small_sample = n_rows / np.maximum(n_rows - 1, 1)
-        noise *= small_sample * (total - 1) / total**2
+
+def with_trials(cells, variance, squares, weight):
+    """Return cells whose rows have one event each, in place of independent pairs.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells of the pairs.
+    variance : ndarray of shape (n_cells,)
+        Sums over the trials, see `_Trials`, of w q (1 - q), with weight w and
+        probability q.
+    squares : ndarray of shape (n_cells,) or None
+        Sums of the squared residuals about their mean, the deviation of the cell times
+        the number of pairs.
+    weight : ndarray of shape (n_cells,) or None
+        Sums of the weights.
+    """
+    total = cells.weight
+    mean = cells.mean_score
+    # The sums of w s^2 for which s - (mean of s^2), which `Cells` takes for the
+    # variance of the events, is that of the trials, divided by the weight of the pairs.
+    scores_squared = total * (mean - np.minimum(variance / total, mean * (1 - mean)))
+    products = None
+    if squares is not None:
+        # The sums of w s y for which `residual_variance` / (total - 1) is the variance
+        # of the mean residual of a cell, with rows as the independent units: the sum of
+        # squares about it, made unbiased, over total^2.
+        small_sample = weight / np.maximum(weight - 1, 1)
+        noise = squares * small_sample * (total - 1) / total**2
         # `residual_variance` is (weighted_label - 2 products + squares) / total -
         # deviation^2, which is solved for the products.
-        residual_square = total * (noise + deviation**2)
-        return (cells.weighted_label + squares - residual_square) / 2
+        residual_square = total * (noise + cells.deviation**2)
+        products = (cells.weighted_label + scores_squared - residual_square) / 2
+    return with_fields(
+        cells, weighted_score_squared=scores_squared, weighted_score_label=products
+    )
 
 
 def is_counted(weight):

@@ -11,6 +11,8 @@ from scipy.sparse import csr_array
 
 from skcalib._cells.binned import check_rows_or_bins
 from skcalib._cells.tasks import is_counted
+from skcalib._errors.device_kernel import sorted_distinct, sums_of_pairs
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.scalars import check_number, check_option
 from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning._base import WEIGHT_TOLERANCE
@@ -58,27 +60,37 @@ class KernelError:
             pos_label=pos_label,
             labels=labels,
         )
-        rows = _KernelRows.of(data)
+        _refuse_several_labels(data)
+        weight = weights_or_ones(data.sample_weight, len(data.scores))
         # The weight of the pairs of a row with itself, which are left out. A row that
         # stands for w rows has w of them among its w^2 pairs; one that was seen once,
         # with an importance weight, has no other pairs.
-        self_pairs = rows.weight**2
+        self_pairs = weight**2
         if is_counted(data.sample_weight):
-            self_pairs = rows.weight
-        n_pairs = rows.weight.sum() ** 2 - self_pairs.sum()
+            self_pairs = weight
+        n_pairs = weight.sum() ** 2 - self_pairs.sum()
         if not n_pairs > 0:
             raise ValueError(
                 "y_true must contain at least two rows, because pairs are compared;"
-                f" found a weight of {rows.weight.sum():g}."
+                f" found a weight of {weight.sum():g}."
             )
+        codes = data.labels.astype(np.intp)
         # The landmarks stand for the rows where the bandwidth is their median distance.
-        landmarks = _Landmarks.of(rows.proba, rows.weight, self_pairs)
-        bandwidth = landmarks.bandwidth(self.bandwidth)
-        residual = -rows.proba
-        residual[np.arange(len(residual)), data.labels.astype(np.intp)] += 1
-        total = _sum_over_pairs(rows.proba, rows.weight[:, None] * residual, bandwidth)
-        total_of_self_pairs = self_pairs @ np.sum(residual**2, axis=1)
-        return float((total - total_of_self_pairs) / n_pairs)
+        if isinstance(data.scores, DeviceScores):
+            bandwidth = self.bandwidth
+            if isinstance(bandwidth, str):
+                landmarks = _Landmarks.on_device(data.scores, weight, self_pairs)
+                bandwidth = landmarks.bandwidth(bandwidth)
+            total, squares = sums_of_pairs(data.scores, codes, weight, bandwidth)
+        else:
+            proba = _KernelRows.of(data).proba
+            landmarks = _Landmarks.of(proba, weight, self_pairs)
+            bandwidth = landmarks.bandwidth(self.bandwidth)
+            residual = -proba
+            residual[np.arange(len(residual)), codes] += 1
+            total = _sum_over_pairs(proba, weight[:, None] * residual, bandwidth)
+            squares = np.sum(residual**2, axis=1)
+        return float((total - self_pairs @ squares) / n_pairs)
 
     def drawn_statistics(self, data, draws):
         """Return the sum over pairs of different rows of kernel times product of
@@ -144,19 +156,22 @@ class _KernelRows:
         """Return the probabilities and weights of `ScoredLabels`: those of two classes
         as two columns, weights of None as 1.
         """
-        if data.is_multilabel:
-            raise ValueError(
-                "kernel_calibration_error requires mutually exclusive classes, but the"
-                " columns of y_true are several labels per row: pass one column of"
-                " y_true and of y_proba at a time."
-            )
+        _refuse_several_labels(data)
         proba = np.asarray(data.scores)
         if data.is_binary:
             proba = np.column_stack((1 - proba, proba))
-        weight = data.sample_weight
-        if weight is None:
-            weight = np.ones(len(proba))
+        weight = weights_or_ones(data.sample_weight, len(proba))
         return cls(proba.astype(np.float64), weight)
+
+
+def _refuse_several_labels(data):
+    """Raise for `ScoredLabels` with several labels per row."""
+    if data.is_multilabel:
+        raise ValueError(
+            "kernel_calibration_error requires mutually exclusive classes, but the"
+            " columns of y_true are several labels per row: pass one column of"
+            " y_true and of y_proba at a time."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,14 +271,38 @@ class _Landmarks:
         mass = np.bincount(code, weight)
         if len(distinct) <= _LANDMARKS:
             return cls(distinct, mass, np.bincount(code, self_pairs))
+        chosen, times = cls._at_steps(mass)
+        return cls(distinct[chosen], mass=times, self_pairs=times)
+
+    @classmethod
+    def on_device(cls, scores, weight, self_pairs):
+        """Return the same for `DeviceScores`, of which the landmarks alone are
+        copied.
+        """
+        order, code = sorted_distinct(scores)
+        _, first = np.unique(code, return_index=True)
+        mass = np.bincount(code, weight[order])
+        if len(mass) <= _LANDMARKS:
+            chosen = np.arange(len(mass))
+            self_pairs = np.bincount(code, self_pairs[order])
+        else:
+            chosen, mass = cls._at_steps(mass)
+            self_pairs = mass
+        proba = np.asarray(scores[order[first[chosen]]], dtype=np.float64)
+        return cls(proba, mass=mass, self_pairs=self_pairs)
+
+    @staticmethod
+    def _at_steps(mass):
+        """Return which of the distinct rows, of weights (m,), are the 512 landmarks,
+        and how often each is chosen.
+        """
         # The rows at which the cumulative weight reaches 512 equal steps. Heavy rows
         # are chosen several times, and each time count as a sample of weight 1.
         cumulative = np.cumsum(mass)
         steps = (np.arange(_LANDMARKS) + 0.5) / _LANDMARKS * cumulative[-1]
         chosen = np.searchsorted(cumulative, steps)
         chosen, times = np.unique(chosen, return_counts=True)
-        times = times.astype(np.float64)
-        return cls(distinct[chosen], mass=times, self_pairs=times)
+        return chosen, times.astype(np.float64)
 
     def bandwidth(self, bandwidth):
         """Return a bandwidth as a number. For "median" it is the median distance of

@@ -3,8 +3,8 @@
 import numpy as np
 
 from skcalib._input.device_scores import (
+    DeviceScores,
     scores_of_labels,
-    smallest_scores,
     sums_of_squares,
 )
 from skcalib._input.scored_labels import check_scored_labels
@@ -53,7 +53,9 @@ def largest_brier(scores):
     if scores.ndim == 1:
         scores = scores.astype(np.float64)
         return float(np.max(np.maximum(scores, 1 - scores)) ** 2)
-    smallest = smallest_scores(scores).astype(np.float64)
+    if isinstance(scores, DeviceScores):
+        return scores.largest_brier
+    smallest = scores.min(axis=1).astype(np.float64)
     return float(np.max(sums_of_squares(scores) - 2 * smallest + 1))
 
 

@@ -20,9 +20,11 @@ from skcalib._fitting.gains import (
     variance_of_fits,
 )
 from skcalib._fitting.wrapped import class_parameters, design_parameters, fitted_clone
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.label_weights import LabelWeights
 from skcalib._intervals.influence import Spread
 from skcalib._rows.blocks import taken, weights_or_ones
+from skcalib._solvers.sums import chosen
 
 
 class Candidate(NamedTuple):
@@ -30,7 +32,7 @@ class Candidate(NamedTuple):
 
     Attributes
     ----------
-    probabilities : ndarray of shape (n,) or (n, n_classes)
+    probabilities : ndarray or DeviceScores, of shape (n,) or (n, n_classes)
         Out-of-fold probability of the event, or of each class.
     losses : dict of ndarray of shape (n_fits, n)
         By the name of the loss: the loss of every sample under each fit, also of the
@@ -47,12 +49,13 @@ class CrossFits:
 
     Parameters
     ----------
-    scores : ndarray of shape (n, C)
-        What recalibrators are fitted to.
+    scores : array of shape (n, C)
+        What recalibrators are fitted to, NumPy's or a tensor.
     codes : ndarray of int, shape (n,)
         Labels as column indices; 1 for the event.
-    unchanged : ndarray of shape (n,) or (n, n_classes)
-        The probabilities before recalibration: of the event, or of each class.
+    unchanged : ndarray or DeviceScores, of shape (n,) or (n, n_classes)
+        The probabilities before recalibration: of the event, or of each class. They
+        stay on a device if the scores are a tensor.
     divisions : list of list of Fold
         Divisions of the samples into folds. With several, each sample lies in one fold
         of each.
@@ -62,6 +65,8 @@ class CrossFits:
         The labels that recalibrators are fitted to.
     label_weights : LabelWeights, default=None
         What importance weights say about the labels; None if that is not known.
+    loss_names : tuple of str, default=("log", "brier")
+        The losses that are computed.
     """
 
     scores: np.ndarray
@@ -71,6 +76,7 @@ class CrossFits:
     design: Design
     classes: np.ndarray
     label_weights: LabelWeights | None = None
+    loss_names: tuple = tuple(LOSSES)
 
     @property
     def folds(self):
@@ -83,32 +89,30 @@ class CrossFits:
         `groups` (n,) go to recalibrators whose `fit` takes them. `show_progress` is
         called with a text before each fit.
         """
-        losses = {loss: [] for loss in LOSSES}
-        total = np.zeros_like(self.unchanged, dtype=np.float64)
-        weight_of_row = np.zeros(len(self.codes))
+        losses = {loss: [] for loss in self.loss_names}
+        mean = _MeanOfFolds(self.unchanged)
         for k, fold in enumerate(self.folds):
             if show_progress is not None:
                 show_progress(f"fit {k + 1} of {len(self.folds)}")
             probabilities = self.unchanged
             if has_two_classes(self.codes[fold.train]):
                 probabilities = self._refitted(recalibrator, fold, groups)
-            for loss, loss_of in LOSSES.items():
-                losses[loss].append(loss_of(probabilities, self.codes))
-            test_weight = weights_or_ones(fold.test_weight, len(fold.test))
-            weighted = (test_weight * probabilities[fold.test].T).T
-            total[fold.test] += weighted
-            weight_of_row[fold.test] += test_weight
-        out_of_fold = (total.T / weight_of_row).T
+            for loss, by_fit in losses.items():
+                by_fit.append(LOSSES[loss](probabilities, self.codes))
+            mean.add(probabilities, fold)
         losses = {loss: np.array(by_fit) for loss, by_fit in losses.items()}
-        return Candidate(out_of_fold, losses)
+        return Candidate(mean.value(), losses)
 
     def uncalibrated(self):
         """Return the `Candidate` that leaves all scores unchanged."""
         losses = {}
-        for loss, loss_of in LOSSES.items():
-            same = loss_of(self.unchanged, self.codes)
+        for loss in self.loss_names:
+            same = LOSSES[loss](self.unchanged, self.codes)
             losses[loss] = np.broadcast_to(same, (len(self.folds), len(same)))
-        return Candidate(self.unchanged.astype(np.float64), losses)
+        unchanged = self.unchanged
+        if isinstance(unchanged, np.ndarray):
+            unchanged = unchanged.astype(np.float64)
+        return Candidate(unchanged, losses)
 
     def _refitted(self, recalibrator, fold, groups):
         """Return the probabilities of all samples, (n,) of the event or (n, n_classes),
@@ -126,12 +130,14 @@ class CrossFits:
         fit_options |= design_parameters(recalibrator, self.design.importance, cluster)
         fitted = fitted_clone(
             unfitted,
-            self.scores[fold.train],
+            chosen(self.scores, fold.train),
             self.classes[self.codes[fold.train]],
             fold.train_weight,
             **fit_options,
         )
         probabilities = fitted.predict_proba(self.scores, **options)
+        if isinstance(self.unchanged, DeviceScores):
+            return self.unchanged.with_values(probabilities)
         if self.unchanged.ndim == 1:
             probabilities = probabilities[:, 1]
         return probabilities
@@ -203,3 +209,39 @@ class CrossFits:
             ),
             reason,
         )
+
+
+class _MeanOfFolds:
+    """The out-of-fold probabilities of samples: weighted means over the folds in which
+    they are test samples.
+
+    Parameters
+    ----------
+    unchanged : ndarray or DeviceScores
+        The probabilities before, whose shape and place the mean has.
+    """
+
+    def __init__(self, unchanged):
+        self._unchanged = unchanged
+        self._weight = np.zeros(len(unchanged))
+        self._total = 0.0
+        if isinstance(unchanged, np.ndarray):
+            self._total = np.zeros(unchanged.shape)
+
+    def add(self, probabilities, fold):
+        """Take account of the test samples of a fold."""
+        test_weight = weights_or_ones(fold.test_weight, len(fold.test))
+        self._weight[fold.test] += test_weight
+        if isinstance(probabilities, np.ndarray):
+            self._total[fold.test] += (test_weight * probabilities[fold.test].T).T
+            return
+        weight = np.zeros(len(self._weight))
+        weight[fold.test] = test_weight
+        self._total = self._total + probabilities.times_rows(weight)
+
+    def value(self):
+        """Return the means, an array or `DeviceScores`."""
+        if isinstance(self._unchanged, np.ndarray):
+            return (self._total.T / self._weight).T
+        total = self._unchanged.with_values(self._total)
+        return total.with_values(total.times_rows(1 / self._weight))

@@ -64,7 +64,7 @@ def cross_validation_folds(
     cv : int, splitter, iterable of (train, test) or None
         At least two folds; None means 5.
     scores : array of shape (n, C)
-        Scores; for an int also logits that are a tensor.
+        Scores; for an int also a tensor: logits, or without `input` any scores.
     codes : array of int, shape (n,)
         Class of each row, where the scores are.
     sample_weight : array of shape (n,), default=None
@@ -370,7 +370,7 @@ def _order_by_content(scores, weight, codes, stratum, input, sign):
     known of them; the arguments are those of `_cells` and arrays (n,).
     """
     if namespace_of(scores) is not np:
-        return _order_of_logits(scores, weight, codes, stratum)
+        return _order_of_tensor(scores, weight, codes, stratum, input)
     columns = _turned(scores.T, sign)
     if input is not None:
         columns = (*columns, *_cells(scores, input, sign).T)
@@ -396,26 +396,29 @@ def _order(keys):
     return order
 
 
-def _order_of_logits(logits, weight, codes, stratum):
-    """Return what `_order` does for the keys of logits (n, K) that are a tensor; the
-    other keys are (n,) and NumPy's. The logits stay where they are.
+def _order_of_tensor(scores, weight, codes, stratum, input):
+    """Return what `_order` does for the keys of scores (n, K) that are a tensor: logits
+    where `input` is given. The other keys are (n,) and NumPy's. The scores stay where
+    they are.
     """
-    xp = namespace_of(logits)
-    last_cell, _ = as_array(_logit_cells(logits)[:, -1])
-    last_keys = (last_cell, stratum)
+    xp = namespace_of(scores)
+    last_columns = scores if input is None else _logit_cells(scores)
+    last_key, _ = as_array(last_columns[:, -1])
+    last_keys = (last_key, stratum)
     order = np.lexsort(last_keys)
     places = _places_of_ties(order, last_keys)
     if len(places) == 0:
         return order
     tied = order[places]
-    logits = chosen(logits, tied)
-    cells = _logit_cells(logits)
-    keys = [like(logits, weight[tied]), like(logits, codes[tied])]
-    for columns in (logits, cells):
-        keys += [columns[:, k] for k in range(columns.shape[1])]
-    keys.append(like(logits, stratum[tied]))
+    scores = chosen(scores, tied)
+    keys = [like(scores, weight[tied]), like(scores, codes[tied])]
+    keys += [scores[:, k] for k in range(scores.shape[1])]
+    if input is not None:
+        cells = _logit_cells(scores)
+        keys += [cells[:, k] for k in range(cells.shape[1])]
+    keys.append(like(scores, stratum[tied]))
     # One stable sort for each key, the last one counts first.
-    tied_order = like(logits, np.arange(len(tied)))
+    tied_order = like(scores, np.arange(len(tied)))
     for key in keys:
         by_key = xp.argsort(xp.take(key, tied_order, axis=0), stable=True)
         tied_order = xp.take(tied_order, by_key, axis=0)

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from skcalib._errors.proper_scores import losses_by_label
+from skcalib._errors.proper_scores import losses_by_label, losses_of_classes
 from skcalib._inference.results import gain_estimate
+from skcalib._input.device_scores import DeviceScores
 from skcalib._intervals.influence import Influence, Spread
 from skcalib._rows.blocks import taken, weights_or_ones
 
@@ -156,7 +157,7 @@ def expected_variance(before, after, loss, design, label_weights=None):
     Parameters
     ----------
     before, after : ndarray of shape (n,) or (n, n_classes)
-        Probability of the event, or of each class.
+        Probability of the event, or of each class; of classes also `DeviceScores`.
     loss : {"log", "brier"}
         Name of the loss.
     design : Design
@@ -164,18 +165,44 @@ def expected_variance(before, after, loss, design, label_weights=None):
     label_weights : LabelWeights, default=None
         What importance weights say about the labels; None if that is not known.
     """
-    gains = losses_by_label(before, loss) - losses_by_label(after, loss)
-    if before.ndim == 1:
-        before = np.column_stack((1 - before, before))
-    mean = np.sum(before * gains, axis=1)
-    variance = np.sum(before * (gains - mean[:, None]) ** 2, axis=1)
     weight = weights_or_ones(design.sample_weight, len(before))
     factor = weight  # a row of weight w is w samples
     if design.importance:
         factor = weight**2
         if label_weights is not None:
             factor = weight * label_weights.other_or_same
-    return float(factor @ variance / weight.sum() ** 2)
+    if isinstance(before, DeviceScores):
+        variance = _expected_on_device(before, after, loss, factor)
+    else:
+        gains = losses_by_label(before, loss) - losses_by_label(after, loss)
+        if before.ndim == 1:
+            before = np.column_stack((1 - before, before))
+        variance = factor @ _variance_by_row(np, before, gains)
+    return float(variance / weight.sum() ** 2)
+
+
+def _variance_by_row(xp, probability, gains):
+    """Return the variance of the gain of each row (m,), for the probabilities of its
+    labels (m, K) and the gain with each of them (m, K).
+    """
+    mean = xp.sum(probability * gains, axis=1)
+    return xp.sum(probability * (gains - mean[:, None]) ** 2, axis=1)
+
+
+def _expected_on_device(before, after, loss, factor):
+    """Return the sum of the variances of the rows times `factor` (n,), for
+    `DeviceScores` before and after.
+    """
+    xp = before.xp
+    total = 0.0
+    pairs = zip(before.blocks_to_add, after.blocks_to_add, strict=True)
+    for (rows, first), (_, second) in pairs:
+        first = xp.astype(first, before.sum_dtype)
+        second = xp.astype(second, before.sum_dtype)
+        gains = losses_of_classes(xp, first, loss) - losses_of_classes(xp, second, loss)
+        variance = _variance_by_row(xp, first, gains)
+        total += float(xp.sum(variance * before.moved(factor[rows])))
+    return total
 
 
 def standard_error(gain, level):

@@ -92,6 +92,7 @@ class DeviceScores:
         self._positions = None  # of the chosen rows, None for all
         self._divisor = None  # of all rows (n,): see `take_limits`
         self._clips = False  # whether some scores are outside [0, 1] by rounding
+        self._of_labels = (None, None)  # columns, and the scores that were copied
         bits = xp.finfo(values.dtype).bits
         self.dtype = np.dtype(np.float64 if bits == 64 else np.float32)
         self._dtype = xp.float64 if bits == 64 else xp.float32
@@ -119,13 +120,13 @@ class DeviceScores:
         if isinstance(rows, tuple):
             _, k = rows
             return self.column(range(self.shape[1])[k])
+        if _are_all(rows, len(self)):
+            return self  # with what was copied already
         if self._positions is None:
             positions = np.arange(len(self))[rows]
         else:
             positions = self._positions[rows]
-        chosen = DeviceScores(
-            self.xp, self.device, self._values, is_logit=self.is_logit
-        )
+        chosen = type(self)(self.xp, self.device, self._values, is_logit=self.is_logit)
         chosen._divisor = self._divisor
         chosen._clips = self._clips
         chosen._positions = positions
@@ -173,7 +174,7 @@ class DeviceScores:
     @property
     def blocks(self):
         """The slices of some rows each, with their scores as a tensor (m, K)."""
-        return ((rows, self._valid(rows)) for rows in self._slices())
+        return ((rows, self.tensor_of(rows)) for rows in self._slices())
 
     @property
     def blocks_to_add(self):
@@ -183,14 +184,14 @@ class DeviceScores:
         most = None
         if self.sum_dtype != self.xp.float64:
             most = _ROWS_IN_SINGLE
-        return ((rows, self._valid(rows)) for rows in self._slices(most))
+        return ((rows, self.tensor_of(rows)) for rows in self._slices(most))
 
     def columns(self, columns):
         """Return a slice of columns of all rows as one tensor (n, m)."""
         parts = [block[:, columns] for _, block in self.blocks]
         return parts[0] if len(parts) == 1 else self.xp.concat(parts)
 
-    def _valid(self, rows):
+    def tensor_of(self, rows):
         """Return the scores of a slice of rows as a tensor (m, K)."""
         block = self._given(rows)
         if self.is_logit:
@@ -201,6 +202,24 @@ class DeviceScores:
             divisor = self._of_rows(self._divisor, rows)
             block = block / self.xp.astype(divisor, self._dtype)[:, None]
         return block
+
+    def with_values(self, values):
+        """Return other scores (n, K), a tensor, as `DeviceScores` of the same
+        device.
+        """
+        return DeviceScores(self.xp, self.device, values)
+
+    def times_rows(self, factors):
+        """Return the scores times a factor for each row (n,) of NumPy, as a tensor."""
+        factors = self.xp.astype(self.moved(factors), self._dtype)
+        return self.columns(slice(None)) * factors[:, None]
+
+    def moved(self, values):
+        """Return numbers of NumPy (m,) as a tensor of the type in which sums are
+        computed.
+        """
+        dtype = np.float64 if self.sum_dtype == self.xp.float64 else np.float32
+        return self.xp.asarray(values.astype(dtype), device=self.device)
 
     def take_limits(self, refused, untouched, *, rows_sum_to_one):
         """Return whether probabilities are valid: inside [0, 1], with rows that sum to
@@ -249,12 +268,17 @@ class DeviceScores:
         confidence = np.empty(len(self), self.dtype)
         predicted = np.empty(len(self), np.intp)
         for rows, block in self.blocks:
-            predicted[rows], _ = as_array(xp.argmax(block, axis=1))
+            # half of the bytes of the library's own integers
+            of_block = xp.astype(xp.argmax(block, axis=1), xp.int32)
+            predicted[rows], _ = as_array(of_block)
             confidence[rows], _ = as_array(xp.max(block, axis=1))
         return predicted, confidence
 
     def of_labels(self, codes):
         """Return the score of each row's label (n,), for its column `codes` (n,)."""
+        known_codes, known = self._of_labels
+        if known_codes is not None and np.array_equal(known_codes, codes):
+            return known
         xp = self.xp
 
         def chosen(block, rows):
@@ -263,7 +287,9 @@ class DeviceScores:
                 xp, block, xp.asarray(columns, device=self.device)
             )
 
-        return self.per_row(chosen, self.dtype)
+        found = self.per_row(chosen, self.dtype)
+        self._of_labels = (codes, found)
+        return found
 
     @cached_property
     def sums_of_squares(self):
@@ -282,9 +308,55 @@ class DeviceScores:
         )
 
     @cached_property
-    def smallest(self):
-        """The smallest score of each row (n,)."""
-        return self.per_row(lambda block, rows: self.xp.min(block, axis=1), self.dtype)
+    def largest_brier(self):
+        """The largest Brier score that a row could have with another label."""
+        xp = self.xp
+        largest = 0.0
+        for _, block in self.blocks:
+            block = xp.astype(block, self.sum_dtype)
+            squares = xp.sum(block**2, axis=1) - 2 * xp.min(block, axis=1)
+            largest = max(largest, float(xp.max(squares)) + 1)
+        return largest
+
+
+class DeviceLabels(DeviceScores):
+    """Whether each row has each of several labels, (n, L), on a device: `DeviceScores`
+    of 0 and 1, which become booleans where they are copied.
+    """
+
+    def __init__(self, xp, device, values, *, is_logit=False):
+        super().__init__(xp, device, values, is_logit=is_logit)
+        self.dtype = np.dtype(bool)
+
+    @classmethod
+    def beside(cls, scores, y_true):
+        """Return labels (n, L) beside `DeviceScores` of the same shape; None for those
+        that NumPy has to read, because they are not numbers or may be invalid.
+        """
+        if getattr(y_true, "shape", None) != scores.shape:
+            return None
+        xp = scores.xp
+        if off_processor(y_true)[0] is not xp:
+            return None
+        is_one = y_true
+        if not xp.isdtype(y_true.dtype, "bool"):
+            if not xp.isdtype(y_true.dtype, ("integral", "real floating")):
+                return None
+            is_one = y_true == 1
+            if not xp.all(is_one | (y_true == 0)):
+                return None
+        return cls(xp, scores.device, xp.astype(is_one, scores._dtype))
+
+
+def _are_all(rows, n):
+    """Return whether rows, a slice, mask or positions, are all of n in their order."""
+    if isinstance(rows, slice):
+        return rows.indices(n) == (0, n, 1)
+    if not isinstance(rows, np.ndarray) or len(rows) != n:
+        return False
+    if rows.dtype == bool:
+        return bool(rows.all())
+    return np.array_equal(rows, np.arange(n))
 
 
 def scores_of_labels(scores, codes):
@@ -302,13 +374,6 @@ def sums_of_squares(scores):
         return scores.sums_of_squares
     scores = scores.astype(np.float64)
     return np.vecdot(scores, scores)
-
-
-def smallest_scores(scores):
-    """Return the smallest score of each row (n,)."""
-    if isinstance(scores, DeviceScores):
-        return scores.smallest
-    return scores.min(axis=1)
 
 
 def sums_of_rows(scores):

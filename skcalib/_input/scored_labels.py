@@ -25,6 +25,7 @@ from skcalib._input.scores import (
     checked_scores,
     drop_zero_weight,
     only_zero_and_one,
+    probabilities_on_device,
     refuse_swapped,
 )
 from skcalib._input.several_labels import (
@@ -46,13 +47,14 @@ class ScoredLabels(NamedTuple):
     gone; `sample_weight` is None or float64 (n,). `classes` holds the labels:
     (negative, positive) for one score, else in the order of the columns. `predicted`
     (n,) is the column of the first of the largest scores and `confidence` (n,) that
-    score: None for one score per row and where `multiclass` is "marginal" or "pooled".
+    score: None for one score per row, where `multiclass` is "marginal" or "pooled", and
+    for scores on a device.
 
     Of several labels per row (multilabel) `labels` is boolean (n, L), like the scores,
     and `classes` holds the names of the labels, in the order of the columns.
 
     Scores (n, K) of a tensor that NumPy cannot read stay on its device, as
-    `DeviceScores`.
+    `DeviceScores`, and so do several labels per row beside them, as `DeviceLabels`.
 
     `label_weights` is None unless the weights are of importance (`counted_rows` sets
     it); it says what is known about the weights of the other label.
@@ -84,10 +86,12 @@ class ScoredLabels(NamedTuple):
         return np.flatnonzero(self.sample_weight)
 
     def copied(self):
-        """Return the same with scores of NumPy, for results that need those of all
-        classes.
+        """Return the same with scores and labels of NumPy, for results that need those
+        of all classes.
         """
-        return self._replace(scores=np.asarray(self.scores))
+        return self._replace(
+            scores=np.asarray(self.scores), labels=np.asarray(self.labels)
+        )
 
     def at(self, rows):
         """Return the `ScoredLabels` of some rows: a mask or an array of positions."""
@@ -167,13 +171,15 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         labels_name="labels",
     )
     by_class = multiclass in ("marginal", "pooled")
-    scores, predicted, confidence = checked_scores(
-        y_proba,
-        name="y_proba",
-        rows_sum_to_one=not by_class,
-        predict_from=_fewest_predicted_from(multiclass),
-        may_stay=True,
-    )
+    scores = probabilities_on_device(y_proba, rows_sum_to_one=not by_class)
+    predicted = confidence = None
+    if scores is None:
+        scores, predicted, confidence = checked_scores(
+            y_proba,
+            name="y_proba",
+            rows_sum_to_one=not by_class,
+            predict_from=_fewest_predicted_from(multiclass),
+        )
     sample_weight = check_sample_weight(sample_weight, len(scores))
     y_true = check_label_vector(
         y_true, len(scores), name="y_true", scores_name="y_proba"

@@ -6,8 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from skcalib._input.classes import classes_of_names
+from skcalib._input.device_scores import DeviceLabels, sums_of_rows
 from skcalib._input.labels import missing_values, no_vector, plain_labels, shown
-from skcalib._input.scores import checked_scores
+from skcalib._input.scores import checked_scores, probabilities_on_device
 from skcalib._input.tensors import as_array, column_names, first_index, refuse_masked
 
 # Largest distance of the sum of a row's scores from 1 with which they are taken for the
@@ -48,9 +49,9 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
 
     Returns
     -------
-    scores : ndarray of shape (n, L)
-        The probabilities.
-    indicators : ndarray of bool, shape (n, L)
+    scores : ndarray or DeviceScores of shape (n, L)
+        The probabilities, which stay on a device if the labels are there as well.
+    indicators : ndarray of bool or DeviceLabels, shape (n, L)
         Which labels the rows have.
     names : ndarray of shape (L,)
         Names of the labels, in the order of the columns.
@@ -73,13 +74,18 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
             f"pos_label={pos_label!r} does not apply to a y_true with several columns:"
             " the event is 1, meaning that a row has the label."
         )
-    indicators = _indicators(y_true)
+    scores = probabilities_on_device(y_proba, rows_sum_to_one=False)
+    indicators = None
+    if scores is not None:
+        indicators = DeviceLabels.beside(scores, y_true)
+    if indicators is None:
+        indicators = _indicators(y_true)
+        if isinstance(y_proba, (list, tuple)) and np.ndim(y_proba[0]) == 2:
+            y_proba = positive_columns(y_proba, indicators.shape[1])
+        scores, *_ = checked_scores(
+            y_proba, name="y_proba", rows_sum_to_one=False, predict_from=np.inf
+        )
     n_labels = indicators.shape[1]
-    if isinstance(y_proba, (list, tuple)) and np.ndim(y_proba[0]) == 2:
-        y_proba = positive_columns(y_proba, n_labels)
-    scores, *_ = checked_scores(
-        y_proba, name="y_proba", rows_sum_to_one=False, predict_from=np.inf
-    )
     if scores.shape != indicators.shape:
         raise ValueError(
             f"y_true has shape {indicators.shape} and y_proba {scores.shape}: one"
@@ -151,10 +157,9 @@ def _indicators(y_true):
 
 def _is_one_hot(indicators, scores):
     """Return whether each row has one label, and probabilities that sum to 1."""
-    if np.any(np.count_nonzero(indicators, axis=1) != 1):
+    if np.any(sums_of_rows(indicators) != 1):
         return False
-    total = scores.sum(axis=1, dtype=np.float64)
-    return bool(np.all(np.abs(total - 1) < NORMALISED))
+    return bool(np.all(np.abs(sums_of_rows(scores) - 1) < NORMALISED))
 
 
 def _refuse_other_order(label_columns, other, fix, name="y_proba"):

@@ -27,11 +27,12 @@ from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.differences import square_and_add
 from skcalib._inference.results import IntervalEstimate, ResultTable
-from skcalib._input.device_scores import impossible_rows
+from skcalib._input.device_scores import DeviceScores, impossible_rows
 from skcalib._input.label_weights import is_importance, label_weights
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.tensors import as_array, off_processor
 from skcalib._intervals.few_events import effective_events
 from skcalib._intervals.influence import (
     Influence,
@@ -442,6 +443,7 @@ def compare(
         reading["labels"] = labels
     if hasattr(models, "columns") and not isinstance(models, dict):
         models = {name: models[name] for name in models.columns}
+    y_true = _copied_once(y_true)
     data, reference = _check_models(y_true, models, reference, reading)
     counted_rows(data[reference], weight_type)  # for its checks
     cluster = None
@@ -491,6 +493,13 @@ def compare(
         confidence_level=level,
         impossible=_impossible_by_model(data, columns["metric"]),
     )
+
+
+def _copied_once(y_true):
+    """Return labels that NumPy cannot read as an array, for all models and metrics."""
+    if off_processor(y_true)[0] is None:
+        return y_true
+    return as_array(y_true)[0]
 
 
 def _impossible_by_model(data, metric_names):
@@ -665,6 +674,9 @@ class _Comparison(NamedTuple):
         options = {"metric": metric, **self.reading, **self.options}
         intervals = {}
         for name, y_proba in self.models.items():
+            scores = self.data[name].scores
+            if isinstance(scores, DeviceScores):
+                y_proba = scores  # with what was copied already
             intervals[name] = calibration_error_interval(
                 self.y_true, y_proba, **options
             )

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
@@ -21,6 +22,7 @@ from skcalib._fitting.gains import Design
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.annotations import CrossValidation
+from skcalib._input.device_scores import DeviceScores
 from skcalib._input.groups import refuse_measurements
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
@@ -29,6 +31,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._intervals.influence import cluster_codes
 from skcalib._progress import Progress
 from skcalib._verdicts import interval_words, level_words, rounded
+from skcalib.recalibrators._tensor_rows import fits_tensors
 
 UNCALIBRATED = "uncalibrated"
 _LEVEL = 0.9
@@ -473,6 +476,47 @@ def cross_validate(
     >>> len(result.folds), result.probabilities["isotonic"].shape
     (5, (1000,))
     """
+    fits, candidates, rows = cross_validated(
+        y_true,
+        y_proba,
+        recalibrators,
+        cv=cv,
+        n_repeats=n_repeats,
+        groups=groups,
+        clusters=clusters,
+        sample_weight=sample_weight,
+        weight_type=weight_type,
+        random_state=random_state,
+        labels=labels,
+        pos_label=pos_label,
+        verbose=verbose,
+    )
+    return _result(fits, candidates, rows)
+
+
+def cross_validated(
+    y_true,
+    y_proba,
+    recalibrators,
+    *,
+    cv,
+    n_repeats=1,
+    groups=None,
+    clusters,
+    sample_weight,
+    weight_type,
+    random_state=None,
+    labels,
+    pos_label,
+    verbose,
+    loss_names=tuple(LOSSES),
+):
+    """Return the `CrossFits` of the user's samples, the `Candidate` of each
+    recalibrator by its name, and the `_Rows`.
+
+    `loss_names` are the losses that are computed; the other parameters are those of
+    `cross_validate`.
+    """
     if recalibrators is not None:
         _check_names(recalibrators, [UNCALIBRATED])
     check_int(n_repeats, "n_repeats")
@@ -497,7 +541,9 @@ def cross_validate(
     if clusters is not None:
         cluster = cluster_codes(clusters)
     design = Design(data.sample_weight, is_importance(weight_type), cluster)
-    fits = cross_fits(data, cv, design, n_repeats, random_state)
+    if not _fit_on_device(recalibrators):
+        data = data.copied()
+    fits = cross_fits(data, cv, design, n_repeats, random_state, loss_names)
     if recalibrators is None:
         kinds = kinds_to_compare(*fits.scores.shape)
         recalibrators = {kind.__name__: kind() for kind in kinds}
@@ -510,10 +556,21 @@ def cross_validate(
             progress(f"{name}: {done}")
 
         candidates[name] = fits.candidate(recalibrator, groups, show_progress)
-    return _result(fits, candidates, rows)
+    return fits, candidates, rows
 
 
-def cross_fits(data, cv, design, n_repeats=1, random_state=None):
+def _fit_on_device(recalibrators):
+    """Return whether all recalibrators, a dict or None, are fitted to tensors where
+    these are.
+    """
+    if recalibrators is None or not get_config()["array_api_dispatch"]:
+        return False
+    return all(map(fits_tensors, recalibrators.values()))
+
+
+def cross_fits(
+    data, cv, design, n_repeats=1, random_state=None, loss_names=tuple(LOSSES)
+):
     """Return the `CrossFits` of validated samples.
 
     Parameters
@@ -524,10 +581,14 @@ def cross_fits(data, cv, design, n_repeats=1, random_state=None):
         Their weights and clusters.
     cv, n_repeats, random_state
         The user's arguments; see `cross_validate`.
+    loss_names : tuple of str
+        The losses that are computed.
     """
-    data = data.copied()
     codes = data.labels.astype(np.intp)
-    columns = data.scores.reshape(len(codes), -1)
+    if isinstance(data.scores, DeviceScores):
+        columns = data.scores.columns(slice(None))
+    else:
+        columns = data.scores.reshape(len(codes), -1)
     return CrossFits(
         columns,
         codes,
@@ -537,6 +598,7 @@ def cross_fits(data, cv, design, n_repeats=1, random_state=None):
         # A single column of scores is about two classes.
         np.arange(max(columns.shape[1], 2)),
         data.label_weights,
+        loss_names,
     )
 
 
@@ -594,7 +656,7 @@ def _result(fits, candidates, rows):
     losses = {loss: {} for loss in LOSSES}
     losses_by_fit = {loss: {} for loss in LOSSES}
     for name, candidate in candidates.items():
-        probabilities[name] = rows.expanded(candidate.probabilities)
+        probabilities[name] = rows.expanded(np.asarray(candidate.probabilities))
         for loss in LOSSES:
             losses[loss][name] = rows.expanded(fits.losses(candidate, loss))
             by_fit = candidate.losses[loss]

@@ -57,23 +57,24 @@ class EqualLosses:
         self.influence = influence
 
     @cached_property
-    def _of_rows(self):
-        """Of each sample (n,): the expected second and fourth power of the difference
-        of losses, and the largest probability.
+    def _sums(self):
+        """Sums over the samples and their copies, (3,): of the expected second and
+        fourth power of the difference of losses, and of 1 less the largest probability.
         """
         first, second = self.scores
+        copies = self._copies
         if self._weights_follow_labels:
-            return np.stack(_reduced(np, *self._in_sample()))
-        if isinstance(first, DeviceScores):
-            found = np.empty((3, len(first)))
-            pairs = zip(first.blocks, second.blocks, strict=True)
-            for (rows, block), (_, other) in pairs:
-                dtype = first.sum_dtype
-                block, other = (first.xp.astype(b, dtype) for b in (block, other))
-                law = self._equal(first.xp, block, other)
-                found[:, rows] = _reduced(first.xp, *law)
-            return found
-        return np.stack(_reduced(np, *self._equal(np, first, second)))
+            return _reduced(np, *self._in_sample()) @ copies
+        if not isinstance(first, DeviceScores):
+            return _reduced(np, *self._equal(np, first, second)) @ copies
+        xp, dtype = first.xp, first.sum_dtype
+        sums = np.zeros(3)
+        pairs = zip(first.blocks_to_add, second.blocks_to_add, strict=True)
+        for (rows, block), (_, other) in pairs:
+            law = self._equal(xp, xp.astype(block, dtype), xp.astype(other, dtype))
+            of_block, _ = as_array(_reduced(xp, *law) @ first.moved(copies[rows]))
+            sums += of_block
+        return sums
 
     def _equal(self, xp, first, second):
         """Return the probabilities of the labels (m, K) under the hypothesis, and the
@@ -129,7 +130,7 @@ class EqualLosses:
         """Return the sum over samples of an expected power, 2 or 4, of what they add to
         the sum of weighted loss differences.
         """
-        moment = self._copies @ self._of_rows[power // 2 - 1]
+        moment = self._sums[power // 2 - 1]
         if self.label_weights is not None and not self._weights_follow_labels:
             moment *= self.influence.weight[0] ** power  # equal weights
         return float(moment)
@@ -178,7 +179,7 @@ class EqualLosses:
         n_rows = len(self.codes)
         total = weights_or_ones(self.influence.weight, n_rows).sum()
         copies = self._copies
-        n_uncertain = copies @ (1 - self._of_rows[2])
+        n_uncertain = self._sums[2]
         is_few = self.expected_events() < FEWEST_FOR_NORMAL
         if not is_few or n_uncertain > _MOST_DRAWN:
             return normal_pvalue(mean_difference, self.variance / total**2)
@@ -196,15 +197,16 @@ class EqualLosses:
 
 def _reduced(xp, probability, difference):
     """Return the expected second and fourth power of the difference of each sample, and
-    its largest probability, (m,) each, for a law of the labels (m, K).
+    1 less its largest probability, as (3, m), for a law of the labels (m, K).
     """
     squares = difference**2
-    reduced = (
-        xp.sum(probability * squares, axis=1),
-        xp.sum(probability * squares**2, axis=1),
-        xp.max(probability, axis=1),
+    return xp.stack(
+        (
+            xp.sum(probability * squares, axis=1),
+            xp.sum(probability * squares**2, axis=1),
+            1 - xp.max(probability, axis=1),
+        )
     )
-    return [as_array(numbers)[0] for numbers in reduced]
 
 
 def too_few_labels(labels, influence):

@@ -17,7 +17,7 @@ from skcalib._inference.results import IntervalEstimate, ResultTable, gain_estim
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
-from skcalib.evaluation._cross_validate import UNCALIBRATED, cross_validate
+from skcalib.evaluation._cross_validate import UNCALIBRATED, cross_validated
 from skcalib.recalibrators import StackedRecalibrator
 
 _NAMES_OF_LOSSES = {"log": "log-loss", "brier": "Brier score"}
@@ -252,7 +252,7 @@ def recalibration_gain(
         recalibrator = StackedRecalibrator(verbose=verbose)
     if is_one:
         recalibrators = {"recalibrator": check_recalibrator(recalibrator)}
-    result = cross_validate(
+    fits, candidates, _ = cross_validated(
         y_true,
         y_proba,
         recalibrators,
@@ -263,32 +263,41 @@ def recalibration_gain(
         labels=labels,
         pos_label=pos_label,
         verbose=verbose,
+        loss_names=(loss,),
     )
     if is_one:
-        gain = result.gain(UNCALIBRATED, "recalibrator", loss, confidence_level=level)
+        before, after = candidates.values()
+        gain = fits.gain(before, after, loss).interval(level, loss=loss)
         return gain_estimate(*gain, level, reason=gain.reason, loss=loss)
-    return _table(result, [UNCALIBRATED, *recalibrators], loss, level)
+    return _table(fits, candidates, loss, level)
 
 
-def _table(result, names, loss, level):
-    """Return the `RecalibrationGains` of a cross-validation."""
+def _table(fits, candidates, loss, level):
+    """Return the `RecalibrationGains` of a cross-validation, the uncalibrated scores
+    first: `candidates` are those of `fits` by name.
+    """
+    before = candidates[UNCALIBRATED]
     gains = []
-    pvalues = []
-    for name in names:
-        gains.append(result.gain(UNCALIBRATED, name, loss, confidence_level=level))
-        pvalues.append(result.pvalue(UNCALIBRATED, name, loss))
-    gain, low, high = np.array(gains).T
-    pvalues = np.array(pvalues)
+    intervals = []
+    for name, candidate in candidates.items():
+        gain = fits.gain(before, candidate, loss)
+        gains.append(gain)
+        names = {"after": name, "before": UNCALIBRATED}
+        intervals.append(gain.interval(level, loss=loss, **names))
+    estimate, low, high = np.array(intervals).T
+    pvalues = np.array([gain.pvalue() for gain in gains])
+    mean_losses = [fits.mean_loss(candidate, loss) for candidate in candidates.values()]
+    reasons = [gain.reason if np.isnan(gain.low) else "" for gain in intervals]
     return RecalibrationGains(
-        recalibrator=np.array(names),
-        mean_loss=np.array([result.mean_loss(name, loss) for name in names]),
-        gain=gain,
+        recalibrator=np.array(list(candidates)),
+        mean_loss=np.array(mean_losses),
+        gain=estimate,
         low=low,
         high=high,
         pvalue=pvalues,
         # the uncalibrated scores are no test
         adjusted_pvalue=np.append(1.0, holm(pvalues[1:])),
-        reason=np.array([gain.reason if np.isnan(gain.low) else "" for gain in gains]),
+        reason=np.array(reasons),
         loss=loss,
         confidence_level=level,
     )

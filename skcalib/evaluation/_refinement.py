@@ -120,6 +120,6 @@ def refinement_loss(
         cv = [(all_samples, all_samples)]
     if recalibrator is None:
         recalibrator = StackedRecalibrator()
-    fits = cross_fits(data, cv, Design(data.sample_weight))
+    fits = cross_fits(data.copied(), cv, Design(data.sample_weight))
     candidate = fits.candidate(check_recalibrator(recalibrator))
     return fits.mean_loss(candidate, loss)

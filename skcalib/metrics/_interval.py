@@ -346,6 +346,8 @@ class MetricInput:
             drop=False,
             multilabel=True,
         )
+        if data.is_multilabel:
+            data = data.copied()  # labels are drawn together
         data = counted_rows(data, weight_type)
         if isinstance(data, BinnedTask) and data.bins._design is not None:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._cells.columns import binary_rows
 from skcalib._input.classes import in_order_of
 from skcalib._input.label_weights import label_weights, warn_of_counts
 from skcalib._input.labels import check_groups, missing_values
@@ -70,8 +71,7 @@ class LabelledSamples:
             self.events = data.labels
         else:
             # The event is "the predicted class is right".
-            self.scores = data.confidence
-            self.events = data.predicted == data.labels
+            self.scores, self.events = next(binary_rows(data, "top_label"))
         self.weight = data.sample_weight
         self.cluster = None
         if clusters is not None:

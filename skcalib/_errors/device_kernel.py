@@ -1,0 +1,76 @@
+"""The kernel calibration error of scores that stay on a device: pairs are summed there,
+and only the order of the rows and 512 of them are copied.
+"""
+
+import numpy as np
+
+from skcalib._input.tensors import as_array
+
+_TILE = 1 << 12  # rows that are paired with as many others at a time
+
+
+def sorted_distinct(scores):
+    """Return the order (n,) that sorts the rows of `DeviceScores` by their first
+    column, then by the second, and so on; and the code (n,) of the distinct row at each
+    place of this order, from 0 on.
+    """
+    xp = scores.xp
+    order = xp.arange(len(scores), device=scores.device)
+    # One stable sort for each column, the first one last: it counts most.
+    for k in reversed(range(scores.shape[1])):
+        column = xp.take(scores.columns(slice(k, k + 1))[:, 0], order)
+        order = xp.take(order, xp.argsort(column, stable=True))
+    order, _ = as_array(order)
+    in_order = scores[order]
+    is_new = np.zeros(len(order), dtype=bool)
+    last = None
+    for rows, block in in_order.blocks:
+        if last is not None:
+            block = xp.concat((last, block))
+        differs, _ = as_array(xp.any(block[1:, :] != block[:-1, :], axis=1))
+        first = rows.start + (last is None)
+        is_new[first : rows.stop] = differs
+        last = block[-1:, :]
+    return order, np.cumsum(is_new)
+
+
+def sums_of_pairs(scores, codes, weight, bandwidth):
+    """Return the sum over all ordered pairs of rows of kernel times product of weighted
+    residuals, and the squared length (n,) of the residual of each row.
+
+    Parameters
+    ----------
+    scores : DeviceScores
+        Probabilities (n, K).
+    codes : ndarray of int, shape (n,)
+        The column of each row's label.
+    weight : ndarray of shape (n,)
+        Weights.
+    bandwidth : float
+        The kernel is ``exp(-distance / bandwidth)``.
+    """
+    xp = scores.xp
+    n = len(scores)
+    proba = xp.astype(scores.columns(slice(None)), scores.sum_dtype)
+    total = xp.sum(proba, axis=1)
+    classes = xp.arange(scores.shape[1], device=scores.device)
+    label = xp.asarray(codes.astype(np.int64), device=scores.device)
+    residual = xp.astype(classes[None, :] == label[:, None], proba.dtype) - proba
+    squares, _ = as_array(xp.sum(residual**2, axis=1))
+    residual = residual * scores.moved(weight)[:, None]
+    found = 0.0
+    for start in range(0, n, _TILE):
+        rows = slice(start, min(start + _TILE, n))
+        for first in range(start, n, _TILE):
+            others = slice(first, min(first + _TILE, n))
+            shared = total[rows, None] * 0.0 + total[None, others] * 0.0
+            for k in range(scores.shape[1]):
+                shared += xp.minimum(proba[rows, k][:, None], proba[None, others, k])
+            distance = (total[rows, None] + total[None, others]) / 2 - shared
+            kernel = xp.exp(xp.clip(distance, 0, None) / -bandwidth)
+            # The matrix of all pairs is symmetric: tiles above the diagonal count
+            # twice.
+            times = 1 if first == start else 2
+            products = residual[rows, :] @ residual[others, :].T
+            found += times * float(xp.sum(kernel * products))
+    return found, squares
