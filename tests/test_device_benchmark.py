@@ -21,7 +21,7 @@ def test_it_prints_a_line_for_each_job():
         cwd=ROOT,
     )
     first, _, *lines = done.stdout.splitlines()
-    assert first.startswith("device: cpu (the processor, where the sizes are reduced)")
+    assert first.startswith("device: cpu (the processor: its time on one thread")
     jobs = ["fit temperature", "fit vector scaling", "top-label error", "predict"]
     assert [line.partition(",")[0] for line in lines] == jobs
     for line in lines:
