@@ -388,10 +388,27 @@ def test_correlation_of_many_rows_is_found_from_their_grades(monkeypatch):
     labels, scores, clusters = dependent(
         1, 300, 10, lambda rng, n: rng.beta(2, 2, n), correlation=0.4
     )
-    rows = scores, labels - scores, np.ones(3000), clusters
+    rows = scores, labels, np.ones(3000), clusters
     of_rows = cluster_correlation(*rows)
     monkeypatch.setattr("skcalib._inference.cluster_draws._ROWS_OF_GRADES", 1000)
     assert cluster_correlation(*rows) == pytest.approx(of_rows, abs=0.005)
+
+
+@pytest.mark.parametrize("most_rows", [1 << 13, 1000])
+def test_miscalibrated_scores_hide_no_dependence(most_rows, monkeypatch):
+    """The truth is s^2, so that labels vary less than the scores promise: the
+    correlation is that of the labels nevertheless, not one third less.
+    """
+    monkeypatch.setattr("skcalib._inference.cluster_draws._ROWS_OF_GRADES", most_rows)
+    labels, truth, clusters = dependent(3, 400, 20, lambda rng, n: rng.random(n) ** 2)
+    scores = np.sqrt(truth)
+    cells = BinaryTask(scores, labels, None).bin_cells(EqualMass(15))
+    cell = cells.of_rows(scores)[:, None]
+    rows = RowsInCells(cell, scores[:, None], labels[:, None], None)
+    draws = ClusterDraws(
+        cells, rows, cells.deviation, clusters, 9, np.random.RandomState(0)
+    )
+    assert draws.correlation == pytest.approx(0.3, abs=0.04)
 
 
 @pytest.mark.slow

@@ -54,17 +54,18 @@ def _weights(rng):
     return Sample(rows[:, 0], rows[:, 0] ** 1.3, rows[:, 1] == 1, counts)
 
 
-def _clusters(strength, curve):
-    """60 clusters of 20 rows; the probabilities of a cluster all lie above or all below
+def _clusters(strength, curve, n_clusters=60):
+    """Clusters of 20 rows; the probabilities of a cluster all lie above or all below
     those of its scores.
     """
 
     def sample(rng):
-        clusters = np.repeat(np.arange(60), 20)
-        scores = rng.random(1200)
+        clusters = np.repeat(np.arange(n_clusters), 20)
+        scores = rng.random(len(clusters))
         truth = curve(scores)
-        sign = rng.choice([-1, 1], 60)[clusters]
-        labels = rng.random(1200) < truth + strength * sign * truth * (1 - truth)
+        sign = rng.choice([-1, 1], n_clusters)[clusters]
+        chance = truth + strength * sign * truth * (1 - truth)
+        labels = rng.random(len(clusters)) < chance
         return Sample(scores, truth, labels, clusters=clusters)
 
     return sample
@@ -189,6 +190,7 @@ SHAPES = {
     "weights, s^1.3, 500 rows": _weights,
     "clusters, calibrated, 60 of 20": _clusters(0.8, lambda s: s),
     "clusters, s^1.6, 60 of 20": _clusters(0.8, lambda s: s**1.6),
+    "clusters, s^1.6, 1,000 of 20": _clusters(0.8, lambda s: s**1.6, n_clusters=1000),
     "bimodal, calibrated, n = 500": _modes(500, (0.02, 0.98), (0.02, 0.98)),
     "bimodal, high mode .90, n = 500": _modes(500, (0.02, 0.98), (0.02, 0.9)),
     "bimodal, bias 0, slope .5, n = 400": _modes(400, (0.02, 0.98), (0.125, 0.875)),

@@ -55,8 +55,7 @@ def cluster_draws(cells, rows, deviation, cluster, n_draws, rng):
     code = np.unique(cluster, return_inverse=True)[1]
     weight = weights_or_ones(rows.sample_weight, n_rows)
     fitted = np.clip(scores + deviation[rows.cell], 0, 1)
-    residual = (rows.labels - fitted)[:, 0]
-    correlation = cluster_correlation(scores[:, 0], residual, weight, code)
+    correlation = cluster_correlation(fitted[:, 0], rows.labels[:, 0], weight, code)
     return ClusterCellDraws(cells, rows, code, weight, correlation, n_draws, rng)
 
 
@@ -110,14 +109,14 @@ class ClusterDraws:
             (weight / cells.weight[cell], (cell, np.arange(n * n_columns))),
             (len(cells.weight), n * n_columns),
         )
-        # The correlation of normal deviates within a cluster, from the residuals about
-        # score + deviation, the observed deviation of the row's cell. Each column has
+        # The correlation of normal deviates within a cluster, from the labels and score
+        # + deviation, the observed deviation of the row's cell. Each column has
         # clusters of its own: the pair (cluster, column) is one number.
         fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
         column_cluster = self._cluster[:, None] * n_columns + np.arange(n_columns)
         self.correlation = cluster_correlation(
-            self._scores.ravel(),
-            (rows.labels - fitted).ravel(),
+            fitted.ravel(),
+            rows.labels.ravel(),
             weight,
             column_cluster.ravel(),
         )
@@ -277,7 +276,7 @@ def cluster_labels(probability, codes, weight, resampling):
             yield from is_event.argmax(axis=2)
 
 
-def cluster_correlation(scores, residual, weight, cluster):
+def cluster_correlation(fitted, labels, weight, cluster):
     """Return the correlation r, within clusters, of normal deviates from which labels
     are drawn: the r at which residuals of one cluster are as similar as observed.
 
@@ -288,10 +287,11 @@ def cluster_correlation(scores, residual, weight, cluster):
 
     Parameters
     ----------
-    scores : ndarray of shape (n,)
-        Probabilities.
-    residual : ndarray of shape (n,)
-        Label minus fitted probability.
+    fitted : ndarray of shape (n,)
+        Probabilities that fit the labels: scores that deviate from the frequency of
+        events promise other variances, which are taken for dependence.
+    labels : ndarray of bool, shape (n,)
+        Events. A residual is the label minus the fitted probability.
     weight : ndarray of shape (n,)
         Weights w.
     cluster : ndarray of int, shape (n,)
@@ -313,17 +313,17 @@ def cluster_correlation(scores, residual, weight, cluster):
         return np.sum(sums**2 / cluster_weight)
 
     # The residuals are about a fitted mean: one degree of freedom less.
-    observed = sum_of_squares(residual) * n_clusters / (n_clusters - 1)
+    observed = sum_of_squares(labels - fitted) * n_clusters / (n_clusters - 1)
     # The expected sum of squares for larger and larger correlations, up to the first
     # that reaches the observed one. Given z the rows of a cluster are independent, with
-    # probabilities p(z): the expectation given z is the sum of squares of p(z) - score
+    # probabilities p(z): the expectation given z is the sum of squares of p(z) - fitted
     # plus the variance of the labels. It is averaged over 100 quantiles of z.
     variance_weight = weight**2 / cluster_weight[cluster]
-    if len(scores) > _ROWS_OF_GRADES:
-        # Rows with nearly the same score are taken together.
-        grade = score_grades(scores, _GRADES)
+    if len(fitted) > _ROWS_OF_GRADES:
+        # Rows with nearly the same probability are taken together.
+        grade = score_grades(fitted, _GRADES)
         total = np.bincount(grade, weight)
-        scores = np.bincount(grade, weight * scores) / total
+        fitted = np.bincount(grade, weight * fitted) / total
         variance_weight = np.bincount(grade, variance_weight)
         root = weight / np.sqrt(cluster_weight)[cluster]
         products = weight_products(csr_array((root, (cluster, grade))))
@@ -332,7 +332,7 @@ def cluster_correlation(scores, residual, weight, cluster):
             """Return the sum of squares as above, for values by grade."""
             return values @ products @ values
 
-    quantile = ndtri(scores)
+    quantile = ndtri(fitted)
     expected = []
     for correlation in _CORRELATIONS:
         total = 0.0
@@ -340,7 +340,7 @@ def cluster_correlation(scores, residual, weight, cluster):
             threshold = (quantile - correlation**0.5 * z) / (1 - correlation) ** 0.5
             probability = ndtr(threshold)
             variance = probability * (1 - probability)
-            total += sum_of_squares(probability - scores) + variance_weight @ variance
+            total += sum_of_squares(probability - fitted) + variance_weight @ variance
         expected.append(total / len(_QUANTILES))
         if observed <= expected[-1]:
             break

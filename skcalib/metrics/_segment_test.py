@@ -379,11 +379,10 @@ class _LabelDraws:
         self._rng = np.random.Generator(np.random.SFC64(seed))
         if cluster is None:
             return
-        residual = labels - scores
-        residual -= residual.mean()
+        fitted = np.clip(scores + (labels - scores).mean(), 0, 1)
         _, code = np.unique(cluster, return_inverse=True)
         self._correlation = cluster_correlation(
-            scores, residual, np.ones(len(scores)), code
+            fitted, labels, np.ones(len(scores)), code
         )
         self._quantile = ndtri(scores)
 
