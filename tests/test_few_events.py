@@ -253,6 +253,25 @@ def test_few_labels_of_many_classes():
     assert np.isnan(found.difference_low[[1, 3]]).all()
 
 
+def _brier(y_true, y_proba, sample_weight=None, labels=None):
+    return np.average((y_proba - y_true) ** 2, weights=sample_weight)
+
+
+@pytest.mark.parametrize("n_events", [0, 1, 19, 20])
+def test_a_function_of_the_user_needs_twenty_events(n_events):
+    """Without an event its resamples vary as the scores do."""
+    labels = np.arange(400) < n_events
+    scores = np.random.default_rng(4).uniform(0.001, 0.1, 400)
+    found = compared(labels, scores, 2 * scores, metrics=[_brier])
+    has_limits = n_events >= 20
+    assert np.isfinite(found.low[0]) == has_limits
+    assert np.isfinite(found.difference_low[1]) == has_limits
+    assert np.isfinite(found.pvalue[1]) == has_limits
+    assert ("fewer than 20" in found.reason[1]) == (not has_limits)
+    by_row = np.average((2 * scores - labels) ** 2 - (scores - labels) ** 2)
+    assert found.difference[1] == pytest.approx(by_row)
+
+
 def test_a_clear_difference_is_told_without_its_size():
     """Eight events that one model expects and the other does not."""
     rng = np.random.default_rng(7)

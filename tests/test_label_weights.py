@@ -115,6 +115,35 @@ def test_one_class_does_not_say_what_the_other_label_weighs():
     assert table.bias_low[0] < 0 <= table.bias_high[0]
 
 
+def test_a_weight_that_few_samples_show_is_unknown():
+    """One non-click in 40, of a log in which .75 are expected: half of such logs have
+    none, and what holds for the other half is no answer for all.
+    """
+    labels = np.arange(40) > 0
+    weight = np.where(labels, 1.0, 80.0)
+    scores = np.full(40, 0.4)
+    # 40 (1 - s) w1 / (s w0 + (1 - s) w1)
+    assert 40 * 0.6 / (0.4 * 80 + 0.6) == pytest.approx(0.736, abs=1e-3)
+    assert label_weights(labels, weight).form == "label"
+    assert label_weights(labels, weight, scores=scores).form == "observed"
+    likely = np.full(40, 0.1)  # 4.0 are expected
+    assert label_weights(labels, weight, scores=likely).form == "label"
+    # Ten that were seen show it, whatever the scores say.
+    labels = np.arange(40) > 9
+    weight = np.where(labels, 1.0, 80.0)
+    assert label_weights(labels, weight, scores=scores).form == "label"
+    assert label_weights(labels, weight, {0: 80, 1: 1}, scores=scores).is_known
+    y = (np.arange(40) > 2).astype(int)
+    options = {"labels": [0, 1], "n_resamples": 9}
+    options |= importance(np.where(y == 1, 1.0, 80.0))
+    table = calibration_by_group(y, scores, np.zeros(40), **options)
+    assert np.isnan(table.bias_low[0])
+    assert "weight_type={label: weight} declares them" in table.reason[0]
+    declared = options | {"weight_type": {0: 80.0, 1: 1.0}}
+    table = calibration_by_group(y, scores, np.zeros(40), **declared)
+    assert np.isfinite(table.bias_low[0])
+
+
 def test_what_a_dict_must_hold():
     y, scores, weight = clicks(1)
     for wrong, words in (

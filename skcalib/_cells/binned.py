@@ -202,7 +202,9 @@ def counted_rows(data, weight_type, *, warns=True):
         factor = weight.sum() / (weight @ weight)
         known = data.label_weights
         if known is None:
-            known = label_weights(data.labels, weight, weight_type, data.classes)
+            known = label_weights(
+                data.labels, weight, weight_type, data.classes, scores=data.scores
+            )
         return data._replace(
             sample_weight=factor * weight, label_weights=known.scaled(factor)
         )

@@ -18,6 +18,10 @@ from skcalib._input.warn import warn
 # With fewer effective events, or non-events, the observed squares w^2 (y - s)^2 are
 # hardly more than a function of the scores: tests then reject up to 62 % of 5 %.
 FEWEST_EVENTS = 20.0
+# Weights of each label that are only seen, not declared, need a sample of both. Where
+# so many of the rarer label are expected, 1 in 20 data sets has none, and leaving these
+# out changes little; nor is any left out where so many were seen.
+_FEWEST_EXPECTED, _FEWEST_SEEN = 3.0, 10
 # In fewer rows counts may be one number for each label by chance.
 _FEWEST_ROWS = 20
 _WEIGHT_TYPES = ("frequency", "importance")
@@ -179,7 +183,9 @@ def is_importance(weight_type):
     return check_weight_type(weight_type) != "frequency"
 
 
-def label_weights(labels, weight, weight_type="importance", classes=(0, 1)):
+def label_weights(
+    labels, weight, weight_type="importance", classes=(0, 1), *, scores=None
+):
     """Return the `LabelWeights` of importance weights, or None for counts of rows.
 
     The form is decided by the structure of the weights alone, on all rows: call it
@@ -196,6 +202,9 @@ def label_weights(labels, weight, weight_type="importance", classes=(0, 1)):
         number or an array (n,).
     classes : array-like of length 2, default=(0, 1)
         The negative and the positive label, the keys of such a dict.
+    scores : array-like of shape (n,), default=None
+        Scores of one event, which say how many of the rarer label are expected: a
+        weight that only few show is unknown. None asks for the structure alone.
 
     Returns
     -------
@@ -220,8 +229,25 @@ def label_weights(labels, weight, weight_type="importance", classes=(0, 1)):
         by_label = weight_of_each_label(labels[is_used], weight[is_used])
         if by_label is not None:
             other = np.where(labels, by_label[0], by_label[1])
-            return LabelWeights(weight, np.where(is_used, other, 0.0), "label")
+            known = LabelWeights(weight, np.where(is_used, other, 0.0), "label")
+            if scores is None or _shows_both(known[is_used], labels, scores, is_used):
+                return known
     return LabelWeights(weight, None, "observed")
+
+
+def _shows_both(known, labels, scores, is_used):
+    """Return whether data sets like this one nearly always show what either label
+    weighs: by the number of the rarer label that scores (n,) promise in the sample.
+
+    `known` are the weights of the rows that are used, of which `is_used` (n,) is the
+    mask.
+    """
+    labels = labels[is_used]
+    scores = np.asarray(scores, dtype=np.float64)[is_used]
+    probability, _, _ = known.event_probability(scores, labels)
+    expected = min(probability.sum(), np.sum(1 - probability))
+    seen = min(np.count_nonzero(labels), np.count_nonzero(~labels))
+    return expected >= _FEWEST_EXPECTED or seen >= _FEWEST_SEEN
 
 
 def _declared(labels, weight, by_label, classes):

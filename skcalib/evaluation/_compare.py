@@ -397,7 +397,8 @@ def compare(
     especially for similar models. The p-value is derived from the normal distribution
     that underlies the interval. If an estimate lies above its own interval, it is
     replaced in the difference by the nearest limit of that interval. For a custom
-    function, a paired basic bootstrap is used.
+    function, a paired basic bootstrap is used; with fewer than 20 effective events,
+    neither limits nor a p-value are given.
 
     The guide "Do the guarantees hold?" reports the level for equally good models and
     the power compared with an unpaired test.
@@ -465,6 +466,7 @@ def compare(
         of_reference.sample_weight,
         weight_type,
         of_reference.classes,
+        scores=of_reference.scores,
     )
     comparison = _Comparison(
         y_true, models, data, reference, reading, options, by_label
@@ -769,31 +771,42 @@ class _Comparison(NamedTuple):
         All models and differences have the same resamples, so that the comparison is
         paired.
         """
+        # Resamples of few events vary as the scores do, not as the labels.
+        data, cluster = self._of_positive_weight(self.data[self.reference])
+        importance = is_importance(self.options["weight_type"])
+        residual = np.zeros(len(data.labels))
+        influence = Influence(residual, data.sample_weight, importance, cluster)
+        reason = too_few_labels(data.labels, influence, is_unknown=True)
         # The metric of each model as a function of ``sample_weight=``.
         metric_by_model = {}
         intervals = {}
         for name, y_proba in self.models.items():
             of_model = partial(metric, self.y_true, y_proba, **self.reading)
             metric_by_model[name] = of_model
-            intervals[name] = self._bootstrap_interval(of_model)
+            intervals[name] = self._bootstrap_interval(of_model, reason)
         differences = {}
         for name in self._others():
             of_difference = partial(
                 _difference, metric_by_model[name], metric_by_model[self.reference]
             )
-            interval = self._bootstrap_interval(of_difference)
-            differences[name] = with_pvalue(
-                interval, interval.estimate, self.options["confidence_level"]
-            )
+            interval = self._bootstrap_interval(of_difference, reason)
+            differences[name] = (interval, np.nan)
+            if not reason:
+                differences[name] = with_pvalue(
+                    interval, interval.estimate, self.options["confidence_level"]
+                )
         return intervals, differences
 
-    def _bootstrap_interval(self, metric):
-        """Return the `IntervalEstimate` of a function by a basic bootstrap.
+    def _bootstrap_interval(self, metric, reason):
+        """Return the `IntervalEstimate` of a function by a basic bootstrap, without
+        limits if there is a reason for that.
 
         ``metric()`` returns its value, a float, and ``metric(sample_weight=weights)``
         the value in a resample with these weights (n,).
         """
         estimate = float(metric())
+        if reason:
+            return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
         # A seed, so that the resamples are the same in each call.
         rng = check_random_state(self.options["random_state"])
         limits = basic_limits(

@@ -209,13 +209,14 @@ def _reduced(xp, probability, difference):
     )
 
 
-def too_few_labels(labels, influence):
+def too_few_labels(labels, influence, *, is_unknown=False):
     """Return why labels, columns (n,), are too few of any but the commonest class for
     the observed spread of a loss, else "".
 
-    `influence` is the `Influence` of the samples on the mean loss.
+    `influence` is the `Influence` of the samples on the mean loss, and `is_unknown`
+    whether nothing is known of the loss.
     """
-    return why_too_few(_rarer_label(labels.astype(np.intp), influence), False)
+    return why_too_few(_rarer_label(labels.astype(np.intp), influence), is_unknown)
 
 
 def _rarer_label(codes, influence):
@@ -238,7 +239,8 @@ def why_too_few(observed, is_unequal):
     """Return why a number of observed events is too small for the observed spread of a
     difference, else "".
 
-    `is_unequal` is whether samples are dependent or count unequally.
+    `is_unequal` is whether samples are dependent, count unequally, or enter an unknown
+    function.
     """
     fewest = FEWEST_FOR_SPREAD if is_unequal else FEWEST_FOR_NORMAL
     if observed >= fewest:

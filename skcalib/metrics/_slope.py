@@ -195,6 +195,10 @@ def calibration_slope_intercept(
     In simulations, 90% intervals covered .88 to .99 with random weights of 50 for 2 to
     20% of the samples and with weights 1 / score, and .87 to .94 with 6 to 100 clusters
     that had 20 effective events; .86 with slopes that differed between the clusters.
+    The more alike the samples of a cluster, the rarer are limits: with 5% events and a
+    correlation of .5, 58% of the data sets with 100 clusters of 10 samples had 20
+    effective events, and 2% of those with 30 clusters of 40. These 2% seemed to have
+    them by chance, and nearly half of their limits were wrong.
 
     References
     ----------

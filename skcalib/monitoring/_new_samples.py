@@ -56,7 +56,11 @@ class LabelledSamples:
             drop=False,
         )
         known = label_weights(
-            data.labels, data.sample_weight, weight_type, data.classes
+            data.labels,
+            data.sample_weight,
+            weight_type,
+            data.classes,
+            scores=data.scores,
         )
         is_left = data.kept
         if data.sample_weight is not None:

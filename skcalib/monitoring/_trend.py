@@ -197,7 +197,9 @@ def calibration_trend(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
     )
     check_one_event(data, "a trend")
-    known = label_weights(data.labels, data.sample_weight, weight_type, data.classes)
+    known = label_weights(
+        data.labels, data.sample_weight, weight_type, data.classes, scores=data.scores
+    )
     if known is None:
         warn_of_counts(data.labels, data.sample_weight)
     moment, unit = moments(time, len(data.scores))
