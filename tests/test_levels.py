@@ -22,7 +22,13 @@ from benchmarks.levels.few_events import FEW_EVENTS
 from benchmarks.levels.functions import CLUSTERS, WEIGHTS
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.hospitals import HOSPITALS
-from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
+from benchmarks.levels.page import (
+    Row,
+    read_rows,
+    reason_of,
+    verdict_of,
+    with_tables,
+)
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
 from benchmarks.levels.same_rows import SAME_ROWS
@@ -62,8 +68,10 @@ from skcalib.evaluation import (
     recalibration_gain,
 )
 from skcalib.metrics import (
+    calibration_by_group,
     calibration_error,
     calibration_error_interval,
+    calibration_slope_intercept,
     calibration_test,
 )
 from skcalib.monitoring import CalibrationMonitor, calibration_change
@@ -93,7 +101,7 @@ def test_the_command_prints_rows():
     for row in rows:
         assert 0 <= row["measured"] <= 1
         assert row["standard_error"] > 0
-        assert row["verdict"] in ("holds", "misses")
+        assert row["verdict"] in ("holds", "misses", "undecided")
 
 
 def test_promises_have_their_own_names_and_known_shapes():
@@ -143,6 +151,24 @@ def test_verdicts():
     assert measure("coverage", never, shape, 5).verdict == "misses"
     assert measure("size", always._replace(promised=0.05), shape, 5).verdict == "misses"
     assert measure("size", never._replace(promised=0.05), shape, 5).verdict == "holds"
+    unknown = Promise("unknown", 0.9, lambda sample, seed: np.nan, ())
+    row = measure("coverage", unknown, shape, 5)
+    assert (row.verdict, row.decided) == ("undecided", 0)
+    sometimes = Promise("some", 0.9, lambda sample, seed: [np.nan, 1][seed % 2], ())
+    row = measure("coverage", sometimes, shape, 5)
+    assert (row.verdict, row.measured, row.decided) == ("holds", 1, 0.4)
+    # A coverage of .85 misses .9 from 145 samples on, and a size of .08 alike.
+    assert verdict_of("coverage", 0.9, 0.85, np.sqrt(0.09 / 140)) == "holds"
+    assert verdict_of("coverage", 0.9, 0.85, np.sqrt(0.09 / 150)) == "misses"
+    assert verdict_of("size", 0.05, 0.08, 0.016) == "holds"
+    assert verdict_of("size", 0.05, 0.08, 0.014) == "misses"
+    assert verdict_of("coverage", 0.9, 1.0, 0.001) == "holds"
+
+
+def test_verdicts_of_the_rows_are_those_of_their_numbers():
+    for row in ROWS.values():
+        numbers = row.kind, row.promised, row.measured, row.standard_error
+        assert row.verdict == verdict_of(*numbers), row
 
 
 @pytest.mark.slow
@@ -260,7 +286,14 @@ def test_the_lead_of_the_page_names_every_exception():
     assert len(names) > 10
     assert [name for name in names if name not in lead] == []
     missed = [row for row in ROWS.values() if row.verdict == "misses"]
-    assert f"**{len(ROWS) - len(missed)} of {len(ROWS)} rows hold.**" in lead
+    n_held = sum(row.verdict == "holds" for row in ROWS.values())
+    assert f"**{n_held} of {len(ROWS)} rows hold.**" in lead
+    # So are data of which few have an answer, with their shares.
+    few = [row for row in ROWS.values() if (row.decided or 1) < 0.9]
+    few += [row for row in ROWS.values() if row.decided == 0]
+    assert len(missed) + n_held + sum(row.decided == 0 for row in few) == len(ROWS)
+    for row in few:
+        assert f"| {100 * row.decided:.3g} % |" in lead
 
 
 def test_every_row_that_misses_has_a_reason():
@@ -365,6 +398,52 @@ def test_every_function_with_weights_or_clusters_has_rows(parameter, promises):
             continue
         for name in names:
             assert any(map(is_about, shapes[name])), (function, name)
+
+
+_SAMPLED = (
+    "events and 1 of 5 others, n = 600",
+    "events and 1 of 20 others, n = 600",
+    "events and 1 of 200 others, n = 600",
+    "events and 1 of 20 others by score, n = 600",
+    "weights of the label, hidden, n = 600",
+    "scores 1.2 times too high, 1 of 20 others",
+    "scores 1.2 times too high, hidden weights",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", _SAMPLED)
+def test_intervals_of_sampled_labels_are_as_narrow_as_they_may_be(shape):
+    """Limits with the true standard deviation of an estimate, that of 400 samples, are
+    the oracle's: those of the bias and of O/E are at most 1.15 times as wide.
+    """
+    rng = np.random.default_rng(6)
+    biases, ratios, widths = [], [], []
+    for number in range(400):
+        sample = SHAPES[shape](rng)
+        weight = sample.sample_weight
+        events, expected = weight @ sample.labels, weight @ sample.scores
+        biases.append((expected - events) / weight.sum())
+        ratios.append(np.log(events / expected))
+        if number >= 60:
+            continue
+        options = {
+            "sample_weight": weight,
+            "weight_type": sample.weight_type,
+            "confidence_level": 0.9,
+            "n_resamples": 1,
+        }
+        rows = sample.labels, sample.scores
+        table = calibration_by_group(
+            *rows, np.zeros(len(weight)), labels=[0, 1], **options
+        )
+        ratio = calibration_summary(*rows, **options).observed_expected
+        bias_width = table.bias_high[0] - table.bias_low[0]
+        widths.append((bias_width, np.log(ratio.high / ratio.low)))
+    oracle = 2 * 1.645 * np.array([np.std(biases), np.std(ratios)])
+    found = np.nanmean(widths, axis=0) / oracle
+    assert np.all(found <= 1.15), found
+    assert np.all(found >= 0.85), found
 
 
 def _every_promise():
@@ -542,6 +621,24 @@ def test_figures_of_clusters_are_those_of_the_rows():
         f"the coverage of the 90 % bars was {of_clusters} with `clusters` and {without}"
         " without" in diagram
     )
+
+
+def test_figures_of_slopes_in_clusters_are_those_of_the_rows():
+    text = _docstring(calibration_slope_intercept)
+    rows = {
+        shape: row
+        for (promise, shape), row in ROWS.items()
+        if promise == "calibration slope, clusters"
+    }
+    differing = rows["40 clusters of 25, slopes that differ by .4"]
+    assert f"{differing.measured:.2f}".lstrip("0") + " with slopes that" in text
+    many = rows["100 clusters of 10, risk .05, correlation 0.5"]
+    few = rows["30 clusters of 40, risk .05, correlation 0.5"]
+    assert f"{100 * many.decided:.0f} % of the data sets with 100 clusters" in text
+    assert f"and {100 * few.decided:.0f} % of those with 30 clusters of 40" in text
+    assert 0.5 < few.measured < 0.6
+    measured = [row.measured for row in rows.values() if row not in (differing, few)]
+    assert f"{min(measured):.2f}".lstrip("0") + " to .94 with 6 to 100" in text
 
 
 def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():

@@ -18,7 +18,7 @@ from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.few_events import FEW_EVENTS
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.hospitals import HOSPITALS
-from benchmarks.levels.page import Row, read_rows, with_tables
+from benchmarks.levels.page import Row, read_rows, verdict_of, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS
@@ -186,17 +186,16 @@ def measure(kind, promise, shape, runs):
             dtype=np.float64,
         )
     # Samples without limits, which say why, are no promise.
-    measured, *accepted = np.nanmean(kept.reshape(runs, -1), axis=0).tolist()
+    kept = kept.reshape(runs, -1)
+    has_answer = ~np.isnan(kept[:, 0])
+    decided = float(has_answer.mean())
+    measured, *accepted = [np.nan] * kept.shape[1]
+    if has_answer.any():
+        measured, *accepted = np.nanmean(kept[has_answer], axis=0).tolist()
     # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken
     # to be exact.
-    n_measured = max(np.count_nonzero(~np.isnan(kept.reshape(runs, -1)[:, 0])), 1)
+    n_measured = max(np.count_nonzero(has_answer), 1)
     error = float(np.sqrt(promise.promised * (1 - promise.promised) / n_measured))
-    shortfall = (
-        promise.promised - measured
-        if kind == "coverage"
-        else measured - promise.promised
-    )
-    verdict = "holds" if shortfall <= 2 * error else "misses"
     return Row(
         kind,
         promise.name,
@@ -205,9 +204,10 @@ def measure(kind, promise, shape, runs):
         measured,
         error,
         runs,
-        verdict,
+        verdict_of(kind, promise.promised, measured, error),
         *(accepted or [None]),
         date=date.today().isoformat(),
+        decided=decided,
     )
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "FEW_EVENTS_EXPECTED",
     "FEW_EVENTS_FAMILIES",
     "HEAVY_ROWS",
+    "models_differ",
 ]
 
 _LARGEST_RISK = 0.6
@@ -114,15 +115,37 @@ def _trend_rejects(world, sample, seed):
     return found.pvalue <= 0.05  # without a p-value nothing is rejected
 
 
-def _models_differ(world, sample, seed):
+def brier_by_hand(y_true, y_proba, sample_weight=None, labels=None):
+    """A function of a user."""
+    return np.average((y_proba - y_true) ** 2, weights=sample_weight)
+
+
+def models_differ(metric, sample, seed, **options):
     """Two models whose scores lie as far below as above the truth, in random rows: both
-    have the same expected Brier score in each row.
+    have the same expected Brier score in each row, and any other loss of one is as
+    likely that of the other.
     """
     rng = np.random.default_rng([seed, 2])
     factor = np.where(rng.random(len(sample.truth)) < 0.5, 0.5, 1.5)
-    models = {"first": factor * sample.truth, "second": (2 - factor) * sample.truth}
-    found = compare(sample.labels, models, metrics="brier_score", labels=[False, True])
-    return found.pvalue[1] <= 0.05
+    models = {
+        "first": np.minimum(factor * sample.truth, 1 - 1e-9),
+        "second": np.minimum((2 - factor) * sample.truth, 1 - 1e-9),
+    }
+    found = compare(
+        sample.labels,
+        models,
+        metrics=metric,
+        labels=[0, 1],
+        n_resamples=99,
+        random_state=seed,
+        **options,
+    )
+    pvalue = found.pvalue[1]
+    return np.nan if np.isnan(pvalue) else pvalue <= 0.05
+
+
+def _models_differ(metric, world, sample, seed):
+    return models_differ(metric, sample, seed)
 
 
 def _slope_holds(world, sample, seed):
@@ -157,7 +180,23 @@ _EMPTY = ("clusters", "size of cluster", "share empty", "deviation of clusters")
 # The fields of `search.Family`.
 FEW_EVENTS_FAMILIES = [
     ("few events: trend", "size", 0.05, _RARE, _rare, _trend_rejects),
-    ("few events: two models", "size", 0.05, _RARE, _rare, _models_differ),
+    *(
+        (
+            f"few events: {words}",
+            "size",
+            0.05,
+            _RARE,
+            _rare,
+            partial(_models_differ, metric),
+        )
+        for words, metric in (
+            ("two models", "brier_score"),
+            ("log-loss of two models", "log_loss"),
+            ("squared error of two models", "squared_calibration_error"),
+            ("ECE of two models", "expected_calibration_error"),
+            ("a user's loss of two models", brier_by_hand),
+        )
+    ),
     ("heavy rows: slope", "coverage", 0.9, _HEAVY, _heavy, _slope_holds),
     ("empty clusters: slope", "coverage", 0.9, _EMPTY, _partly_empty, _slope_holds),
 ]
@@ -215,7 +254,7 @@ FEW_EVENTS = {
         Promise(
             "compare, brier_score, few events",
             0.05,
-            partial(_models_differ, {}),
+            partial(models_differ, "brier_score"),
             FEW_EVENTS_EXPECTED,
         ),
     ],

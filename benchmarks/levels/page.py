@@ -4,8 +4,9 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass
+from math import isnan
 
-__all__ = ["Row", "read_rows", "reason_of", "with_tables"]
+__all__ = ["Row", "read_rows", "reason_of", "verdict_of", "with_tables"]
 
 _BEGIN, _END = (
     "<!-- tables: made by `python -m benchmarks.levels --page` -->\n",
@@ -20,9 +21,9 @@ class Row:
 
     `measured` is the coverage of an interval, the share of calibrated samples that a
     test rejects, or the share of samples whose certified threshold breaks its promise
-    on new rows; `accepted` is then the mean share of new rows at or above it. The
-    verdict is "holds" unless the promise is missed by more than two standard errors.
-    `date` is the day of the simulation.
+    on new rows; `accepted` is then the mean share of new rows at or above it. Samples
+    that get no answer, which is said, are left out: `decided` is the share of the
+    others. The verdict is that of `verdict_of`. `date` is the day of the simulation.
     """
 
     kind: str
@@ -35,6 +36,19 @@ class Row:
     verdict: str
     accepted: float | None = None
     date: str = ""
+    decided: float | None = None
+
+
+def verdict_of(kind, promised, measured, standard_error):
+    """Return whether a promise "holds" or "misses", or is "undecided" because no sample
+    got an answer: the one rule of the tables, their lead and the searches.
+
+    It misses if what was measured is worse by more than two standard errors.
+    """
+    if isnan(measured):
+        return "undecided"
+    shortfall = promised - measured if kind == "coverage" else measured - promised
+    return "misses" if shortfall > 2 * standard_error else "holds"
 
 
 # Why a promise is missed: the first of these expressions that fits "promise, shape".
@@ -45,18 +59,15 @@ _REASONS = [
         " warning is issued",
     ),
     (
-        "^sampled labels: bias of a world",
-        "half of the data sets have no row that shows what the other label weighs, and"
-        " no limits; declared weights would serve all",
-    ),
-    (
         "^calibration slope, clusters, 30 clusters of 40",
         "2 % of the data sets have 20 effective events, more than expected by chance;"
-        " the others have no limits",
+        " the others have no limits; see the docstring of"
+        " `calibration_slope_intercept`",
     ),
     (
         "^calibration slope, clusters, .* slopes that differ",
-        "few events, and slopes that differ between the clusters",
+        "few events, and slopes that differ between the clusters; see the docstring of"
+        " `calibration_slope_intercept`",
     ),
     (
         "^Spiegelhalter",
@@ -353,11 +364,33 @@ def _lead(rows):
     for (reason, _), some in by_reason.items():
         names = dict.fromkeys(_worded(row.promise, _NAMES) for row in some)
         lines.append(f"| {'; '.join(names)} | {_spread(some)} | {reason} |")
-    n_held = len(rows) - len(missed)
+    n_held = sum(row.verdict == "holds" for row in rows)
     return (
         f"**{n_held} of {len(rows)} rows hold.** A row misses if its measured level is"
         " worse than the nominal one by more than two standard\nerrors. These are all"
-        " exceptions:\n\n" + _table(("method", "measured", "reason"), lines)
+        " exceptions:\n\n"
+        + _table(("method", "measured", "reason"), lines)
+        + _unanswered(rows)
+    )
+
+
+def _unanswered(rows):
+    """Return in how many data sets methods have limits, or a p-value, where these are
+    fewer than nine tenths.
+    """
+    few = [row for row in rows if row.decided is not None and row.decided < 0.9]
+    if not few:
+        return ""
+    lines = [
+        f"| {_worded(row.promise, _NAMES)} | {_worded(row.shape)} |"
+        f" {100 * row.decided:.3g} % | {_cell(row)} |"
+        for row in sorted(few, key=lambda row: row.decided)
+    ]
+    return (
+        "\nIn these rows, fewer than 90 % of the data sets have an answer; the others"
+        " have NaN and a reason. What is measured is\nabout those with an"
+        " answer:\n\n"
+        + _table(("method", "data", "data sets with an answer", "measured"), lines)
     )
 
 
@@ -433,7 +466,10 @@ def _few(shapes, most=3):
 
 
 def _spread(rows):
-    low, high = (f"{end(row.measured for row in rows):.3f}" for end in (min, max))
+    measured = [row.measured for row in rows if row.verdict != "undecided"]
+    if not measured:
+        return "no answer"
+    low, high = (f"{end(measured):.3f}" for end in (min, max))
     return low if low == high else f"{low} to {high}"
 
 
@@ -488,18 +524,16 @@ def _long(rows, name):
         same = (
             row.promise,
             row.promised,
-            f"{row.measured:.3f}",
+            _cell(row),
             f"{row.standard_error:.3f}",
             row.runs,
-            row.verdict,
         )
         folded.setdefault(same, []).append(_worded(row.shape))
     lines = []
-    for (promise, promised, measured, error, runs, verdict), shapes in folded.items():
-        mark = " (misses)" if verdict == "misses" else ""
+    for (promise, promised, measured, error, runs), shapes in folded.items():
         lines.append(
             f"| {_worded(promise, _NAMES)} | {'; '.join(shapes)} | {promised:.3g} |"
-            f" {measured}{mark} | {error} | {runs:,} |"
+            f" {measured} | {error} | {runs:,} |"
         )
     return _table((name, "data", "nominal", "measured", "s.e.", "data sets"), lines)
 
@@ -523,5 +557,7 @@ def _crossed(rows):
 
 
 def _cell(row):
+    if row.verdict == "undecided":
+        return "no answer"
     accepted = "" if row.accepted is None else f", {row.accepted:.3g}"
     return f"{row.measured:.3f}{' (misses)' * (row.verdict == 'misses')}{accepted}"

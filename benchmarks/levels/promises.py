@@ -73,7 +73,7 @@ _CALIBRATED = (
 )
 _MODES = ("bimodal, calibrated, n = 500", "bimodal, high mode .90, n = 500")
 _HARD = ("three values, n = 300", "1 % events, calibrated, n = 1000")
-_MANY_ROWS = ("clusters, equal, 100 of 200",)  # which are drawn by cells
+_MANY_ROWS = ("clusters, equal, 100 of 200", "clusters, s^1.6, 1,000 of 20")
 _COPULA = (
     "clusters, equal, 60 of 20",
     "clusters, bimodal, 20 of 20",

@@ -7,7 +7,11 @@ from functools import cache, partial
 import numpy as np
 from scipy.special import betaincinv, expit, ndtri
 
-from benchmarks.levels.few_events import FEW_EVENTS_EXPECTED, HEAVY_ROWS
+from benchmarks.levels.few_events import (
+    FEW_EVENTS_EXPECTED,
+    HEAVY_ROWS,
+    models_differ,
+)
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib import PlattScaling, ScalingBinning, censored_labels
@@ -17,7 +21,6 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib.decisions import net_benefit
 from skcalib.evaluation import (
     calibration_summary,
-    compare,
     mean_interval,
     recalibration_gain,
 )
@@ -324,21 +327,7 @@ def _rejects_trend(sample, seed):
 
 
 def _rejects_equal_models(sample, seed):
-    """Two models whose scores lie as far below as above the truth, in random rows."""
-    is_below = np.random.default_rng([seed, 2]).random(len(sample.truth)) < 0.5
-    factor = np.where(is_below, 0.5, 1.5)
-    models = {
-        "first": np.minimum(factor * sample.truth, 1),
-        "second": np.minimum((2 - factor) * sample.truth, 1),
-    }
-    found = compare(
-        sample.labels,
-        models,
-        metrics="brier_score",
-        labels=[0, 1],
-        **_weights(sample),
-    )
-    return _rejected(found.pvalue[1])
+    return models_differ("brier_score", sample, seed, **_weights(sample))
 
 
 def _covers_frequency(sample, seed):
@@ -562,7 +551,10 @@ SAMPLED = {
         ),
         Promise("sampled labels: no trend", 0.05, _rejects_trend, _NAMES),
         Promise(
-            "sampled labels: compare, brier_score", 0.05, _rejects_equal_models, _NAMES
+            "sampled labels: compare, brier_score",
+            0.05,
+            _rejects_equal_models,
+            _NAMES,
         ),
         *(
             Promise(f"{name}, {where}", 0.05, partial(alarms, in_sample), shapes)
