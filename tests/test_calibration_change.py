@@ -589,9 +589,10 @@ def test_a_cell_across_a_gap_compares_equal_scores_only():
     assert apart.weight.tolist() == apart.excess.tolist() == [0]
 
 
-@pytest.mark.parametrize("n_samples", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [(0.1, 0.88), (0.95, 0.05)])
-def test_changed_shares_are_no_change_of_the_curve(shares, n_samples):
+def test_changed_shares_are_no_change_of_the_curve(shares):
+    n_samples = 400
     rejected, covered = 0, 0
     for seed in range(n_samples):
         rng = np.random.default_rng(seed)

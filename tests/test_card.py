@@ -64,7 +64,13 @@ def _scorer(metric, **options):
 
 
 @every_metric
-@every_labels
+@pytest.mark.parametrize(
+    "y",
+    [
+        pytest.param(y, marks=[pytest.mark.slow] if number else [], id=kind)
+        for number, (kind, y) in enumerate(LABELS.items())
+    ],
+)
 def test_every_metric_in_make_scorer(metric, y):
     scores = cross_val_score(GaussianNB(), X, y, scoring=_scorer(metric), cv=3)
     expected = [-metric(CODES[test], PROBA[test]) for test in FOLDS]

@@ -157,7 +157,7 @@ def test_epsilon_is_monotone(epsilon, keep_boundary):
 def test_inverses_equal_a_search_over_every_integer(epsilon, kind, keep_boundary):
     formula = {"conditional": conditional_epsilon, "marginal": marginal_epsilon}[kind]
     options = {"confidence_level": 0.95, "keep_boundary": keep_boundary}
-    for n in (2, 7, 150, 400, 1999, 6000):
+    for n in (2, 7, 150, 400, 1999):
         good = [b for b in range(1, n // 2 + 1) if formula(n, b, **options) <= epsilon]
         if good:
             assert max_n_bins(n, epsilon, kind=kind, **options) == max(good)

@@ -347,6 +347,7 @@ def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_recalibrators_are_cross_validated():
     data = _data(500, power=2)
     y, scores = data["y"].astype(bool), data["p"]
@@ -401,6 +402,7 @@ def test_many_rows_are_sampled_for_recalibration(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_certificates_are_those_of_the_theorems():
     data = _data(500)
     rows = _numbers(_table(data["y"], data["p"]))["certificates"]
@@ -731,6 +733,7 @@ class _Page(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     output = tmp_path / "out.html"
@@ -981,6 +984,7 @@ def test_output_that_cannot_be_written(file, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
 def test_a_missing_package_is_one_line(file, tmp_path, capsys, monkeypatch, package):
     monkeypatch.setattr(
