@@ -182,9 +182,10 @@ def test_several_labels_per_row(device, dtype, is_weighted):
     assert messages[0] == messages[1]
 
 
-def test_gain_of_a_recalibrator_that_is_fitted_on_the_device():
+def test_gain_of_a_recalibrator_that_is_fitted_on_the_device(monkeypatch):
     """The number of copied numbers does not depend on that of the classes."""
     pytest.importorskip("array_api_strict")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     copied = []
     for k in (4, 12):
         y, proba, _ = _data(n=300, k=k)
@@ -193,7 +194,7 @@ def test_gain_of_a_recalibrator_that_is_fitted_on_the_device():
         with ExitStack() as stack:
             try:
                 stack.enter_context(config_context(array_api_dispatch=True))
-            except (ImportError, RuntimeError) as error:
+            except ImportError as error:
                 pytest.skip(str(error))
             copies = stack.enter_context(counted_copies())
             found = recalibration_gain(
