@@ -226,7 +226,7 @@ def _venn_abers(pick):
     peer.fit(TWO, Y)
     probabilities, interval = peer.predict_proba(TWO)
     if pick == "interval":
-        return np.abs(interval - np.column_stack(ours.predict_interval(S))).max()
+        return np.abs(interval - np.column_stack(ours.predict_pair(S))).max()
     return np.abs(probabilities[:, 1] - ours.predict_proba(S)[:, 1]).max()
 
 

@@ -31,6 +31,7 @@ from skcalib._input.scores import check_sample_weight, normalized_again
 from skcalib._input.tensors import as_array, as_given, dispatched_namespace
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
+from skcalib._intervals.one_probability import widened_limits
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
@@ -391,6 +392,52 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if exponent is None:
             return as_given(sum(probabilities) / len(probabilities), X)
         return as_given(geometric_pool(probabilities, exponent), X)
+
+    def predict_interval(self, X: Any, confidence_level: float = 0.9) -> np.ndarray:
+        """Return limits for the event frequency at each sample's score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            New samples.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+
+        Returns
+        -------
+        limits : ndarray of float64, shape (n_samples, 2) or (n_samples, n_classes, 2)
+            Lower and upper limit of the frequency of the event, the second class; for
+            more than two classes, of each class. They contain the recalibrated
+            probability.
+
+        Raises
+        ------
+        ValueError
+            If the recalibrator has no such limits; the message says why.
+
+        Notes
+        -----
+        These are the limits of the recalibrator's `predict_interval`, and for several
+        pairs of a classifier and a recalibrator the means of theirs, which are careful.
+        They say how far the map may be off, and take the classifier as given.
+        """
+        self._check_fitted()
+        limits = []
+        for pair in self.calibrated_classifiers_:
+            recalibrator = pair.recalibrator
+            name = type(recalibrator).__name__
+            if not hasattr(recalibrator, "predict_interval"):
+                raise ValueError(f"{name} has no predict_interval.")
+            if not np.array_equal(recalibrator.classes_, self.classes_):
+                raise ValueError(
+                    "predict_interval needs recalibrators that know all classes:"
+                    f" {name} was fitted to {recalibrator.classes_.tolist()}."
+                )
+            scores, _ = as_array(pair.scores(X))
+            limits.append(recalibrator.predict_interval(scores, confidence_level))
+        low, high = np.moveaxis(np.mean(limits, axis=0), -1, 0)
+        probabilities, _ = as_array(self.predict_proba(X))
+        return widened_limits(low, high, probabilities)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class.

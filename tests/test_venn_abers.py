@@ -50,7 +50,7 @@ def test_equals_two_isotonic_refits_for_each_score(seed):
     model = VennAbers(classes=[0, 1]).fit(scores, labels, sample_weight=weights)
     new = np.concatenate((np.unique(scores), rng.random(6), [0.0, 1.0]))
     expected = np.array([interval_twin(scores, labels, s, weights) for s in new])
-    lower, upper = model.predict_interval(new)
+    lower, upper = model.predict_pair(new)
     np.testing.assert_allclose(lower, expected[:, 0], rtol=0, atol=1e-11)
     np.testing.assert_allclose(upper, expected[:, 1], rtol=0, atol=1e-11)
     np.testing.assert_allclose(
@@ -64,7 +64,7 @@ def test_by_hand():
     # [1], 0, 1 pool 1, 1, 0 to 2/3; as a non-event 0, 1, [0], 0, 1 pool 1, 0, 0 to 1/3.
     # Then 2/3 / (1 - 1/3 + 2/3) = 1/2.
     model = VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
-    lower, upper = model.predict_interval([0.5])
+    lower, upper = model.predict_pair([0.5])
     np.testing.assert_allclose([lower[0], upper[0]], [1 / 3, 2 / 3])
     np.testing.assert_allclose(model.predict_proba([0.5]), [[0.5, 0.5]])
 
@@ -74,7 +74,7 @@ def test_probability_lies_between_and_never_at_the_ends():
     scores = np.concatenate((rng.random(100), [0, 1]))
     model = VennAbers().fit(scores, scores > 0.5)  # separable
     new = np.linspace(0, 1, 301)
-    lower, upper = model.predict_interval(new)
+    lower, upper = model.predict_pair(new)
     probability = model.predict_proba(new)[:, 1]
     assert (lower <= probability).all()
     assert (probability <= upper).all()
@@ -86,7 +86,7 @@ def test_one_class_only():
     # Three non-events: an event added at the top is alone there, elsewhere it pools
     # with those above.
     model = VennAbers(classes=[0, 1]).fit([0.2, 0.4, 0.6], [0, 0, 0])
-    lower, upper = model.predict_interval([0.1, 0.5, 0.6, 0.9])
+    lower, upper = model.predict_pair([0.1, 0.5, 0.6, 0.9])
     np.testing.assert_array_equal(lower, 0)
     np.testing.assert_allclose(upper, [1 / 4, 1 / 2, 1 / 2, 1])
 
@@ -104,10 +104,10 @@ def test_groups_are_tied_scores():
         np.searchsorted(cuts, scores, side="left").astype(float), labels
     )
     midpoints = np.sort(scores)[24::25][:-1] / 2 + np.sort(scores)[25::25] / 2
-    expected = ties.predict_interval(
+    expected = ties.predict_pair(
         np.searchsorted(midpoints, new, side="left").astype(float)
     )
-    np.testing.assert_allclose(grouped.predict_interval(new), expected)
+    np.testing.assert_allclose(grouped.predict_pair(new), expected)
     assert len(grouped.score_knots_) == 20
     exact = VennAbers().fit(scores, labels).predict_proba(new)
     np.testing.assert_allclose(
@@ -132,16 +132,12 @@ def test_interval_of_many_classes():
     rng = np.random.default_rng(3)
     scores = rng.dirichlet(np.ones(3), 200)
     labels = np.array(["a", "b", "c"])[[rng.choice(3, p=row) for row in scores]]
-    lower, upper = VennAbers().fit(scores, labels).predict_interval(scores[:9])
+    lower, upper = VennAbers().fit(scores, labels).predict_pair(scores[:9])
     for k, name in enumerate("abc"):
-        one = (
-            VennAbers()
-            .fit(scores[:, k], labels == name)
-            .predict_interval(scores[:9, k])
-        )
+        one = VennAbers().fit(scores[:, k], labels == name).predict_pair(scores[:9, k])
         np.testing.assert_array_equal((lower[:, k], upper[:, k]), one)
     top = VennAbers(multiclass="top_label").fit(scores, labels)
-    lower, upper = top.predict_interval(scores[:9])
+    lower, upper = top.predict_pair(scores[:9])
     confidence = top.predict_proba(scores[:9])[np.arange(9), scores[:9].argmax(axis=1)]
     np.testing.assert_allclose(upper / (1 - lower + upper), confidence)
 
@@ -157,7 +153,7 @@ def test_one_of_the_two_probabilities_is_perfectly_calibrated():
         scores = rng.random(31)
         labels = rng.random(31) < np.sin(3 * scores) ** 2  # not monotone
         model = VennAbers(classes=[False, True]).fit(scores[:-1], labels[:-1])
-        lower, upper = model.predict_interval(scores[-1:])
+        lower, upper = model.predict_pair(scores[-1:])
         chosen.append(upper[0] if labels[-1] else lower[0])
         residual.append(labels[-1] - chosen[-1])
     residual, bins = np.array(residual), np.searchsorted([0.25, 0.5, 0.75], chosen)

@@ -41,12 +41,30 @@ WEIGHTS = {
     "reliability_curve": ("sampled labels: bars of a diagram",),
     "segment_calibration_test": ("sampled labels: segments",),
 }
+_SIMULATED = "limits of one probability in clusters: `tests/test_predict_interval.py`"
+_NO_LIMITS = "clusters are for the limits of one probability, which it refuses"
 # The same for rows that lie in clusters.
 CLUSTERS = {
+    "BetaCalibration.fit": _SIMULATED,
+    "ClasswiseTemperatureScaling.fit": _NO_LIMITS,
+    "DirichletCalibration.fit": _SIMULATED,
+    "EnsembleTemperatureScaling.fit": _NO_LIMITS,
+    "HistogramBinning.fit": _SIMULATED,
+    "IsotonicCalibration.fit": _SIMULATED,
+    "MatrixScaling.fit": _SIMULATED,
+    "PlattScaling.fit": _SIMULATED,
+    "PriorShift.fit": _NO_LIMITS,
+    "QuadraticScaling.fit": _SIMULATED,
+    "SplineCalibration.fit": _SIMULATED,
+    "TemperatureScaling.fit": _SIMULATED,
+    "UniformMassBinning.fit": _SIMULATED,
+    "VectorScaling.fit": _SIMULATED,
+    "VennAbers.fit": _SIMULATED,
     "RecalibratedClassifierCV.fit": _A_MAP,
     "Recalibrator.fit": _A_MAP,
     "ReliabilityDisplay.from_cv_results": ("bars by cluster",),
     "ReliabilityDisplay.from_predictions": ("bars by cluster",),
+    "ScalingBinning.fit": _NO_LIMITS,
     "ScalingBinning.verify": ("verify, 10 bins",),
     "StackedRecalibrator.fit": _A_MAP,
     "advise": _A_GAIN,

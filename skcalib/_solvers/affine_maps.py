@@ -32,6 +32,20 @@ class DiagonalMap:
         return np.split(parameters, 2)
 
     @staticmethod
+    def by_class(parameters):
+        """Return the parameters in the order of the classes: slope and intercept of the
+        first, and so on.
+        """
+        return parameters.reshape(2, -1).T.ravel()
+
+    @staticmethod
+    def features_by_class(features):
+        """Return the derivatives (n, K, 2) of the logit of each class by its slope and
+        intercept, from features (n, K).
+        """
+        return np.stack((features, np.ones_like(features)), axis=-1)
+
+    @staticmethod
     def apply(parameters, features):
         """Return the logits (K, n) of features (K + 1, n): for each class its slope
         times its feature, plus its intercept.
@@ -128,6 +142,20 @@ class MatrixMap:
         n_classes = math.isqrt(len(parameters))  # of K (K + 1) numbers
         matrix = parameters.reshape(n_classes, -1)
         return matrix[:, :-1], matrix[:, -1]
+
+    @staticmethod
+    def by_class(parameters):
+        """Return the parameters in the order of the classes, which they have."""
+        return parameters
+
+    @staticmethod
+    def features_by_class(features):
+        """Return the derivatives (n, K, K + 1) of the logit of each class by its row of
+        the matrix and its intercept, from features (n, K).
+        """
+        n_rows, n_classes = features.shape
+        with_one = np.column_stack((features, np.ones(n_rows)))
+        return np.broadcast_to(with_one[:, None], (n_rows, n_classes, n_classes + 1))
 
     @staticmethod
     def apply(parameters, features):

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import check_provenance
+from skcalib._intervals.one_probability import check_limits
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_older import (
@@ -49,8 +50,8 @@ _PROBLEMS = "estimators_"
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 # The checks of attributes that not every fit has. The temperature without a floor only
-# informs. The last two say why there is no certificate, and what a search may have
-# chosen.
+# informs. The last three say why there is no certificate, what a search may have
+# chosen, and from what the limits of `predict_interval` follow.
 _OPTIONAL = {
     "feature_names_in_": names,
     "provenance_": check_provenance,
@@ -59,6 +60,7 @@ _OPTIONAL = {
     "_group_column": text,
     "_no_certificate": text,
     "_tuned": text,
+    "_limits": check_limits,
 }
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 # Requests for predictions, to check what was read, for each object in the document.
@@ -678,6 +680,8 @@ def _check_predictions(fitted, where):
             tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
         scores = _scores_to_try(fitted)
         probabilities = tried(lambda: fitted.predict_proba(scores), where)
+        if hasattr(fitted, "_limits"):
+            tried(lambda: fitted.predict_interval(scores), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "does not predict one number for each class")
     if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
+from skcalib._intervals.one_probability import regression
 from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
@@ -179,6 +180,11 @@ class BetaCalibration(PartiallyPooledRecalibrator):
             **self._ridge,
         )
         self._set_map(coef)
+        ridge = self._ridge
+        return regression(self._features, coef, ridge["centre"], ridge["penalty"])
+
+    def _limits_position(self, scores):
+        return self._features(scores)
 
     def _fit_pooled(self, problems):
         """Return the `PooledMap`: one logistic regression, fitted to the binary

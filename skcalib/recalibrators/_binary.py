@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 from skcalib import maps as nodes
 from skcalib._cells.columns import top_label
 from skcalib._input.sklearn_private import StrOptions
+from skcalib._intervals.one_probability import LIMITS, limits_of_rows
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import (
     log_odds_against_rest,
@@ -124,14 +125,35 @@ class BinaryRecalibrator(BaseRecalibrator):
         if len(self.classes_) == 2:
             rows = (self._binary_scores(scores), codes == 1, sample_weight)
             if shortcuts is None:
-                self._fit_binary(*rows)
+                form = self._fit_binary(*rows)
             else:
-                self._fit_binary(*rows, shortcuts)
-            return
+                form = self._fit_binary(*rows, shortcuts)
+            return limits_of_rows(form, rows)
         estimators = self._fit_binary_problems(
             self._class_probabilities(scores), codes, sample_weight
         )
         self._set_problems(estimators)
+        return None
+
+    def _why_no_limits(self):
+        if len(self.classes_) > 2:
+            return (
+                "for more than two classes it belongs to the methods on all logits:"
+                " TemperatureScaling, VectorScaling, MatrixScaling and"
+                " DirichletCalibration"
+            )
+        return super()._why_no_limits()
+
+    def _limits_at(self, scores, probabilities, level):
+        """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2)."""
+        position = self._limits_position(self._binary_scores(self._clipped(scores)))
+        return LIMITS[self._limits["kind"]](self._limits, position, level)
+
+    def _limits_position(self, scores):
+        """Return what the limits depend on at scores (n,) on the method's scale:
+        features (d, n) of a regression, bins (n,), or the scores themselves.
+        """
+        return scores
 
     def _fit_binary_problems(self, probabilities, codes, sample_weight):
         """Return a list of recalibrators fitted to binary problems made of the

@@ -251,6 +251,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
+    def _why_no_limits(self):
+        return (
+            "the maps of small groups are merged or pulled to the common one; fit one"
+            " recalibrator to the samples of the group"
+        )
+
     def _fit_groups(self, scores, codes, sample_weight, group):
         """Fit the pooled map and those of the groups.
 

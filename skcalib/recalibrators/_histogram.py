@@ -18,6 +18,7 @@ from skcalib._cells.tasks import BinaryTask
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
+from skcalib._intervals.one_probability import bins
 from skcalib._rows.blocks import taken
 from skcalib.binning import (
     BaseBinning,
@@ -26,6 +27,7 @@ from skcalib.binning import (
     FixedEdges,
     check_binning,
 )
+from skcalib.binning._base import assign_bins
 from skcalib.maps import step_function
 from skcalib.maps.checks import BINS, amounts, check_bins, flag
 from skcalib.recalibrators._binary import BinaryRecalibrator
@@ -81,6 +83,9 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         for rows in _split_rows(labels, fractions, self.random_state):
             rows_of_steps.append((scores[rows], labels[rows], taken(weight, rows)))
         return rows_of_steps
+
+    def _limits_position(self, scores):
+        return assign_bins(scores, self.bin_edges_)
 
     def _check_attributes(self):
         """Raise a ValueError unless the fitted attributes, which were read from a JSON
@@ -332,6 +337,17 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         self._set_bins(
             statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds
         )
+        if self.sample_split is None:
+            return bins(self._limits_position, self.bin_counts_, self.bin_positives_)
+        return None
+
+    def _why_no_limits(self):
+        if self.sample_split is not None:
+            return (
+                "with sample_split the edges vary, too; without it the limits are those"
+                " of each bin's frequency"
+            )
+        return super()._why_no_limits()
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
         """Set the bins and their values, smoothed event frequencies, from the

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
+from skcalib._intervals.one_probability import monotone
 from skcalib._rows.sorting import DistinctScores
 from skcalib.maps import piecewise_polynomial
 from skcalib.maps.checks import knots, shares
@@ -135,6 +136,7 @@ class IsotonicCalibration(BinaryRecalibrator):
             ends = np.flatnonzero(np.bincount(np.append(first, last)))
             self.score_knots_ = distinct[ends]
             self.probability_knots_ = solution.x[ends]
+        return monotone(distinct, distinct, weight, events)
 
     def _map(self, score):
         """Return the map from score to probability as a `Node`: lines between

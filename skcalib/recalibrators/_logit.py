@@ -4,6 +4,7 @@ import numpy as np
 
 from skcalib import maps as nodes
 from skcalib._input.tensors import namespace_of
+from skcalib._intervals.one_probability import limits_of_rows, softmax_limits
 from skcalib._rows.links import (
     impossible_at_clip,
     log_probability,
@@ -73,9 +74,31 @@ class LogitRecalibrator(BaseRecalibrator):
             # smallest probability.
             logits = impossible_at_clip(logits, self._impossible_classes(scores))
         if shortcuts is None:
-            self._fit_logits(logits, codes, sample_weight)
+            form = self._fit_logits(logits, codes, sample_weight)
         else:
-            self._fit_logits(logits, codes, sample_weight, shortcuts)
+            form = self._fit_logits(logits, codes, sample_weight, shortcuts)
+        return limits_of_rows(form, (logits, codes, sample_weight))
+
+    def _why_no_limits(self):
+        reason = super()._why_no_limits()
+        if reason and hasattr(self, "_limits_design"):
+            return (
+                "a fit to tensors, or with more than 250 parameters, keeps none; fit to"
+                " arrays of fewer classes"
+            )
+        return reason
+
+    def _limits_at(self, scores, probabilities, level):
+        """Return the limits at validated scores (n, C): (n, K) and (n, K), or (n,) and
+        (n,) for the second of two classes.
+        """
+        logits = self._logits(self._clipped(scores))
+        limits = softmax_limits(
+            self._limits, self._limits_design(logits), probabilities, level
+        )
+        if len(self.classes_) == 2:
+            return [limit[:, 1] for limit in limits]
+        return limits
 
     def _logits(self, scores):
         """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""

@@ -16,11 +16,18 @@ from skcalib._fitting.ridge_path import (
 )
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import like, namespace_of, widest_dtype
-from skcalib._rows.links import row_log_sum_exp
+from skcalib._intervals.one_probability import SoftmaxDesign, softmax
+from skcalib._rows.links import row_log_sum_exp, row_softmax
 from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 from skcalib._solvers.sums import blocks_of, cast, log_sum_exp
 from skcalib._solvers.temperature import fit_inverse_temperature
-from skcalib.maps import Affine, Centred, Scaled, class_probabilities, log_probabilities
+from skcalib.maps import (
+    Affine,
+    Centred,
+    Scaled,
+    class_probabilities,
+    log_probabilities,
+)
 from skcalib.maps.checks import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._clipping import ClippedRecalibrator
@@ -156,6 +163,33 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
+        # the second derivative of the penalty, in the order of the classes
+        ridge = 2 * self._affine_map.by_class(penalties[best])
+        return softmax(self._limits_design, self._limits_probabilities, ridge)
+
+    def _limits_design(self, logits):
+        """Return how calibrated logits depend on the parameters of each class, for
+        logits (n, K).
+        """
+        features = self.inverse_temperature_ * (
+            logits - self._reference(logits)[:, None]
+        )
+        features[~np.isfinite(features)] = 0.0
+        return SoftmaxDesign(self._affine_map.features_by_class(features))
+
+    def _limits_probabilities(self, logits):
+        """Return the probabilities (n, K) of logits (n, K)."""
+        features = self._limits_design(logits).features
+        parameters = self._affine_map.by_class(
+            self._affine_map.packed(
+                self.coef_ / self.inverse_temperature_, self.intercept_
+            )
+        )
+        calibrated = np.einsum(
+            "nkb,kb->nk", features, parameters.reshape(features.shape[1:])
+        )
+        calibrated[logits == -np.inf] = -np.inf
+        return row_softmax(calibrated)
 
     def _fit_ridge(self, problem, penalty, near_fit):
         """Return the parameters (n_parameters,) fitted to an `AffineProblem` with the

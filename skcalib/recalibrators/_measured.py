@@ -12,9 +12,8 @@ from skcalib._input.label_weights import (
     label_weights,
     warn_of_counts,
 )
-from skcalib._input.labels import check_groups
 from skcalib._intervals.influence import cluster_codes
-from skcalib.recalibrators._base import BaseRecalibrator
+from skcalib.recalibrators._base import BaseRecalibrator, cluster_names
 
 
 class MeasuredRecalibrator(BaseRecalibrator):
@@ -72,12 +71,6 @@ class MeasuredRecalibrator(BaseRecalibrator):
             If weights are not integers and ``weight_type="frequency"``.
         """
         importance = is_importance(weight_type)
-        names = None
-        if clusters is not None:
-            names, codes = check_groups(
-                clusters, len(y), name="clusters", scores_name="X"
-            )
-            names = names[codes]
 
         def fit_rows(scores, codes, names, weight):
             labels = codes == 1 if len(self.classes_) == 2 else codes
@@ -89,12 +82,13 @@ class MeasuredRecalibrator(BaseRecalibrator):
             cluster = None
             if names is not None:
                 cluster = cluster_codes(names)
-            self._fit_measured(scores, codes, Design(weight, importance, cluster))
+            design = Design(weight, importance, cluster)
+            return self._fit_measured(scores, codes, design)
 
         return self._fit_validated(
-            X, y, sample_weight, fit_rows, names, weight_type=weight_type
+            X, y, sample_weight, fit_rows, cluster_names(clusters, y), weight_type
         )
 
     def _fit_scores(self, scores, codes, sample_weight):
         """Fit to validated samples: independent ones, whose weights are counts."""
-        self._fit_measured(scores, codes, Design(sample_weight))
+        return self._fit_measured(scores, codes, Design(sample_weight))

@@ -296,6 +296,37 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
                 logits = self._after_round(models, features, logits)
         return row_softmax(logits)
 
+    def predict_interval(
+        self, X: ArrayLike, confidence_level: float = 0.9
+    ) -> np.ndarray:
+        """Return limits for the event frequency at each score: those of the global map.
+
+        Rounds of corrections have none.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame with the same columns as in `fit`
+            Scores and features.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+
+        Returns
+        -------
+        limits : ndarray of float64, shape (n, 2) or (n, n_classes, 2)
+            Lower and upper limits.
+
+        Raises
+        ------
+        ValueError
+            If there are rounds of corrections, or if the global map has no limits.
+        """
+        check_fitted(self)
+        if self.n_rounds_ > 0:
+            reason = "the variation of its rounds of corrections is not known"
+            raise ValueError(self._no_interval(reason))
+        scores, _ = self._scores_and_table(X, reset=False)
+        return self.recalibrator_.predict_interval(scores, confidence_level)
+
     def _map(self, scores):
         """Return the map from scores to probabilities as a `Node`; raise a
         ValueError if there are rounds of trees, which no node can represent.

@@ -195,6 +195,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self.switching_rate = switching_rate
         self.input = input
 
+    def _why_no_limits(self):
+        return "the map goes on learning, and has no fixed samples"
+
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap
+from skcalib._intervals.one_probability import regression
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib.maps import Expit, piecewise_polynomial
@@ -185,8 +186,25 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         """Fit the parabola by a penalised logistic regression."""
-        coef, _, ends = self._fit_parabola(log_odds, labels, sample_weight)
+        coef, ridge_matrix, ends, centre = self._fit_parabola(
+            log_odds, labels, sample_weight
+        )
         self._set_map(coef, *ends)
+        penalty = self.alpha * ridge_matrix.T @ ridge_matrix
+        return regression(self._limits_position, coef, centre, penalty)
+
+    def _limits_position(self, scores):
+        """Return the features (3, n) of log-odds (n,): of the parabola, and of its
+        tangents beyond the range of the fit.
+        """
+        low, high = self.log_odds_range_
+        width = _width(low, high)
+        inside = np.clip(scores, low, high)
+        features = _features(inside, low, width)
+        beyond = (scores - inside) / width
+        features[1] += np.where(beyond < 0, beyond, 0.0)
+        features[2] += np.where(beyond > 0, beyond, 0.0)
+        return features
 
     def _fit_pooled(self, problems):
         """Return the `PooledMap`: one parabola, fitted to the binary problems of all
@@ -194,8 +212,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
         `problems` is a `ClassProblems`.
         """
-        log_odds, labels, sample_weight = problems.flat
-        coef, ridge_matrix, ends = self._fit_parabola(log_odds, labels, sample_weight)
+        coef, ridge_matrix, ends, _ = self._fit_parabola(*problems.flat)
         low, high = ends
         features = partial(_features, low=low, width=_width(low, high))
         return PooledMap(features, coef, ridge_matrix, self._lower, ends=ends)
@@ -213,6 +230,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
             `_matrix_for_ridge`.
         ends : tuple of two floats
             The lowest and the highest log-odds.
+        temperature_scaling : ndarray of shape (3,)
+            The coefficients to which the ridge pulls.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())
@@ -235,7 +254,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
             penalty=self.alpha * ridge_matrix.T @ ridge_matrix,
             lower=self._lower,
         )
-        return coef, ridge_matrix, (low, high)
+        return coef, ridge_matrix, (low, high), temperature_scaling
 
     @property
     def _lower(self):

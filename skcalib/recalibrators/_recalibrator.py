@@ -235,6 +235,24 @@ class Recalibrator(MeasuredRecalibrator):
         gain = fits.gain(fits.uncalibrated(), fits.candidate(recalibrator), "log")
         return gain.interval(_LEVEL)
 
+    @property
+    def _limits(self):
+        """What the limits of the map that was tried need."""
+        return self.recalibrator_._limits
+
+    def _why_no_limits(self):
+        tried = self.recalibrator_
+        if not isinstance(tried, BaseRecalibrator):
+            return f"{type(tried).__name__} has none"
+        return tried._why_no_limits()
+
+    def _limits_at(self, scores, probabilities, level):
+        """Return the limits, at validated scores (n, C), of the map that was tried,
+        also where the scores are kept: what is left unchanged is not certain.
+        """
+        of_tried = self.recalibrator_._predict_encoded(scores)
+        return self.recalibrator_._limits_at(scores, of_tried, level)
+
     def _map(self, scores):
         """Return the map from scores to probabilities as a `skcalib.maps.Node`; the
         argument is one, too.

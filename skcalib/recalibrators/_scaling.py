@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
+from skcalib._intervals.one_probability import regression
 from skcalib._solvers.logistic import (
     fit_logistic,
     fit_squared_sigmoid,
@@ -189,6 +190,10 @@ class PlattScaling(PartiallyPooledRecalibrator):
         # back to the log-odds themselves
         self.slope_ = float(slope / scale)
         self.intercept_ = float(at_centre - slope * centre / scale)
+        return regression(self._limits_position, [self.slope_, self.intercept_])
+
+    def _limits_position(self, scores):
+        return _affine_features(scores)
 
     def _fit_pooled(self, problems):
         """Return the `PooledMap`: one logistic regression, fitted to the binary

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, PPoly
 
 from skcalib._input.sklearn_private import Interval
+from skcalib._intervals.one_probability import regression
 from skcalib._rows.blocks import condensed, weights_or_ones
 from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
@@ -37,6 +38,8 @@ _SMALLEST_WIDTH = 1.0
 # Knots that are nearer to each other are one: between them a slope would be a ratio of
 # rounding errors.
 _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
+# The roughness penalty of the limits of one probability, at most.
+_STRAIGHTEST_IN_LIMITS = 1.0
 
 
 class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
@@ -247,6 +250,15 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.spline_coefficients_ = _cubic_pieces(
             knots, self.knot_log_odds_, second_derivatives
         )
+        # Limits of a straight line would not contain a curve that the samples do not
+        # rule out.
+        penalty = fit.penalty_matrix(
+            min(self.roughness_penalty_, _STRAIGHTEST_IN_LIMITS)
+        )
+        return regression(basis.features, coef, fit.centre, penalty, bayesian=True)
+
+    def _limits_position(self, scores):
+        return _NaturalSplines(self.knots_).features(scores)
 
     def _best_penalty(self, fit, basis, start, log_odds, labels, sample_weight):
         """Return the roughness penalty, the one given or that of the least

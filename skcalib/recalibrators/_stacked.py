@@ -22,6 +22,7 @@ from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import Interval
+from skcalib._intervals.one_probability import Maker, widened_limits
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_probability, row_softmax
@@ -315,6 +316,55 @@ class StackedRecalibrator(MeasuredRecalibrator):
         gains = _losses(unchanged, held_out_codes) - mixed_losses
         gain = mean_gain(gains, held_out_design, reason=unfitted_reason(codes, folds))
         self.gain_ = gain.interval(_LEVEL)
+        return Maker(self._limits_of_members)
+
+    def _limits_of_members(self, cluster):
+        """Set the limits of the members of two classes, and return what the limits of
+        the stack need; None if a member that the mixture uses has none.
+
+        `cluster` (n,) is the code of each sample's cluster, or None.
+        """
+        for member in self.recalibrators_:
+            maker = vars(member).pop("_maker", None)
+            if maker is not None and len(self.classes_) == 2:
+                member._limits = maker.make(cluster)
+        events = []
+        for member in self._used_members():
+            if hasattr(member, "_limits"):
+                events.append(member._limits["events"])
+            elif not isinstance(member, Uncalibrated):
+                return None
+        return {"kind": "mixture", "events": min(events, default=np.inf)}
+
+    def _used_members(self):
+        """Return the list of the members with a weight in the mixture."""
+        return [self.recalibrators_[k] for k in np.flatnonzero(self.weights_ > 0)]
+
+    def _why_no_limits(self):
+        if len(self.classes_) > 2:
+            return "a stack has limits for two classes alone"
+        if not hasattr(self, "_limits"):
+            return "a member that the mixture uses has no limits"
+        return ""
+
+    def _limits_at(self, scores, probabilities, level):
+        """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2): as far
+        from the stack's probability as those of the members are in the root mean
+        square.
+        """
+        probability = probabilities[:, 1]
+        below = np.zeros(len(scores))
+        above = np.zeros(len(scores))
+        used = self.weights_[self.weights_ > 0]
+        for weight, member in zip(used, self._used_members(), strict=True):
+            of_member = member._predict_encoded(scores)
+            low = high = of_member[:, 1]
+            if not isinstance(member, Uncalibrated):
+                limits = member._limits_at(scores, of_member, level)
+                low, high = widened_limits(*limits, of_member).T
+            below += weight * np.maximum(probability - low, 0) ** 2
+            above += weight * np.maximum(high - probability, 0) ** 2
+        return probability - np.sqrt(below), probability + np.sqrt(above)
 
     def _keep_members(self, stack_fits):
         """Set the members fitted to all rows, from a `StackFits`, and the seconds that

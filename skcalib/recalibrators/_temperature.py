@@ -14,6 +14,14 @@ from scipy.optimize import minimize_scalar
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
+from skcalib._intervals.one_probability import (
+    LIMITS,
+    Maker,
+    Samples,
+    SoftmaxDesign,
+    regression,
+    softmax,
+)
 from skcalib._rows.links import PROBABILITY_CLIP, row_softmax
 from skcalib._rows.namespaces import clipped, row_exponentials, row_shares
 from skcalib._solvers.mixture import fit_mixture_weights
@@ -174,7 +182,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         temperature, a second fit, without that, sets `plain_temperature_`: the
         temperature of the model's own logits.
         """
-        super()._fit_scores(scores, codes, sample_weight, shortcuts)
+        limits = super()._fit_scores(scores, codes, sample_weight, shortcuts)
         self.plain_temperature_ = self.temperature_
         is_clipped = self.clip_ not in (0, PROBABILITY_CLIP)
         is_read = shortcuts is None or not shortcuts.only_forecasts
@@ -187,6 +195,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
                 logits, codes, sample_weight, start=self.inverse_temperature_
             )
             self.plain_temperature_ = float(1 / inverse)
+        return limits
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Set the temperature of least loss for logits (n, K)."""
@@ -196,6 +205,34 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         inverse = self._inverse_temperature(logits, codes, sample_weight, start=start)
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
+        if logits.shape[1] == 2:
+            return Maker(self._two_class_limits)
+        return softmax(self._limits_design, self._limits_probabilities)
+
+    def _two_class_limits(self, samples):
+        """Return the state of the limits from `Samples` of two logits each."""
+        logits, codes, *others = samples
+        samples = Samples(logits[:, 1] - logits[:, 0], codes == 1, *others)
+        slope = regression(np.atleast_2d, [self.inverse_temperature_])
+        return slope.make(samples)
+
+    def _limits_at(self, scores, probabilities, level):
+        """Return the limits at validated scores (n, C): (n, K) and (n, K), or (n,) and
+        (n,) for the second of two classes.
+        """
+        if len(self.classes_) > 2:
+            return super()._limits_at(scores, probabilities, level)
+        logits = self._logits(self._clipped(scores))
+        log_odds = logits[:, [1]] - logits[:, [0]]
+        return LIMITS["regression"](self._limits, log_odds.T, level)
+
+    def _limits_design(self, logits):
+        """Return how logits (n, K) depend on the inverse temperature."""
+        return SoftmaxDesign(np.where(logits > -np.inf, logits, 0.0))
+
+    def _limits_probabilities(self, logits):
+        """Return the probabilities (n, K) of logits (n, K)."""
+        return row_softmax(self.inverse_temperature_ * logits)
 
     def _inverse_temperature(self, logits, codes, sample_weight, start):
         """Return the inverse temperature of logits (n, K) that minimises the loss: the
@@ -406,6 +443,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
             uniform = xp.full_like(unchanged, 1 / z.shape[1])
             likelihoods.append(xp.stack((tempered, unchanged, uniform), axis=1))
         self.weights_ = fit_mixture_weights(xp.concat(likelihoods), sample_weight)
+
+    def _why_no_limits(self):
+        return "the weights of its mixture vary with the samples, too"
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`: the

@@ -190,6 +190,39 @@ class ProbabilityTransformer(
         column, _ = as_array(namespace_of(probabilities).argmax(probabilities, axis=1))
         return self.classes_[column]
 
+    def predict_interval(
+        self, X: ArrayLike, confidence_level: float = 0.9
+    ) -> np.ndarray:
+        """Return limits for the event frequency at each score; this method has none.
+
+        Parameters
+        ----------
+        X : array-like with as many columns as in `fit`
+            Scores, and any other columns that the method requires.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+
+        Returns
+        -------
+        limits : ndarray of float64, shape (n, 2) or (n, n_classes, 2)
+            Lower and upper limits.
+
+        Raises
+        ------
+        ValueError
+            Always; the message says why.
+        """
+        check_fitted(self)
+        raise ValueError(self._no_interval(self._why_no_limits()))
+
+    def _no_interval(self, reason):
+        """Return the message that there are no limits for one probability."""
+        return f"{type(self).__name__}.predict_interval is not available: {reason}."
+
+    def _why_no_limits(self):
+        """Return why there are no limits for one probability, else an empty text."""
+        return "the method does not say how its fit varies with the samples"
+
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> np.ndarray:

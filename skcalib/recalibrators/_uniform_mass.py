@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from skcalib._defaults import ParameterHints, check_fitted, unchanged_if_refused
 from skcalib._input.sklearn_private import Interval
 from skcalib._input.warn import warn
+from skcalib._intervals.one_probability import bins
 from skcalib._rows.sorting import sorted_rows
 from skcalib.maps import (
     Choice,
@@ -201,7 +202,12 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         self.classes = classes
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
     ) -> Self:
         """Fit the bins.
 
@@ -213,6 +219,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             Labels.
         sample_weight : None
             Must be None, because no guarantee is available for weighted rows.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: dependent samples (from the same patient or match)
+            share a value. They matter to `predict_interval` alone.
 
         Returns
         -------
@@ -231,7 +240,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
                 " needs rows of equal weight. HistogramBinning supports weights."
             )
         with unchanged_if_refused(self):
-            super().fit(X, y)
+            super().fit(X, y, clusters=clusters)
             if self._ties_forbid_a_certificate():
                 warn(
                     "Scores are tied, so no certificate can be issued. With"
@@ -248,7 +257,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if len(self.classes_) > 2 and self.multiclass == "ovr":
             self._n_problems = len(self.classes_)
         self._n_rows = len(scores)
-        super()._fit_scores(scores, codes, sample_weight)
+        return super()._fit_scores(scores, codes, sample_weight)
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Fit bins of scores (n,) with boolean labels (n,) by Algorithm 1 of Gupta and
@@ -290,6 +299,17 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             ([lowest], ordered[cuts], [highest]), dtype=np.float64
         )
         self.n_bins_ = len(cuts) + 1
+        if self.randomize:
+            return None
+        return bins(self._limits_position, self.bin_counts_, self.bin_positives_)
+
+    def _limits_position(self, scores):
+        return np.searchsorted(self.bin_edges_[1:-1], scores, side="right")
+
+    def _why_no_limits(self):
+        if self.randomize:
+            return "with randomize=True the bin of a score is random where scores tie"
+        return super()._why_no_limits()
 
     def _choose_n_bins(self, n_rows):
         """Return the number of bins for `n_rows` rows: the one given, but no more than

@@ -14,6 +14,7 @@ from scipy.optimize import isotonic_regression
 from skcalib._cells.columns import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
+from skcalib._intervals.one_probability import monotone
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass
 from skcalib.binning._base import assign_bins
@@ -103,7 +104,7 @@ class VennAbers(BinaryRecalibrator):
     >>> model = VennAbers().fit(scores, y)
     >>> model.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
     [0.02, 0.22, 0.81]
-    >>> [bound.round(2).tolist() for bound in model.predict_interval([0.1, 0.5, 0.9])]
+    >>> [bound.round(2).tolist() for bound in model.predict_pair([0.1, 0.5, 0.9])]
     [[0.0, 0.21, 0.8], [0.02, 0.22, 0.83]]
 
     The calibration set contains one row of each label. A score between those of the two
@@ -113,7 +114,7 @@ class VennAbers(BinaryRecalibrator):
     >>> model = VennAbers().fit([0.2, 0.8], [0, 1])
     >>> model.predict_proba([0.5]).tolist()
     [[0.5, 0.5]]
-    >>> [bound.tolist() for bound in model.predict_interval([0.1, 0.2, 0.5])]
+    >>> [bound.tolist() for bound in model.predict_pair([0.1, 0.2, 0.5])]
     [[0.0, 0.0, 0.0], [0.5, 0.5, 1.0]]
     """
 
@@ -151,8 +152,12 @@ class VennAbers(BinaryRecalibrator):
         self.input = input
         self.classes = classes
 
-    def predict_interval(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def predict_pair(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the isotonic probabilities (p0, p1) under each possible label.
+
+        The pair says how far one more label moves the probability. It is no interval
+        for the frequency of the event, which lies outside it more often than not: see
+        `predict_interval`.
 
         Parameters
         ----------
@@ -218,6 +223,13 @@ class VennAbers(BinaryRecalibrator):
         # are kept, and the two beyond the scores: lower[0] and upper[m].
         self.lower_probability_ = lower[np.append(True, is_knot)]
         self.upper_probability_ = upper[np.append(is_knot, True)]
+        first = table.scores
+        if self.max_n_knots is not None:
+            # a range from above the last edge to its own
+            first = np.append(-np.inf, np.nextafter(first[:-1], np.inf))
+        return monotone(
+            first, table.scores, np.diff(table.weight), np.diff(table.positives)
+        )
 
     def _map(self, score):
         """Return the map from score to probability as a `Node`: a step function

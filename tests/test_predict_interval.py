@@ -1,0 +1,684 @@
+"""Limits for the event frequency at one score, against plain twins."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_expit, logit, softmax
+from scipy.stats import chi2, norm, t
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import skcalib
+from skcalib import (
+    BetaCalibration,
+    CrossFittedClassifier,
+    DirichletCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    MatrixScaling,
+    PlattScaling,
+    QuadraticScaling,
+    RecalibratedClassifierCV,
+    Recalibrator,
+    SplineCalibration,
+    StackedRecalibrator,
+    TemperatureScaling,
+    UniformMassBinning,
+    VectorScaling,
+    VennAbers,
+    expand_soft_labels,
+)
+from skcalib._intervals import one_probability
+from skcalib._solvers.temperature import smoothed_inverse_temperature
+from skcalib.export import from_dict, to_dict
+
+NEW = np.array([0.01, 0.2, 0.35, 0.5, 0.77, 0.98])
+TWO_CLASSES = [
+    PlattScaling(),
+    PlattScaling(loss="squared", clip=None),
+    BetaCalibration(),
+    BetaCalibration("ab"),
+    QuadraticScaling(),
+    TemperatureScaling(),
+    VectorScaling(),
+    MatrixScaling(),
+    SplineCalibration(),
+    HistogramBinning(),
+    UniformMassBinning(8),
+    IsotonicCalibration(),
+    IsotonicCalibration(centered=True),
+    VennAbers(),
+    VennAbers(max_n_knots=10),
+]
+
+
+def rows(n=150, seed=0, slope=0.7):
+    rng = np.random.default_rng(seed)
+    scores = rng.beta(2, 2, n)
+    return scores, rng.random(n) < expit(slope * logit(scores))
+
+
+def design(scores):
+    return np.column_stack((logit(scores), np.ones(len(scores))))
+
+
+def plain_jeffreys(x, y, weight):
+    """Return the coefficients of greatest likelihood times Jeffreys' prior."""
+
+    def loss(coef):
+        p = expit(x @ coef)
+        information = sum(
+            w * q * (1 - q) * np.outer(row, row)
+            for row, q, w in zip(x, p, weight, strict=True)
+        )
+        likelihood = weight @ log_expit(np.where(y, 1, -1) * (x @ coef))
+        return -likelihood - 0.5 * np.linalg.slogdet(information)[1]
+
+    return minimize(loss, np.zeros(x.shape[1]), tol=1e-10).x
+
+
+def plain_limits(scores, y, new, *, weight=None, clusters=None, level=0.9):
+    """Return the limits of a logistic regression, one sample after the other."""
+    x = design(scores)
+    w = np.ones(len(y)) if weight is None else weight * weight.sum() / sum(weight**2)
+    coef = plain_jeffreys(x, y, w)
+    p = expit(x @ coef)
+    inverse = np.linalg.inv(x.T @ np.diag(w * p * (1 - p)) @ x)
+    quantile = norm.ppf((1 + level) / 2)
+    meat = np.zeros((2, 2))
+    if clusters is None:
+        for i in range(len(y)):
+            hat = w[i] * p[i] * (1 - p[i]) * x[i] @ inverse @ x[i]
+            score = w[i] * (y[i] - p[i]) / (1 - hat) * x[i]
+            meat += np.outer(score, score)
+    else:
+        names = np.unique(clusters)
+        for name in names:
+            inside = clusters == name
+            score = (w[inside] * (y - p)[inside]) @ x[inside]
+            meat += np.outer(score, score) * len(names) / (len(names) - 2)
+        quantile = t.ppf((1 + level) / 2, len(names) - 2)
+    sandwich = inverse @ meat @ inverse
+    limits = []
+    for row in design(new):
+        variance = row @ sandwich @ row
+        if weight is None and clusters is None:
+            variance = max(variance, row @ inverse @ row)
+        half = quantile * np.sqrt(variance)
+        limits.append([expit(row @ coef - half), expit(row @ coef + half)])
+    return np.array(limits)
+
+
+def widened(limits, probability):
+    low = np.minimum(limits[:, 0], probability)
+    return np.column_stack((low, np.maximum(limits[:, 1], probability)))
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "clusters", "separable"])
+def test_regressions_have_the_limits_of_their_own_fit(kind):
+    scores, y = rows(80)
+    options = {}
+    if kind == "weights":
+        options["weight"] = np.random.default_rng(1).gamma(2, size=len(y))
+    if kind == "clusters":
+        options["clusters"] = np.arange(len(y)) // 7
+    if kind == "separable":
+        y = scores > 0.5
+    fitted = PlattScaling(clip=None).fit(
+        scores, y, options.get("weight"), clusters=options.get("clusters")
+    )
+    for level in (0.5, 0.9):
+        twin = plain_limits(scores, y, NEW, level=level, **options)
+        np.testing.assert_allclose(
+            fitted.predict_interval(NEW, level),
+            widened(twin, fitted.predict_proba(NEW)[:, 1]),
+            atol=1e-4,
+        )
+
+
+def test_a_quadratic_curve_follows_its_tangents_beyond_the_samples():
+    scores, y = rows(400)
+    fitted = QuadraticScaling(clip=None).fit(scores, y)
+    new = np.array([1e-6, 1e-3, *NEW, 1 - 1e-6])
+    features = fitted._limits_position(logit(new))
+    coef = np.linalg.lstsq(
+        features.T, logit(fitted.predict_proba(new)[:, 1]), rcond=None
+    )[0]
+    np.testing.assert_allclose(
+        coef @ features, logit(fitted.predict_proba(new)[:, 1]), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_samples_are_condensed_into_cells(weighted, monkeypatch):
+    scores, y = rows(6000)
+    weight = np.random.default_rng(2).gamma(2, size=len(y)) if weighted else None
+    condensed = PlattScaling().fit(scores, y, weight).predict_interval(NEW)
+    monkeypatch.setattr(one_probability, "_MOST_ROWS", 10_000)
+    whole = PlattScaling().fit(scores, y, weight).predict_interval(NEW)
+    assert np.abs(condensed - whole).max() < 1e-5
+
+
+def test_bins_have_the_binomial_limits_of_wilson():
+    scores, y = rows(200)
+    fitted = HistogramBinning(5).fit(scores, y)
+    z = norm.ppf(0.95)
+    for score, (low, high) in zip(NEW, fitted.predict_interval(NEW), strict=True):
+        k = np.searchsorted(fitted.bin_edges_[1:-1], score)
+        n = fitted.bin_counts_[k]
+        p = fitted.bin_positives_[k] / n
+        # |p - q| = z sqrt(q (1 - q) / n) at both limits q
+        for q in (low, high):
+            assert abs(p - q) == pytest.approx(z * np.sqrt(q * (1 - q) / n))
+        assert low <= p <= high
+
+
+def test_uniform_masses_have_the_limits_of_the_bin_that_predicts():
+    scores, y = rows(100)
+    fitted = UniformMassBinning(6).fit(scores, y)
+    new = np.sort(np.append(fitted.bin_edges_[1:-1], NEW))
+    bins = fitted._limits_position(new)
+    np.testing.assert_array_equal(
+        fitted.bin_values_[bins], fitted.predict_proba(new)[:, 1]
+    )
+
+
+def plain_isotonic(y, weight):
+    """Return isotonic regression by its max-min formula."""
+    n = len(y)
+    mean = np.full((n, n), np.nan)  # from a to b
+    for a in range(n):
+        mean[a, a:] = np.cumsum(weight[a:] * y[a:]) / np.cumsum(weight[a:])
+    return np.array([mean[: i + 1, i:].min(axis=1).max() for i in range(n)])
+
+
+def plain_monotone_limits(y, weight, j, level):
+    """Return the likelihood-ratio limits at sample j of a curve that never falls."""
+
+    def likelihood(p):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(y, np.log(p), np.log(1 - p))
+        return weight @ terms
+
+    free = plain_isotonic(y * 1.0, weight)
+    below = plain_isotonic(y[:j] * 1.0, weight[:j]) if j else np.empty(0)
+    after = plain_isotonic(y[j + 1 :] * 1.0, weight[j + 1 :])
+
+    def excess(at):
+        curve = np.concatenate(([*np.minimum(below, at), at], np.maximum(after, at)))
+        return 2 * (likelihood(free) - likelihood(curve)) - chi2.ppf(level, 1)
+
+    limits = []
+    for end in (1e-12, 1 - 1e-12):
+        if excess(end) < 0:
+            limits.append(round(end))
+        else:
+            start = min(max(free[j], 1e-12), 1 - 1e-12)
+            limits.append(brentq(excess, *sorted((end, start)), xtol=1e-14))
+    return limits
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer than ten")
+@pytest.mark.parametrize("method", [IsotonicCalibration, VennAbers])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_monotone_curves_have_likelihood_ratio_limits(method, weighted):
+    scores, y = rows(30, seed=3)
+    order = np.argsort(scores)
+    scores, y = scores[order], y[order]
+    weight = None
+    worth = np.ones(30)
+    if weighted:
+        weight = np.random.default_rng(5).gamma(2, size=30)
+        worth = weight * weight.sum() / sum(weight**2)
+    fitted = method().fit(scores, y, weight)
+    found = fitted.predict_interval(scores, 0.8)
+    twin = np.array([plain_monotone_limits(y, worth, j, 0.8) for j in range(30)])
+    twin = np.sort(twin, axis=0)
+    np.testing.assert_allclose(
+        found, widened(twin, fitted.predict_proba(scores)[:, 1]), atol=1e-7
+    )
+    # Between two scores, and beyond the outer ones, neighbours bound the curve.
+    between = (scores[10] + scores[11]) / 2
+    low, high = fitted.predict_interval([between], 0.8)[0]
+    probability = fitted.predict_proba([between])[0, 1]
+    assert low == pytest.approx(min(twin[10, 0], probability))
+    assert high == pytest.approx(max(twin[11, 1], probability))
+    assert fitted.predict_interval([1e-9])[0, 0] == 0
+    assert fitted.predict_interval([1 - 1e-9])[0, 1] == 1
+
+
+def test_a_table_of_ranges_is_near_the_table_of_all_scores(monkeypatch):
+    scores, y = rows(500)
+    whole = IsotonicCalibration().fit(scores, y)
+    assert len(whole._limits["count"]) == 500
+    monkeypatch.setattr(one_probability, "_MOST_KNOTS", 100)
+    condensed = IsotonicCalibration().fit(scores, y)
+    assert len(condensed._limits["count"]) <= 100
+    assert condensed._limits["count"].sum() == 500
+    new = np.linspace(0.1, 0.9, 9)
+    difference = condensed.predict_interval(new) - whole.predict_interval(new)
+    assert np.abs(difference).max() < 0.05
+
+
+def three_classes(n=200):
+    rng = np.random.default_rng(4)
+    logits = 2 * rng.normal(size=(n, 3))
+    chance = softmax(0.7 * logits, axis=1)
+    return logits, (chance.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+
+
+def gradient(function, at):
+    """Return the derivatives of a function of a vector, by central differences."""
+    columns = []
+    for i in range(len(at)):
+        step = np.zeros(len(at))
+        step[i] = 1e-5
+        columns.append((function(at + step) - function(at - step)) / 2e-5)
+    return np.array(columns)
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(200) // 6])
+@pytest.mark.parametrize("method", ["temperature", "vector", "matrix"])
+def test_classes_have_delta_limits_on_their_log_odds(method, clusters):
+    """Derivatives of the loss and of the log-odds are taken numerically."""
+    logits, y = three_classes()
+    new = logits[:4]
+    if method == "temperature":
+        fitted = TemperatureScaling(input="logit", clip=None)
+    elif method == "vector":
+        fitted = VectorScaling(0.3, input="logit", clip=None)
+    else:
+        fitted = MatrixScaling(0.3, input="logit", clip=None)
+    fitted.fit(logits, y, clusters=clusters)
+    inverse_temperature = fitted.inverse_temperature_
+
+    def centred(z):
+        return inverse_temperature * (z - z.mean(axis=1, keepdims=True))
+
+    if method == "temperature":
+        start = np.array([inverse_temperature])
+        chance = lambda z, c: softmax(c[0] * z, axis=1)  # noqa: E731
+        ridge = np.zeros(1)
+    elif method == "vector":
+        start = np.append(fitted.coef_ / inverse_temperature, fitted.intercept_)
+        chance = lambda z, c: softmax(centred(z) * c[:3] + c[3:], axis=1)  # noqa: E731
+        ridge = np.full(6, 2 * 0.3 * 3)
+    else:
+        start = np.append(fitted.coef_.ravel() / inverse_temperature, fitted.intercept_)
+
+        def chance(z, c):
+            return softmax(centred(z) @ c[:9].reshape(3, 3).T + c[9:], axis=1)
+
+        of_matrix = np.where(np.eye(3) > 0, 2 * 0.3 * 3, 2 * 0.3 * 6)
+        ridge = np.append(of_matrix.ravel(), np.full(3, 2 * 0.3 * 3))
+    one = np.arange(len(y))
+    scores = gradient(lambda c: np.log(chance(logits, c)[one, y]), start).T
+
+    def total_score(c):
+        return gradient(lambda d: np.log(chance(logits, d)[one, y]).sum(), c)
+
+    information = -gradient(total_score, start) + np.diag(ridge)
+    inverse = np.linalg.pinv(information, rcond=1e-6)
+    quantile = norm.ppf(0.95)
+    if clusters is not None:
+        scores = np.array([scores[clusters == k].sum(axis=0) for k in set(clusters)])
+        quantile = t.ppf(0.95, len(scores) - 2)
+    factor = len(scores) / (len(scores) - len(start))
+    sandwich = factor * inverse @ scores.T @ scores @ inverse
+    found = fitted.predict_interval(new)
+    assert found.shape == (4, 3, 2)
+    for k in range(3):
+        log_odds = lambda c, k=k: logit(chance(new, c)[:, k])  # noqa: E731
+        direction = gradient(log_odds, start)
+        variance = np.einsum("in,ij,jn->n", direction, sandwich, direction)
+        if clusters is None:
+            model = np.einsum("in,ij,jn->n", direction, inverse, direction)
+            variance = np.maximum(variance, model)
+        half = quantile * np.sqrt(variance)
+        np.testing.assert_allclose(
+            logit(found[:, k]),
+            np.column_stack((log_odds(start) - half, log_odds(start) + half)),
+            rtol=2e-3,
+            atol=2e-3,
+        )
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer than ten")
+@pytest.mark.parametrize("model", TWO_CLASSES, ids=str)
+def test_limits_hold_the_probability_whatever_the_samples(model):
+    """A search over sizes, signals, ties and weights."""
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        n = int(rng.integers(20, 300))
+        scores, y = rows(n, seed=rng.integers(1000), slope=rng.normal(0.7, 2))
+        if rng.random() < 0.5:
+            scores = np.round(scores, 1)
+        y[:2] = [True, False]
+        options = {}
+        if rng.random() < 0.5:
+            options["clusters"] = np.arange(n) // 5
+        if rng.random() < 0.5 and not isinstance(model, UniformMassBinning):
+            options["sample_weight"] = rng.gamma(1, size=n) + 1e-3
+        new = np.append(rng.random(20), [0.0, 1.0, scores[0]])
+        fitted = model.fit(scores, y, **options)
+        narrow, wide = (fitted.predict_interval(new, level) for level in (0.5, 0.99))
+        probability = fitted.predict_proba(new)[:, 1]
+        assert ((0 <= wide) & (wide <= 1)).all()
+        assert (wide[:, 0] <= narrow[:, 0]).all()
+        assert (narrow[:, 1] <= wide[:, 1]).all()
+        assert ((narrow[:, 0] <= probability) & (probability <= narrow[:, 1])).all()
+
+
+@pytest.mark.parametrize("model", TWO_CLASSES, ids=str)
+def test_limits_come_back_from_json_and_pickles(model):
+    fitted = model.fit(*rows(300))
+    limits = fitted.predict_interval(NEW)
+    document = json.loads(json.dumps(to_dict(fitted)))
+    for again in (from_dict(document), pickle.loads(pickle.dumps(fitted))):  # noqa: S301
+        np.testing.assert_array_equal(again.predict_interval(NEW), limits)
+
+
+def test_a_state_that_is_none_is_refused():
+    document = to_dict(PlattScaling().fit(*rows(300)))
+    pairs = document["fitted"]["_limits"]["pairs"]
+    for name, value in (
+        ("kind", "curve"),
+        ("coef", {"array": [1.0, 2.0, 3.0], "dtype": "float64"}),
+        ("events", -1.0),
+        ("sandwich", {"array": [1.0, 2.0], "dtype": "float64"}),
+    ):
+        broken = [[key, value if key == name else old] for key, old in pairs]
+        document["fitted"]["_limits"] = {"pairs": broken}
+        with pytest.raises(ValueError, match="_limits"):
+            from_dict(document)
+
+
+def test_weights_and_clusters_say_how_many_samples_there_are():
+    scores, y = rows(400)
+    for model in (PlattScaling(), HistogramBinning(), IsotonicCalibration()):
+        alone = model.fit(scores, y).predict_interval(NEW)
+        # The same weight everywhere says nothing.
+        equal = model.fit(scores, y, np.full(400, 3.0)).predict_interval(NEW)
+        assert np.abs(equal - alone).max() < 0.02
+        # Samples that stand three times in their cluster are worth one each.
+        tripled = model.fit(
+            np.repeat(scores, 3), np.repeat(y, 3), clusters=np.repeat(range(400), 3)
+        ).predict_interval(NEW)
+        assert np.abs(tripled - alone).max() < 0.02
+        naive = model.fit(np.repeat(scores, 3), np.repeat(y, 3)).predict_interval(NEW)
+        assert np.ptp(naive, axis=1).mean() < 0.75 * np.ptp(alone, axis=1).mean()
+
+
+def test_soft_labels_are_clusters_of_their_samples():
+    """Labels of .3 everywhere leave nothing to chance."""
+    scores = np.random.default_rng(0).random(300)
+    soft = np.tile([0.7, 0.3], (300, 1))
+    expanded, y, weight = expand_soft_labels(scores, soft)
+    sample = np.repeat(np.arange(300), 2)
+    in_clusters = PlattScaling().fit(expanded, y, weight, clusters=sample)
+    ((low, high),) = in_clusters.predict_interval([0.5])
+    assert 0.29 < low < high < 0.31
+    ((low, high),) = PlattScaling().fit(expanded, y, weight).predict_interval([0.5])
+    assert high - low > 0.03
+
+
+def test_few_events_are_warned_of_when_limits_are_asked_for():
+    scores, y = rows(100)
+    y[:] = False
+    y[:9] = True
+    fitted = PlattScaling().fit(scores, y)
+    fitted.predict_proba(NEW)
+    with pytest.warns(UserWarning, match="fewer than ten events"):
+        fitted.predict_interval(NEW)
+    y[9] = True
+    PlattScaling().fit(scores, y).predict_interval(NEW)
+
+
+def test_what_has_no_limits_is_refused_by_name():
+    scores, y = rows(60)
+    logits, codes = three_classes(90)
+    refused = [
+        (skcalib.PriorShift(), scores, y, "PriorShift.predict_interval"),
+        (PlattScaling(input="logit"), logits, codes, "more than two classes"),
+        (UniformMassBinning(4, randomize=True), scores, y, "randomize=True"),
+        (HistogramBinning(sample_split=0.5), scores, y, "sample_split"),
+    ]
+    for model, X, labels, message in refused:
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, labels).predict_interval(X)
+    fitted = PlattScaling().fit(scores, y)
+    with pytest.raises(ValueError, match="confidence_level"):
+        fitted.predict_interval(NEW, 1.0)
+    with pytest.raises(ValueError, match="only one cluster"):
+        PlattScaling().fit(scores, y, clusters=np.zeros(60))
+    with pytest.raises(ValueError, match="clusters"):
+        PlattScaling().fit(scores, y, clusters=np.arange(59))
+
+
+def test_an_impossible_class_has_the_limits_0():
+    logits, y = three_classes(300)
+    fitted = DirichletCalibration(input="logit").fit(logits, y)
+    limits = fitted.predict_interval([[0.5, -np.inf, 0.2]])
+    assert limits[0, 1].tolist() == [0, 0]
+    assert 0 < limits[0, 0, 0] < limits[0, 0, 1] < 1
+
+
+def test_a_new_fit_forgets_the_limits_of_the_last_one():
+    scores, y = rows(60)
+    fitted = PlattScaling().fit(scores, y)
+    fitted.predict_interval(NEW)
+    logits, codes = three_classes(90)
+    fitted.set_params(input="logit").fit(logits, codes)
+    with pytest.raises(ValueError, match="more than two classes"):
+        fitted.predict_interval(logits)
+
+
+def test_a_spline_has_the_limits_of_its_posterior():
+    """At its knots a natural spline is B b, with values b and the curvature of its
+    log-likelihood plus penalties: the integral of its squared second derivative, over
+    temperature-scaled log-odds, and a ridge of .1.
+    """
+    scores, y = rows(300)
+    fitted = SplineCalibration(5, roughness_penalty=0.3, clip=None).fit(scores, y)
+    x = logit(scores)
+    basis = CubicSpline(fitted.knots_, np.eye(5), bc_type="natural")
+    temperature = 1 / smoothed_inverse_temperature(x, y, None)
+    grid = np.linspace(*fitted.knots_[[0, -1]], 20_001)
+    bends = basis(grid, 2)
+    integral = np.trapezoid(bends[:, :, None] * bends[:, None], grid, axis=0)
+    penalty = 0.3 * temperature**3 * integral + 0.1 * np.eye(5)
+    new = np.quantile(scores, [0.1, 0.3, 0.5, 0.8])
+    limits = logit(fitted.predict_interval(new, 0.8))
+    centre = logit(fitted.predict_interval(scores, 1e-9)).mean(axis=1)
+    p = expit(centre)
+    design = basis(x)
+    covariance = np.linalg.inv(design.T @ (design * (p * (1 - p))[:, None]) + penalty)
+    at_new = basis(logit(new))
+    deviation = np.sqrt(np.einsum("ni,ij,nj->n", at_new, covariance, at_new))
+    np.testing.assert_allclose(
+        np.diff(limits)[:, 0], 2 * norm.ppf(0.9) * deviation, rtol=0.02
+    )
+
+
+def test_a_stack_is_as_far_from_its_members_limits_as_they_are_in_the_mean():
+    scores, y = rows(400)
+    stack = StackedRecalibrator(cv=2).fit(scores, y, clusters=np.arange(400) // 2)
+    p = stack.predict_proba(NEW)[:, 1]
+    below, above = np.zeros(6), np.zeros(6)
+    for weight, member in zip(stack.weights_, stack.recalibrators_, strict=True):
+        low = high = member.predict_proba(NEW)[:, 1]
+        if type(member).__name__ != "Uncalibrated" and weight > 0:
+            low, high = member.predict_interval(NEW).T
+        below += weight * np.clip(p - low, 0, None) ** 2
+        above += weight * np.clip(high - p, 0, None) ** 2
+    expected = np.column_stack((p - np.sqrt(below), p + np.sqrt(above)))
+    np.testing.assert_allclose(stack.predict_interval(NEW), expected, atol=1e-12)
+    again = from_dict(json.loads(json.dumps(to_dict(stack))))
+    np.testing.assert_allclose(again.predict_interval(NEW), expected, atol=1e-12)
+    logits, codes = three_classes(90)
+    with pytest.raises(ValueError, match="two classes alone"):
+        StackedRecalibrator(cv=2, input="logit").fit(logits, codes).predict_interval(
+            logits
+        )
+    halved = StackedRecalibrator([Halved()], cv=2, uncalibrated_weight=0)
+    with pytest.raises(ValueError, match="a member that the mixture uses"):
+        halved.fit(scores, y).predict_interval(NEW)
+
+
+class Halved(skcalib.recalibrators.BinaryRecalibrator):
+    def _fit_binary(self, scores, labels, sample_weight):
+        pass
+
+    def _predict_binary(self, scores):
+        return scores / 2
+
+
+def test_scores_that_are_kept_have_the_limits_of_the_map_that_was_tried():
+    scores, y = rows(300, slope=1.0)
+    platt = PlattScaling().fit(scores, y)
+    kept = Recalibrator(PlattScaling(), n_standard_errors=99).fit(scores, y)
+    np.testing.assert_array_equal(kept.predict_proba(NEW)[:, 1], NEW)
+    expected = widened(platt.predict_interval(NEW), NEW)
+    np.testing.assert_allclose(kept.predict_interval(NEW), expected, atol=1e-12)
+
+
+def classifier_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    return X, rng.random(300) < expit(X[:, 0])
+
+
+def test_a_classifier_has_the_limits_of_its_maps():
+    X, y = classifier_rows()
+    one = RecalibratedClassifierCV(
+        LogisticRegression(), PlattScaling(), ensemble=False, cv=3
+    ).fit(X, y)
+    (pair,) = one.calibrated_classifiers_
+    np.testing.assert_allclose(
+        one.predict_interval(X[:5]),
+        pair.recalibrator.predict_interval(pair.scores(X[:5])),
+    )
+    several = RecalibratedClassifierCV(
+        LogisticRegression(), PlattScaling(), ensemble=True, cv=3
+    ).fit(X, y)
+    parts = [
+        pair.recalibrator.predict_interval(pair.scores(X[:5]))
+        for pair in several.calibrated_classifiers_
+    ]
+    np.testing.assert_allclose(
+        several.predict_interval(X[:5]),
+        widened(np.mean(parts, axis=0), several.predict_proba(X[:5])[:, 1]),
+    )
+    with pytest.raises(ValueError, match="PriorShift.predict_interval"):
+        one.set_params(recalibrator=skcalib.PriorShift()).fit(X, y).predict_interval(X)
+
+
+def test_a_pipeline_gives_its_last_step_the_scores():
+    X, y = classifier_rows()
+    pipe = make_pipeline(CrossFittedClassifier(LogisticRegression()), PlattScaling())
+    pipe.fit(X, y)
+    limits = pipe[-1].predict_interval(pipe[:-1].transform(X))
+    probability = pipe.predict_proba(X)[:, 1]
+    assert ((limits[:, 0] <= probability) & (probability <= limits[:, 1])).all()
+
+
+def test_methods_on_more_columns_refuse_or_pass_on():
+    scores, y = rows(80)
+    X = np.column_stack((scores, np.arange(80) % 2))
+    grouped = skcalib.GroupwiseRecalibrator(PlattScaling(), groups=1).fit(X, y)
+    with pytest.raises(ValueError, match="GroupwiseRecalibrator.predict_interval"):
+        grouped.predict_interval(X)
+    online = skcalib.OnlineRecalibrator().fit(scores, y)
+    with pytest.raises(ValueError, match="OnlineRecalibrator.predict_interval"):
+        online.predict_interval(scores)
+    without_rounds = skcalib.MulticalibratedRecalibrator(
+        PlattScaling(), features=1, max_rounds=0
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        without_rounds.predict_interval(X),
+        PlattScaling().fit(scores, y).predict_interval(scores),
+    )
+    without_rounds.n_rounds_ = 1
+    with pytest.raises(ValueError, match="rounds of corrections"):
+        without_rounds.predict_interval(X)
+
+
+# --- coverage in worlds of the method's form ---
+
+
+def _in_middle(rng, n):
+    return rng.beta(2, 2, n)
+
+
+def _line(slope):
+    return lambda scores: expit(slope * logit(scores))
+
+
+def _plateaus(scores):
+    return np.select([scores < 0.35, scores < 0.65], [0.2, 0.5], 0.8)
+
+
+WORLDS = {
+    "line": (_in_middle, _line(0.7)),
+    "spread scores": (lambda rng, n: expit(3 * rng.normal(size=n)), _line(0.6)),
+    "strong": (_in_middle, _line(3.0)),
+    "noise": (_in_middle, lambda scores: np.full(len(scores), 0.3)),
+    "ties": (lambda rng, n: (rng.binomial(11, 0.5, n) + 0.5) / 12, _line(0.7)),
+    "rare": (lambda rng, n: expit(-4 + rng.normal(size=n)), _line(0.8)),
+    "weights": (_in_middle, _line(0.7)),
+    "clusters": (_in_middle, _line(0.7)),
+    "plateaus": (_in_middle, _plateaus),
+}
+
+
+def coverage(model, world, n, n_runs):
+    """Return how often limits of .9 hold the frequency at the scores' 5, 25, 50, 75 and
+    95 % points. In clusters, ten samples share their score and half of them their luck.
+    """
+    draw, curve = WORLDS[world]
+    rng = np.random.default_rng(list(map(ord, world)))
+    held = []
+    for _ in range(n_runs):
+        scores = draw(rng, n)
+        luck = rng.random(n)
+        options = {}
+        if world == "weights":
+            options["sample_weight"] = rng.gamma(1, size=n)
+        if world == "clusters":
+            cluster = np.arange(n) // 10
+            scores = scores[cluster]
+            luck = np.where(rng.random(n) < 0.5, luck[cluster], luck)
+            options["clusters"] = cluster
+        y = luck < curve(scores)
+        points = np.quantile(scores, [0.05, 0.25, 0.5, 0.75, 0.95], method="nearest")
+        low, high = model.fit(scores, y, **options).predict_interval(points).T
+        truth = curve(points)
+        held.append((low <= truth) & (truth <= high))
+    return np.mean(held)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*fewer than ten")
+@pytest.mark.parametrize("world", [name for name in WORLDS if name != "plateaus"])
+def test_limits_of_a_regression_cover_where_its_form_is_right(world):
+    n = 1000 if world in ("rare", "clusters") else 200
+    assert 0.86 <= coverage(PlattScaling(), world, n, 150) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["line", "plateaus", "noise", "ties", "clusters"])
+def test_limits_of_a_monotone_curve_cover(world):
+    # the chi-square quantile is careful where the curve rises
+    assert 0.86 <= coverage(IsotonicCalibration(), world, 200, 100) <= 0.99
+
+
+def test_log_odds_of_0_say_nothing_about_a_temperature():
+    fitted = TemperatureScaling(input="logit").fit(np.zeros(40), np.arange(40) % 2)
+    assert fitted.predict_interval([0.0]).tolist() == [[0.5, 0.5]]
+    low, high = fitted.predict_interval([2.0])[0]
+    assert low < 1e-6
+    assert high > 1 - 1e-6
