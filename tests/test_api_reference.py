@@ -66,6 +66,7 @@ NO_EXAMPLE = {
 }
 
 
+@pytest.mark.slow
 def test_reference_guide_and_gallery_lead_to_each_other():
     doc = _PATH.parent
     of_names, of_pages = (

@@ -93,8 +93,13 @@ def test_names():
 @every_scorer
 @pytest.mark.parametrize(
     "labels",
-    [Y == 1, Y + 1, 2 * Y - 1, NAMES[Y], NAMES.astype(object)[Y]],
-    ids=["bool", "1,2", "-1,1", "str", "object"],
+    [
+        pytest.param(NAMES[Y], id="str"),
+        pytest.param(Y == 1, marks=pytest.mark.slow, id="bool"),
+        pytest.param(Y + 1, marks=pytest.mark.slow, id="1,2"),
+        pytest.param(2 * Y - 1, marks=pytest.mark.slow, id="-1,1"),
+        pytest.param(NAMES.astype(object)[Y], marks=pytest.mark.slow, id="object"),
+    ],
 )
 def test_labels_of_any_type_score_the_same(name, labels):
     expected = _scorer(name)(LogisticRegression().fit(X, Y), X, Y)

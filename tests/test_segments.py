@@ -189,6 +189,7 @@ def test_step_down_by_hand():
     assert _step_down(observed, drawn[[0, 0, 0]]).tolist() == [1 / 4, 1, 1]
 
 
+@pytest.mark.slow
 def test_pvalues_are_those_of_loops_over_the_same_draws():
     y, scores, X = _table(300)
     options = {"max_bins": 3, "max_depth": 2, "min_size": 20}
