@@ -121,7 +121,12 @@ SECTIONS = [
         "Decompositions",
         "What recalibration can save, and what only a better model can.",
         "scores",
-        ["brier_decomposition", "log_loss_decomposition"],
+        [
+            "brier_decomposition",
+            "log_loss_decomposition",
+            "ranked_probability_score",
+            "ranked_probability_decomposition",
+        ],
     ),
     (
         "skcalib.metrics",

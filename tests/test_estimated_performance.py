@@ -388,3 +388,134 @@ def test_what_breaks_the_assumption_breaks_the_interval():
     assert mended["event_frequency"][0] > 0.8
     early = coverage(WORLDS["lower scores"], 60, seed=4, n_known=200, first_events=2.0)
     assert early["event_frequency"][0] < 0.2
+
+
+# --- Samples labelled at random: a straight line in place of the bins -----------------
+
+
+def _plain_line(y, s, t, intercept_and_slope):
+    """Return the estimate and its 90 % limits, one sample at a time; metrics are
+    functions of a score that return A and B of A + B y.
+    """
+    n, m = len(s), len(t)
+    z = [intercept_and_slope(v)[1] * label for v, label in zip(s, y, strict=True)]
+    g = [intercept_and_slope(v)[1] * v for v in s]
+    mean_z, mean_g = sum(z) / n, sum(g) / n
+    square = sum((b - mean_g) ** 2 for b in g)
+    slope = sum((b - mean_g) * a for a, b in zip(z, g, strict=True)) / square
+    gap = sum(intercept_and_slope(v)[1] * v for v in t) / m - mean_g
+    estimate = sum(intercept_and_slope(v)[0] for v in t) / m + mean_z + slope * gap
+    rest = [a - mean_z - slope * (b - mean_g) for a, b in zip(z, g, strict=True)]
+    variance = sum(r**2 for r in rest) / (n - 2)
+    error = math.sqrt(variance * (1 / n + 1 / m + gap**2 / square))
+    half = student.ppf(0.95, n - 2) * error
+    return estimate, estimate - half, estimate + half
+
+
+_LINEAR = {
+    "accuracy": lambda v: (0.0, 1.0) if v >= 0.5 else (1.0, -1.0),
+    "event_frequency": lambda v: (0.0, 1.0),
+    "log_loss": lambda v: (-math.log(1 - v), math.log(1 - v) - math.log(v)),
+    "brier_score": lambda v: (v**2, 1 - 2 * v),
+}
+
+
+def test_samples_labelled_at_random_give_a_tuned_difference():
+    rng = np.random.default_rng(5)
+    t = rng.beta(2, 2, 900)
+    y_new = rng.random(900) < t**1.3
+    s, y = t[:120], y_new[:120]
+    found = estimated_performance(y, s, t)
+    for row, name in enumerate(found.metric):
+        expected = _plain_line(y, s, t, _LINEAR[name])
+        limits = [column[row] for column in (found.estimate, found.low, found.high)]
+        assert limits == pytest.approx(expected, rel=1e-10)
+    assert "do not differ detectably" in str(found)
+    # A ratio is linearised around the bins: nearly the same as with them.
+    ratios = estimated_performance(y, s, t, metrics=ALL[4:])
+    binned = estimated_performance(y, s, t, metrics=ALL[4:], binning=6)
+    assert ratios.estimate == pytest.approx(binned.estimate, abs=0.03)
+    assert np.all(ratios.high - ratios.low < 1.1 * (binned.high - binned.low))
+    # Weights count samples.
+    count = rng.integers(0, 3, 120)
+    counted = estimated_performance(y, s, t, sample_weight=count)
+    repeated = estimated_performance(np.repeat(y, count), np.repeat(s, count), t)
+    assert counted.low == pytest.approx(repeated.low, rel=1e-10)
+    # Other scores, and `binning`, keep the bins.
+    for other in (
+        estimated_performance(y, s, t**2),
+        estimated_performance(y, s, t, binning=6),
+    ):
+        assert "do not differ" not in str(other)
+
+
+def test_useless_scores_cost_nothing_and_fifty_labels_always_have_limits():
+    rng = np.random.default_rng(0)
+    n_with_limits = 0
+    for _ in range(150):
+        scores, labels = rng.random(1000), rng.random(50) < 0.1
+        if not 0 < labels.sum() < 50:
+            continue
+        found = estimated_performance(labels, scores[:50], scores)
+        assert not np.isnan(found.low).any()
+        n_with_limits += 1
+    assert n_with_limits > 100
+    labels = rng.random(200) < 0.6
+    found = estimated_performance(
+        labels, scores[:200], scores, metrics="event_frequency"
+    )
+    alone = 2 * 1.6525 * labels.std(ddof=1) / math.sqrt(200)  # t with 198 degrees
+    # A slope that noise gives, and 1,000 new samples: sqrt(1 + 200 / 1,000).
+    assert found.high[0] - found.low[0] == pytest.approx(alone * 1.2**0.5, rel=0.02)
+
+
+def test_a_perfect_line_settles_nothing():
+    rng = np.random.default_rng(0)
+    verdict = (rng.random(500) < 0.5).astype(float)
+    labelled = verdict[:60]
+    metrics = ("accuracy", "event_frequency")
+    found = estimated_performance(labelled, labelled, verdict, metrics=metrics)
+    assert np.all(found.low < found.high)
+    assert "do not differ" not in str(
+        estimated_performance(verdict[:5], verdict[:5], verdict)
+    )
+
+
+_RANDOM_LABELS = {  # scores and event frequencies of a population, labels at random
+    "score": lambda rng, n: _with_labels(rng, rng.beta(0.8, 0.5, n)),
+    "verdict": lambda rng, n: _verdicts(rng, n),
+    "noise": lambda rng, n: (rng.random(n), rng.random(n) < 0.64),
+    "rare": lambda rng, n: _with_labels(rng, rng.beta(1, 19, n)),
+}
+
+
+def _with_labels(rng, scores):
+    return scores, rng.random(len(scores)) < scores
+
+
+def _verdicts(rng, n):
+    labels = rng.random(n) < 0.64
+    return (rng.random(n) < np.where(labels, 0.85, 0.25)).astype(float), labels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", _RANDOM_LABELS)
+@pytest.mark.parametrize("n", [50, 200])
+def test_coverage_of_samples_labelled_at_random(world, n):
+    """300 tables of 5,000 new samples: a standard error of .017."""
+    rng = np.random.default_rng(n)
+    held, widths, of_labels = [], [], []
+    for _ in range(300):
+        scores, labels = _RANDOM_LABELS[world](rng, n + 5000)
+        if not 0 < labels[:n].sum() < n:
+            continue
+        found = estimated_performance(
+            labels[:n], scores[:n], scores[n:], metrics="event_frequency"
+        )
+        held.append(found.low[0] <= labels[n:].mean() <= found.high[0])
+        widths.append(found.high[0] - found.low[0])
+        of_labels.append(2 * 1.6525 * labels[:n].std(ddof=1) / math.sqrt(n))
+    assert not np.isnan(widths).any()
+    assert 0.84 < np.mean(held) < 0.97
+    most = {"score": 0.85, "verdict": 0.85, "noise": 1.05, "rare": 1.07}[world]
+    assert np.mean(widths) < most * np.mean(of_labels)

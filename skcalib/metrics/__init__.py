@@ -26,6 +26,10 @@ from skcalib.metrics._decision import decision_calibration_error
 from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
 from skcalib.metrics._group_errors import groupwise_calibration_error
 from skcalib.metrics._interval import calibration_error_interval
+from skcalib.metrics._ranked import (
+    ranked_probability_decomposition,
+    ranked_probability_score,
+)
 from skcalib.metrics._registry import (
     Metric,
     get_scorer,
@@ -61,6 +65,8 @@ __all__ = [
     "log_loss_decomposition",
     "maximum_calibration_error",
     "neighborhood_calibration_error",
+    "ranked_probability_decomposition",
+    "ranked_probability_score",
     "register_metric",
     "reliability_curve",
     "segment_calibration_test",

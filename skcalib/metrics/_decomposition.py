@@ -206,7 +206,7 @@ def brier_decomposition(
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if method == "plugin":
         return _decomposition(
-            "Brier score", _expected_brier, y_true, y_proba, binning, multiclass, rows
+            "Brier score", expected_brier, y_true, y_proba, binning, multiclass, rows
         )
     are_sums = isinstance(y_true, BinStatistics)
     if not are_sums and isinstance(
@@ -337,7 +337,7 @@ def _decomposition(name, expected_score, y_true, y_proba, binning, multiclass, r
         is_of_rows = _is_of_rows(strategy, task)
         if name == "Log-loss" and not isinstance(task, BinnedTask):
             n_impossible += len(impossible_rows(task.scores, task.labels == 1))
-        decompositions.append(_decomposed(expected_score, task, strategy))
+        decompositions.append(decomposed(expected_score, task, strategy))
     if len(decompositions) > 1:
         name += _OF_CLASSES
     if not is_of_rows:
@@ -347,7 +347,7 @@ def _decomposition(name, expected_score, y_true, y_proba, binning, multiclass, r
     )
 
 
-def _decomposed(expected_score, task, strategy):
+def decomposed(expected_score, task, strategy):
     """Return (miscalibration, discrimination, uncertainty) of a proper score for a
     binary problem, floats. The score is miscalibration - discrimination + uncertainty.
 
@@ -416,7 +416,7 @@ def _is_of_rows(strategy, task):
     )
 
 
-def _expected_brier(frequency, forecast):
+def expected_brier(frequency, forecast):
     """Return the expected Brier score of a forecast for events of this frequency."""
     return (forecast - frequency) ** 2 + frequency * (1 - frequency)
 

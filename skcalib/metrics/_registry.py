@@ -52,6 +52,7 @@ from skcalib.metrics._binned import (
 from skcalib.metrics._canonical import kernel_calibration_error
 from skcalib.metrics._decision import decision_calibration_error
 from skcalib.metrics._group_errors import groupwise_calibration_error
+from skcalib.metrics._ranked import ranked_probability_score
 from skcalib.metrics._two_bin import two_bin_calibration_error
 
 
@@ -155,7 +156,11 @@ _OF_THIS_LIBRARY = frozenset(METRICS)
 
 # Proper scores are no calibration errors; scikit-learn's scorers of these names fail
 # for labels that are strings and for a fold in which a class is missing.
-_PROPER_SCORES = {"neg_brier_score": (brier_score, {}), "neg_log_loss": (log_loss, {})}
+_PROPER_SCORES = {
+    "neg_brier_score": (brier_score, {}),
+    "neg_log_loss": (log_loss, {}),
+    "neg_ranked_probability_score": (ranked_probability_score, {}),
+}
 
 
 def register_metric(metric: Metric) -> Metric:
@@ -287,7 +292,9 @@ def get_scorer(name: str, **options: Any) -> CalibrationScorer:
         the signed unbiased squared error. Its mean over folds is nearly unbiased, and
         good candidates are not tied at zero, so it is recommended for hyperparameter
         searches. "neg_brier_score" and "neg_log_loss" are proper scores, which also
-        work when the scorers of scikit-learn return NaN. "neg_refinement_log_loss" and
+        work when the scorers of scikit-learn return NaN. "neg_ranked_probability_score"
+        is that of classes with an order (`order=` for labels that are words).
+        "neg_refinement_log_loss" and
         "neg_refinement_brier_score" are the parts of these scores that remain after
         recalibration; see `skcalib.evaluation.refinement_loss`.
     **options : dict

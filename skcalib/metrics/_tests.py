@@ -14,6 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skcalib._cells.binned import BinnedTask
 from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.reductions import binary_tasks
 from skcalib._cells.statistics import BinStatistics
@@ -29,6 +30,7 @@ from skcalib._inference.cluster_draws import cluster_labels
 from skcalib._inference.drawn_hypotheses import resampling_pvalue
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.label_dependence import drawn_labels
+from skcalib._inference.multinomial import multinomial
 from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
@@ -86,7 +88,12 @@ def calibration_test(
     y_proba: ArrayLike | None = None,
     *,
     method: Literal[
-        "resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"
+        "resampling",
+        "kuiper",
+        "kolmogorov_smirnov",
+        "spiegelhalter",
+        "hosmer_lemeshow",
+        "multinomial",
     ] = "resampling",
     metric: Callable | None = None,
     clusters: ArrayLike | None = None,
@@ -112,7 +119,7 @@ def calibration_test(
         with one distinct score per bin, by the tests of cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"
+    method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow", "multinomial"}, default="resampling"
         "resampling" draws labels from the scores themselves (consistency resampling)
         and compares their metric with that of the observed labels. "kuiper" and
         "kolmogorov_smirnov" compare the largest cumulative difference between labels
@@ -120,7 +127,8 @@ def calibration_test(
         number of samples, and slightly conservative for small samples. "spiegelhalter"
         compares the Brier score with its expectation (two-sided, normal approximation);
         it cannot detect errors that cancel in this comparison. "hosmer_lemeshow" is the
-        chi-squared test over equal-mass bins; see Notes.
+        chi-squared test over equal-mass bins; see Notes. "multinomial" is the joint
+        test of the calibration intercepts and slopes of all classes.
     metric : callable, default=None
         Statistic of the resampling test, large for miscalibrated scores: an error of
         this module, or any ``metric(y_true, y_proba)``, called with ``sample_weight``,
@@ -169,7 +177,7 @@ def calibration_test(
     -------
     result : CalibrationTestResult
         `statistic` and `pvalue`, in this order when unpacked. The statistic is the
-        metric, the Kuiper or Kolmogorov-Smirnov error, Spiegelhalter's z, or the
+        metric, the Kuiper or Kolmogorov-Smirnov error, Spiegelhalter's z, or a
         chi-squared statistic.
 
     Raises
@@ -181,8 +189,8 @@ def calibration_test(
     -----
     UserWarning
         If weights are not integers and ``weight_type="frequency"``. If the expected
-        counts are too small for the approximation of "spiegelhalter" or
-        "hosmer_lemeshow". If `clusters` are given and fewer than 40 events or
+        counts are too small for the approximation of "spiegelhalter",
+        "hosmer_lemeshow" or "multinomial". If `clusters` are given and fewer than 40 events or
         non-events are expected.
 
     See Also
@@ -216,7 +224,15 @@ def calibration_test(
     .01 and n = 100. Both tests issue a warning if so few events or non-events are
     expected. Prefer the resampling test.
 
-    With importance weights, the closed-form tests use the variance under calibration,
+    "multinomial" tests all K probabilities at once. Its model is that of
+    `VectorScaling`: ``softmax(a_k + b_k z_k)``, where z_k are the logarithms of the
+    probabilities less their mean over the classes. Rao's score test of "all intercepts
+    a_k are 0 and all slopes b_k are 1" needs no fit. The statistic has a chi-squared
+    distribution with 2K - 1 degrees of freedom for K > 2 classes, and 2 for two
+    classes. Clusters and importance weights are refused; with these, use
+    ``metric=kernel_calibration_error``, which also detects other deviations.
+
+    With importance weights, the other closed-form tests use the variance under calibration,
     the sum of w1 w0 s (1 - s), where w1 and w0 are the weights of a sample with and
     without the event, with the additional factor (1 - 2 s)^2 for Spiegelhalter's test;
     labels are drawn as the sample holds them, each with the weight of its label. Both
@@ -235,7 +251,9 @@ def calibration_test(
     Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
     Spiegelhalter (1986), Probabilistic prediction in patient management and clinical
     trials. Hosmer and Lemeshow (1980), Goodness of fit tests for the multiple logistic
-    regression model. Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of
+    regression model. Van Hoorde, Vergouwe, Timmerman, Van Huffel, Steyerberg and Van
+    Calster (2014), Assessing calibration of multinomial risk prediction models.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of
     calibration for probabilistic predictions. Feller (1951), The asymptotic
     distribution of the range of sums of independent random variables.
 
@@ -285,11 +303,21 @@ def calibration_test(
             progress=Progress("calibration_test", verbose),
         )
         return _resampling_test(metric, multiclass, rows, resampling, n_jobs)
-    if clusters is not None:
+    return _closed_form_test(method, multiclass, rows, binning, df)
+
+
+def _closed_form_test(method, multiclass, rows, binning, df):
+    """Return the result of a test that draws nothing, for a `MetricInput`; the other
+    arguments are those of `calibration_test`.
+    """
+    if rows.cluster is not None:
         raise ValueError(
             f'clusters= does not apply to method={method!r}: use "resampling" or'
             ' "kuiper".'
         )
+    if method == "multinomial":
+        return _multinomial_test(multiclass, rows.kept)
+    kind = resolve_multiclass(multiclass, rows.data, pooled=True)
     if kind in ("marginal", "pooled"):
         raise ValueError(
             f"method={method!r} needs one binary problem with independent labels,"
@@ -308,9 +336,34 @@ def calibration_test(
     return CalibrationTestResult(float(statistic), float(pvalue))
 
 
+def _multinomial_test(multiclass, data):
+    """Return the result of the joint test of the intercepts and slopes of all classes,
+    for `ScoredLabels` of positive weight.
+    """
+    if isinstance(data, BinnedTask) or data.is_multilabel or multiclass != "auto":
+        raise ValueError(
+            'method="multinomial" needs the label and all probabilities of each sample,'
+            ' one label per sample, and multiclass="auto".'
+        )
+    known = data.label_weights
+    if known is not None and known.form != "constant":
+        raise ValueError(
+            'method="multinomial" takes weights that count samples: with importance'
+            " weights, use metric=kernel_calibration_error."
+        )
+    weight = data.sample_weight
+    if known is not None:
+        weight = None  # equal weights say nothing
+    probability = data.scores
+    if data.is_binary:
+        probability = np.column_stack((1 - data.scores, data.scores))
+    codes = data.labels.astype(np.intp)
+    return CalibrationTestResult(*multinomial(probability, codes, weight))
+
+
 def _check_method(method, metric, binning, df):
     """Raise for arguments that have no meaning for the method."""
-    check_option(method, "method", ("resampling", *_CLOSED_FORM))
+    check_option(method, "method", ("resampling", *_CLOSED_FORM, "multinomial"))
     if metric is not None and method != "resampling":
         raise ValueError(
             'metric is the statistic of method="resampling" and does not apply to'

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betaincinv
 
 from skcalib._inference.results import ResultTable
 from skcalib._input.label_weights import check_weight_type
@@ -26,9 +27,12 @@ from skcalib.binning import BaseBinning
 from skcalib.monitoring._change import CalibrationChange, calibration_change
 from skcalib.monitoring._linear_metrics import SHARES, LinearMetric, linear_metrics
 from skcalib.monitoring._new_samples import KnownLabels, LabelledSamples, ResidualCurve
+from skcalib.monitoring._tuned_difference import TunedDifference
 
-# Above this share of new scores beyond the labelled ones there is no interval.
+# Above this share of new scores beyond the labelled ones there is no interval, unless
+# a random sample of so few labels leaves out as much in one of 1,000 cases.
 _MOST_OUTSIDE = 0.05
+_RANDOM_OUTSIDE = 0.999
 # A ratio such as recall is nearly normal if so many samples are expected below it.
 _FEWEST_IN_DENOMINATOR = 10
 _SAME_FREQUENCY = (
@@ -226,10 +230,22 @@ def estimated_performance(
     of B in the bin, divided by m, and ``v_b = f (1 - f)`` with f = (events + 1/2) /
     (n_b + 1), plus ``sum B^2 f (1 - f) / m^2`` for the labels of the new samples.
     Ratios (precision, recall, false positive rate) are handled by the delta method,
-    with the covariance of numerator and denominator. With `clusters`, the first sum is
-    replaced by the jackknife variance of the clusters' sums (CR3) if that is larger,
-    and the quantiles are those of Student's t distribution with Satterthwaite degrees
-    of freedom. If the effective number of clusters is below three, the limits are NaN.
+    with the covariance of numerator and denominator.
+
+    If the distributions of labelled and new scores do not differ detectably
+    (Kolmogorov-Smirnov, p >= 0.05), as when samples are labelled at random, a straight
+    line replaces the bins: with z = y B(s) and g = s B(s), the estimate is
+    the mean of A(t), plus the mean of z, plus lambda times the difference of the means
+    of g between new and labelled samples. Lambda is the slope of z against g, so that
+    useless scores do no harm [1]_. The variance of its residuals, with n - 2 degrees
+    of freedom, is divided by n for the labelled samples, and by m for the new ones.
+    Clusters, importance weights, `binning`, and fewer than 30 labelled or new samples
+    keep the bins.
+
+    With `clusters`, the first sum over bins is replaced by the jackknife variance of
+    the clusters' sums (CR3) if that is larger, and the quantiles are those of Student's
+    t distribution with Satterthwaite degrees of freedom. If the effective number of
+    clusters is below three, the limits are NaN.
 
     With known labels and their sampling probabilities pi, the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, with the second term for known labels only; this
@@ -241,7 +257,8 @@ def estimated_performance(
     labels alone.
 
     If more than 5% of the new scores lie outside the range of the labelled scores,
-    `low` and `high` are NaN.
+    and more than a random sample of n labels would leave out, `low` and `high` are NaN
+    unless the straight line is used.
 
     References
     ----------
@@ -279,14 +296,34 @@ def estimated_performance(
         # The event is "the predicted class is right", which is always predicted.
         threshold = 0.0
     by_name = linear_metrics(metrics, scores, threshold, labelled.is_binary)
+    of_labelled = linear_metrics(
+        metrics, labelled.scores, threshold, labelled.is_binary
+    )
     curve = ResidualCurve(labelled, scores, binning, threshold)
     outside = float(np.mean((scores < labelled.lowest) | (scores > labelled.highest)))
     known = KnownLabels(
         y_new, scores, predicted, labelled, sampling_probability, missing
     )
+    reason = _reason_for_outside(outside, labelled)
+    line = None
+    if binning is None and not known.are_enough:
+        difference = TunedDifference(labelled, scores)
+        if difference.is_valid(has_bins=not reason):
+            line = difference
     rows = []
     for name, metric in by_name.items():
-        rows.extend(_rows_of_metric(name, metric, curve, known, outside, level))
+        if known.are_enough:
+            limits = _from_scores_and_labels(name, metric, curve, known, level)
+            rows.append((name, *limits))
+            continue
+        limits = None
+        if line is not None:
+            limits = _from_line(name, metric, of_labelled[name], curve, line, level)
+        if limits is None:
+            limits = _from_scores(name, metric, curve, reason, level)
+        rows.append((name, *limits))
+        if known.is_known.any():
+            rows.append((f"{name} (known labels only)", *_from_labels(metric, known)))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     name, estimate, low, high, reason = columns
     return EstimatedPerformance(
@@ -300,43 +337,61 @@ def estimated_performance(
         n_new=len(scores),
         n_known=int(known.is_known.sum()),
         confidence_level=level,
-        assumptions=_assumptions(known),
+        assumptions=_assumptions(known, line),
         change=_change(labelled, scores, known),
     )
 
 
-def _rows_of_metric(name, metric, curve, known, outside, level):
-    """Return the rows (name, estimate, low, high, reason) of one metric: a second one
-    for the known labels alone where these are few.
+def _reason_for_outside(outside, labelled):
+    """Return why there are no limits if the share `outside` of the new scores lies
+    beyond the labelled ones; empty if so few are.
 
-    `metric` is a `LinearMetric`, `curve` the `ResidualCurve` (the estimated event
-    frequency at new scores), `known` the `KnownLabels`, `outside` the share of new
-    scores beyond the range of the labelled ones, and `level` the confidence level.
-    `reason` says why there are no limits, or is empty.
+    The share of a population beyond the least and the greatest of n random samples has
+    the distribution Beta(2, n - 1).
     """
-    if known.are_enough:
-        estimate_and_limits = _from_scores_and_labels(name, metric, curve, known, level)
-        return [(name, *estimate_and_limits)]
-    rows = [(name, *_from_scores(name, metric, curve, outside, level))]
-    if known.is_known.any():
-        rows.append((f"{name} (known labels only)", *_from_labels(metric, known)))
-    return rows
+    n_labelled = len(labelled.scores)
+    most = _MOST_OUTSIDE
+    if n_labelled > 1:
+        most = max(most, betaincinv(2, n_labelled - 1, _RANDOM_OUTSIDE))
+    if outside <= most:
+        return ""
+    return f"{percent_words(outside)} of the new scores lie beyond the labelled ones"
 
 
-def _from_scores(name, metric, curve, outside, level):
+def _from_line(name, metric, of_labelled, curve, line, level):
+    """Return (estimate, low, high, reason) without labels of the new samples, by the
+    `TunedDifference` `line`; None if a line predicts every label.
+
+    `metric` is a `LinearMetric` at the new scores, `of_labelled` the same metric at the
+    labelled ones, and `curve` the `ResidualCurve`, around which a ratio is linearised.
+    """
+    reason = _reason_for_ratio(metric, curve.frequency)
+    if reason:
+        return metric.value(curve.frequency), np.nan, np.nan, reason
+    constant, slope = metric.linearised(curve.frequency)
+    slope_of_labelled = of_labelled.slope
+    if metric.is_ratio:
+        value = metric.value(curve.frequency)
+        denominator = metric.denominator(curve.frequency)
+        slope_of_labelled = slope_of_labelled - value * of_labelled.denominator_slope
+        slope_of_labelled = slope_of_labelled / denominator
+    estimate, spread = line.estimate(constant, slope, slope_of_labelled)
+    if spread.standard_error == 0:
+        return None
+    half_width, _ = spread.half_width(level)
+    return _limits(name, estimate, half_width)
+
+
+def _from_scores(name, metric, curve, reason_for_outside, level):
     """Return (estimate, low, high, reason) without labels of the new samples.
 
     `metric` is a `LinearMetric`, a mean of constant + slope * label or a ratio of two;
-    `curve` is the `ResidualCurve` and `outside` the share of new scores beyond the
-    range of the labelled ones.
+    `curve` is the `ResidualCurve` and `reason_for_outside` says why scores beyond the
+    labelled ones leave no limits (else empty).
     """
     # The metric with each unknown label replaced by its estimated probability.
     estimate = metric.value(curve.frequency)
-    reason = _reason_for_ratio(metric, curve.frequency)
-    if outside > _MOST_OUTSIDE:
-        reason = (
-            f"{percent_words(outside)} of the new scores lie beyond the labelled ones"
-        )
+    reason = reason_for_outside or _reason_for_ratio(metric, curve.frequency)
     if reason:
         return estimate, np.nan, np.nan, reason
     # As a function of the labels y the metric is the mean of constant + slope * y: the
@@ -449,15 +504,20 @@ def _best_factor(by_label, control):
     return float(np.clip(covariance / variance, 0, 1))
 
 
-def _assumptions(known):
+def _assumptions(known, line):
     """Return the assumptions of the estimate, as sentences: they depend on which labels
-    are known.
+    are known, and on whether the `TunedDifference` `line` was used (else None).
     """
     if known.are_enough and known.is_known.all():
         return (_INDEPENDENT,)
     assumptions = []
     if not known.are_enough:
         assumptions.append(_SAME_FREQUENCY)
+    if line is not None:
+        assumptions.append(
+            "Labelled and new samples come from one population. Their scores do not"
+            f" differ detectably ({pvalue_words(line.pvalue)})."
+        )
     if known.is_known.any() and not known.is_known.all():
         assumptions.append(_SAMPLED if known.sampled else _AT_RANDOM)
     return (*assumptions, _INDEPENDENT)

@@ -22,6 +22,8 @@ from skcalib.metrics import (
     log_loss_decomposition,
     maximum_calibration_error,
     neighborhood_calibration_error,
+    ranked_probability_decomposition,
+    ranked_probability_score,
     reliability_curve,
     segment_calibration_test,
     smooth_calibration_error,
@@ -236,6 +238,14 @@ ENTRIES = {
         job="doc/which_error.md",
         options={"n_neighbors": 2},
         results=_error(neighborhood_calibration_error),
+    ),
+    "skcalib.metrics.ranked_probability_decomposition": MetricEntry(
+        job="doc/many_classes.md",
+        result=lambda rows: ranked_probability_decomposition(rows.label, rows.proba),
+    ),
+    "skcalib.metrics.ranked_probability_score": MetricEntry(
+        job="doc/many_classes.md",
+        result=lambda rows: ranked_probability_score(rows.label, rows.proba),
     ),
     "skcalib.metrics.reliability_curve": MetricEntry(
         job="doc/coming_from.md",

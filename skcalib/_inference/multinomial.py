@@ -1,0 +1,77 @@
+"""Joint test of the calibration intercepts and slopes of all classes."""
+
+import numpy as np
+from scipy.stats import chi2
+
+from skcalib._input.warn import warn
+from skcalib._rows.blocks import row_blocks, weights_or_ones
+from skcalib._rows.links import log_probability
+
+# Below so many expected samples of a class the chi-squared distribution is poor.
+_FEW = 5
+# Eigenvalues of the information below this share of the largest are 0.
+_NO_INFORMATION = 1e-10
+
+
+def multinomial(probability, codes, sample_weight=None):
+    """Return the statistic and the p-value of the joint test of intercepts and slopes.
+
+    In the model ``softmax(a_k + b_k z_k)``, z_k are the logarithms of the probabilities
+    less their mean over the classes. Rao's score test of "all a_k are 0 and all b_k
+    are 1" needs no fit: U' I^-1 U with the score U and the information I at the given
+    probabilities has a chi-squared distribution. Its degrees of freedom are the rank of
+    I: 2 K - 1 for K > 2 classes, since a number added to all a_k changes nothing, and 2
+    for two classes, of which only b_1 + b_2 matters.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n, K)
+        Predicted probabilities.
+    codes : ndarray of int, shape (n,)
+        The class of each row.
+    sample_weight : ndarray of shape (n,) or None
+        Weights that count rows.
+    """
+    n_rows, n_classes = probability.shape
+    weight = weights_or_ones(sample_weight, n_rows)
+    score = np.zeros(2 * n_classes)
+    information = np.zeros((2 * n_classes, 2 * n_classes))
+    expected = np.zeros(n_classes)
+    for rows in row_blocks(n_rows):
+        p = probability[rows].astype(np.float64)
+        z = log_probability(p)
+        z -= z.mean(axis=1, keepdims=True)
+        w = weight[rows, None]
+        residual = -p
+        residual[np.arange(len(p)), codes[rows]] += 1
+        # The derivatives of the log-odds of class k by a_k and b_k are 1 and z_k.
+        score += np.concatenate([(w * residual).sum(0), (w * residual * z).sum(0)])
+        expected += (w * p).sum(axis=0)
+        # The variance of one label is diag(p) - p p'.
+        both = np.hstack([p, p * z])
+        information -= (w * both).T @ both
+        of_class = np.arange(n_classes)
+        intercepts = (of_class, of_class)
+        slopes = (of_class + n_classes, of_class + n_classes)
+        mixed = (of_class, of_class + n_classes)
+        information[intercepts] += (w * p).sum(axis=0)
+        information[slopes] += (w * p * z**2).sum(axis=0)
+        information[mixed] += (w * p * z).sum(axis=0)
+        information[mixed[::-1]] += (w * p * z).sum(axis=0)
+    if expected.min() < _FEW:
+        warn(
+            f"method='multinomial': {expected.min():.2g} samples of a class are"
+            " expected, too few for its chi-squared distribution. Use"
+            " method='resampling' with metric=kernel_calibration_error."
+        )
+    # Both kinds of parameters in units of their own size.
+    scale = np.sqrt(np.maximum(np.diag(information), np.finfo(np.float64).tiny))
+    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
+    is_informative = values > _NO_INFORMATION * max(values[-1], 0.0)
+    coordinates = (score / scale) @ vectors
+    if np.diag(information).max() <= 0:
+        # All probabilities are 0 or 1: there is nothing random.
+        is_right = not np.any(score)
+        return (0.0, 1.0) if is_right else (np.inf, 0.0)
+    statistic = np.sum(coordinates[is_informative] ** 2 / values[is_informative])
+    return float(statistic), float(chi2.sf(statistic, np.count_nonzero(is_informative)))

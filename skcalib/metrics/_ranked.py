@@ -1,0 +1,233 @@
+"""The ranked probability score of classes that have an order, and its parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcalib._cells.tasks import BinaryTask
+from skcalib._input.labels import shown
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
+from skcalib.metrics._decomposition import (
+    ScoreDecomposition,
+    decomposed,
+    expected_brier,
+)
+
+
+def ranked_probability_score(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    order: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Ranked probability score of classes that have an order, a proper score.
+
+    For classes such as grades, stages or ratings, a forecast that misses by one class
+    is better than one that misses by three. The score is the sum of the Brier scores of
+    the K - 1 events "the class is above k". Smaller values are better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1], with one column per class; each row sums to 1.
+    order : array-like of shape (K,), default=None
+        The labels from the lowest to the highest class. None means ascending numbers;
+        it is required for more than two labels that are not numbers.
+    sample_weight : array-like of shape (n,), default=None
+        Frequency weights: a sample with weight 2 counts twice.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    score : float
+        Mean over samples, in [0, K - 1]. Divide by K - 1 for the normalised score. For
+        two classes, it is the Brier score.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], rows do not sum to 1, weights are negative or all
+        zero, or `order` does not name each label once.
+
+    See Also
+    --------
+    skcalib.metrics.ranked_probability_decomposition : Miscalibration, discrimination
+        and uncertainty of this score.
+    skcalib.metrics.get_scorer : The scorer "neg_ranked_probability_score".
+
+    References
+    ----------
+    Epstein (1969), A scoring system for probability forecasts of ranked categories.
+    Murphy (1971), A note on the ranked probability score.
+
+    Examples
+    --------
+    A patient in stage 2 of 3. The cumulative probabilities .2 and .7 are compared with
+    0 and 1: ``.2^2 + .3^2``.
+
+    >>> from skcalib.metrics import ranked_probability_score
+    >>> round(ranked_probability_score([2], [[0.2, 0.5, 0.3]], labels=[1, 2, 3]), 2)
+    0.13
+
+    Words are sorted alphabetically, so their order is given. The columns stay sorted:
+
+    >>> y_proba = [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]  # high, low, medium
+    >>> round(
+    ...     ranked_probability_score(
+    ...         ["medium", "low"],
+    ...         y_proba,
+    ...         labels=["high", "low", "medium"],
+    ...         order=["low", "medium", "high"],
+    ...     ),
+    ...     3,
+    ... )
+    0.45
+    """
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels
+    )
+    score = 0.0
+    for task in _tasks_above(data, order):
+        losses = (task.scores - task.labels) ** 2
+        score += np.average(losses, weights=task.sample_weight)
+    return float(score)
+
+
+def ranked_probability_decomposition(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    order: ArrayLike | None = None,
+    binning: BaseBinning | int | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> ScoreDecomposition:
+    """Decompose the ranked probability score as miscalibration - discrimination +
+    uncertainty.
+
+    Each part is the sum of the parts of the Brier scores of the K - 1 events "the class
+    is above k". With isotonic blocks (CORP, the default), they add up to
+    `ranked_probability_score`; with other bins, to the score of the bin means.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1], with one column per class; each row sums to 1.
+    order : array-like of shape (K,), default=None
+        The labels from the lowest to the highest class. None means ascending numbers;
+        it is required for more than two labels that are not numbers.
+    binning : BaseBinning, int or None, default=None
+        Binning strategy for each of the K - 1 events; an int is the number of
+        equal-mass bins, and None means ``PoolAdjacentViolators()``.
+    sample_weight : array-like of shape (n,), default=None
+        Frequency weights: a sample with weight 2 counts twice.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    decomposition : ScoreDecomposition
+        `miscalibration`, `discrimination` and `uncertainty`, in this order when
+        unpacked, and the `score` that they add up to.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], rows do not sum to 1, weights are negative or all
+        zero, or `order` does not name each label once.
+
+    See Also
+    --------
+    skcalib.metrics.ranked_probability_score : The score itself.
+    skcalib.metrics.brier_decomposition : The same decomposition for one event.
+
+    Notes
+    -----
+    Each event is recalibrated by itself, so the recalibrated probabilities need not be
+    those of one distribution over the classes.
+
+    References
+    ----------
+    Candille and Talagrand (2005), Evaluation of probabilistic prediction systems for a
+    scalar variable. Dimitriadis, Gneiting and Jordan (2021), Stable reliability
+    diagrams for probabilistic classifiers.
+
+    Examples
+    --------
+    Overconfident forecasts of four grades: the log-odds are twice what they should be.
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import ranked_probability_decomposition
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.dirichlet([1, 2, 2, 1], size=2000)
+    >>> grade = (rng.random((2000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    >>> overconfident = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    >>> parts = ranked_probability_decomposition(grade, overconfident)
+    >>> [round(part, 2) for part in parts]
+    [0.03, 0.11, 0.54]
+    """
+    strategy = check_binning(binning, PoolAdjacentViolators())
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels
+    )
+    parts = np.zeros(3)
+    for task in _tasks_above(data, order):
+        parts += decomposed(expected_brier, task, strategy)
+    name = "Ranked probability score"
+    if not isinstance(strategy, PoolAdjacentViolators):
+        name += " of the bin means"
+    return ScoreDecomposition(*parts.tolist())._named(name)
+
+
+def _tasks_above(data, order):
+    """Yield the `BinaryTask` of the event "the class is above k" for each class k but
+    the highest, from the lowest on, for validated `ScoredLabels`.
+    """
+    if data.is_binary:
+        scores = data.scores.astype(np.float64)
+        labels = data.labels
+        if _columns_in_order(data.classes, order)[0] == 1:  # the event is the lower one
+            scores = 1 - scores
+            labels = ~labels
+        yield BinaryTask(scores, labels, data.sample_weight)
+        return
+    columns = _columns_in_order(data.classes, order)
+    rank = np.empty(len(columns), dtype=np.intp)
+    rank[columns] = np.arange(len(columns))
+    rank_of_label = rank[data.labels]
+    above = 1.0
+    for k, column in enumerate(columns[:-1]):
+        # Rounding of the sum may lead out of [0, 1] by little.
+        above = above - data.scores[:, column].astype(np.float64)
+        scores = np.clip(above, 0, 1)
+        yield BinaryTask(scores, rank_of_label > k, data.sample_weight)
+
+
+def _columns_in_order(classes, order):
+    """Return the columns of the classes (K,) from the lowest to the highest class."""
+    if order is None:
+        if len(classes) > 2 and not isinstance(classes.tolist()[0], (int, float)):
+            raise ValueError(
+                f"The order of the labels {shown(classes)} is unknown: pass order=, the"
+                " labels from the lowest to the highest."
+            )
+        return np.arange(len(classes))
+    position = {label: k for k, label in enumerate(classes.tolist())}
+    named = np.asarray(order).tolist()
+    if set(named) != set(position) or len(named) != len(position):
+        raise ValueError(
+            f"order must name each of the labels {shown(classes)} once, found"
+            f" {named!r}."
+        )
+    return np.array([position[label] for label in named])
