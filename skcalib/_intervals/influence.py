@@ -18,9 +18,13 @@ FEWEST_UNITS = 3.0
 # Influences on numbers of the order of 1 are 0 below this, but for rounding.
 _ROUNDING = 1e-13
 _EQUAL_CLUSTERS = (
-    "all clusters have the same sum, which says nothing about how far clusters differ"
+    "all clusters have the same sum, so the variation between clusters cannot be"
+    " estimated"
 )
-_ALL_EQUAL = "all rows have the same value, which says nothing about others"
+_ALL_EQUAL = (
+    "all samples have the same value, so the variation between samples cannot be"
+    " estimated"
+)
 
 
 class Spread(NamedTuple):

@@ -131,9 +131,9 @@ CLAIMS = {
         "There are too few samples of one class to recalibrate."
     ),
     "cluster first": (
-        "No recalibration is advised without --cluster {column}: the values of"
-        " {column} repeat, so that a recalibrator would be judged on samples of the"
-        " same {column} that it was fitted on."
+        "No recalibration is advised without --cluster {column}: values of {column}"
+        " repeat, so a recalibrator would be fitted to and judged on samples with the"
+        " same {column}."
     ),
     "leave": (
         "Leave the {subject} unchanged: no recalibrator is measurably better{since}"

@@ -498,7 +498,7 @@ def reasons_for_no_limits(cells, weight, is_importance, cluster, is_against_mode
         )
     if cluster is not None:
         reasons[(cells.row_variance == 0) & (reasons == "")] = (
-            "all rows are worth the same, so that how far clusters differ cannot be"
-            " seen"
+            "all samples have the same net benefit, so the variation between clusters"
+            " cannot be estimated"
         )
     return reasons

@@ -110,12 +110,12 @@ def ranked_probability_decomposition(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> ScoreDecomposition:
-    """Decompose the ranked probability score as miscalibration - discrimination +
-    uncertainty.
+    """Decompose the ranked probability score of classes that have an order.
 
-    Each part is the sum of the parts of the Brier scores of the K - 1 events "the class
-    is above k". With isotonic blocks (CORP, the default), they add up to
-    `ranked_probability_score`; with other bins, to the score of the bin means.
+    The score is miscalibration - discrimination + uncertainty. Each part is the sum of
+    the parts of the Brier scores of the K - 1 events "the class is above k". With
+    isotonic blocks (CORP, the default), they add up to `ranked_probability_score`; with
+    other bins, to the score of the bin means.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def ranked_probability_decomposition(
     >>> overconfident = truth**2 / (truth**2).sum(axis=1, keepdims=True)
     >>> parts = ranked_probability_decomposition(grade, overconfident)
     >>> [round(part, 2) for part in parts]
-    [0.03, 0.11, 0.54]
+    [0.02, 0.09, 0.52]
     """
     strategy = check_binning(binning, PoolAdjacentViolators())
     data = check_scored_labels(
