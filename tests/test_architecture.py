@@ -594,6 +594,9 @@ OTHER_ROOTS = {
     ("evaluation/_summary", "_area_and_influence"): "DeLong's scale of influences",
     ("metrics/_slope", "coefficient"): "a coefficient, from its sandwich variance",
     ("model_selection", "__call__"): "over folds, not samples",
+    ("monitoring/_tuned_difference", "_pvalue_of_same_scores"): (
+        "scale of Kolmogorov's distribution"
+    ),
     ("recalibrators/_classwise", "_warranted_deviation"): "over classes, not samples",
     ("simulation/_fits", "_moment_start"): "moments of a distribution",
     ("simulation/_model", "_bias"): "over simulated data sets, not samples",
