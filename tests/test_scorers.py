@@ -35,6 +35,12 @@ ECE = "neg_expected_calibration_error"
 
 every_scorer = pytest.mark.parametrize("name", get_scorer_names())
 OPTIONS = {"neg_neighborhood_calibration_error": {"n_neighbors": 20}}
+# Words have no order of their own.
+ORDERED = ("neg_ranked_probability_score",)
+
+
+def _three_labels(name):
+    return np.array([1, 2, 3] if name in ORDERED else ["a", "b", "c"])
 
 
 class Told(ClassifierMixin, BaseEstimator):
@@ -124,7 +130,7 @@ def test_labels_of_pandas_and_polars_score_the_same():
 
 @every_scorer
 def test_a_class_missing_from_the_test_fold(name):
-    model = LogisticRegression().fit(X3, np.array(["a", "b", "c"])[Y3])
+    model = LogisticRegression().fit(X3, _three_labels(name)[Y3])
     rows = Y3 > 0
     metric, defaults = scorers()[name]
     expected = metric(
@@ -135,7 +141,7 @@ def test_a_class_missing_from_the_test_fold(name):
         **OPTIONS.get(name, {}),
     )
     assert _scorer(name)(
-        model, X3[rows], np.array(["a", "b", "c"])[Y3[rows]]
+        model, X3[rows], _three_labels(name)[Y3[rows]]
     ) == pytest.approx(-expected)
     # one class alone in the fold of a binary problem
     model = LogisticRegression().fit(X, NAMES[Y])
@@ -145,14 +151,12 @@ def test_a_class_missing_from_the_test_fold(name):
 @every_scorer
 def test_a_class_missing_from_the_training_fold(name):
     seen = Y3 != 1
-    model = LogisticRegression().fit(X3[seen], np.array(["a", "b", "c"])[Y3[seen]])
+    model = LogisticRegression().fit(X3[seen], _three_labels(name)[Y3[seen]])
     # no probability for the class never seen
     proba = np.insert(model.predict_proba(X3), 1, 0, axis=1)
     metric, defaults = scorers()[name]
     expected = metric(Y3, proba, **defaults, **OPTIONS.get(name, {}))
-    assert _scorer(name)(model, X3, np.array(["a", "b", "c"])[Y3]) == pytest.approx(
-        -expected
-    )
+    assert _scorer(name)(model, X3, _three_labels(name)[Y3]) == pytest.approx(-expected)
 
 
 def test_an_estimator_of_one_class():

@@ -22,6 +22,7 @@ def ranked_probability_score(
     *,
     order: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
     """Ranked probability score of classes that have an order, a proper score.
@@ -41,6 +42,9 @@ def ranked_probability_score(
         it is required for more than two labels that are not numbers.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a sample with weight 2 counts twice.
+    pos_label : int, float, bool or str, default=None
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -92,7 +96,7 @@ def ranked_probability_score(
     0.45
     """
     data = check_scored_labels(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
     score = 0.0
     for task in _tasks_above(data, order):
@@ -108,6 +112,7 @@ def ranked_probability_decomposition(
     order: ArrayLike | None = None,
     binning: BaseBinning | int | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> ScoreDecomposition:
     """Decompose the ranked probability score of classes that have an order.
@@ -131,6 +136,9 @@ def ranked_probability_decomposition(
         equal-mass bins, and None means ``PoolAdjacentViolators()``.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a sample with weight 2 counts twice.
+    pos_label : int, float, bool or str, default=None
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -179,7 +187,7 @@ def ranked_probability_decomposition(
     """
     strategy = check_binning(binning, PoolAdjacentViolators())
     data = check_scored_labels(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
     parts = np.zeros(3)
     for task in _tasks_above(data, order):
@@ -194,15 +202,12 @@ def _tasks_above(data, order):
     """Yield the `BinaryTask` of the event "the class is above k" for each class k but
     the highest, from the lowest on, for validated `ScoredLabels`.
     """
-    if data.is_binary:
-        scores = data.scores.astype(np.float64)
-        labels = data.labels
-        if _columns_in_order(data.classes, order)[0] == 1:  # the event is the lower one
-            scores = 1 - scores
-            labels = ~labels
-        yield BinaryTask(scores, labels, data.sample_weight)
-        return
     columns = _columns_in_order(data.classes, order)
+    if data.is_binary:
+        # The parts are the same for either class.
+        scores = data.scores.astype(np.float64)
+        yield BinaryTask(scores, data.labels, data.sample_weight)
+        return
     rank = np.empty(len(columns), dtype=np.intp)
     rank[columns] = np.arange(len(columns))
     rank_of_label = rank[data.labels]
