@@ -211,10 +211,11 @@ def _tasks_above(data, order):
     rank = np.empty(len(columns), dtype=np.intp)
     rank[columns] = np.arange(len(columns))
     rank_of_label = rank[data.labels]
+    probability = np.asarray(data.scores)  # from a device
     above = 1.0
     for k, column in enumerate(columns[:-1]):
         # Rounding of the sum may lead out of [0, 1] by little.
-        above = above - data.scores[:, column].astype(np.float64)
+        above = above - probability[:, column].astype(np.float64)
         scores = np.clip(above, 0, 1)
         yield BinaryTask(scores, rank_of_label > k, data.sample_weight)
 

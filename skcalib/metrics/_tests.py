@@ -354,9 +354,9 @@ def _multinomial_test(multiclass, data):
     weight = data.sample_weight
     if known is not None:
         weight = None  # equal weights say nothing
-    probability = data.scores
+    probability = np.asarray(data.scores)  # from a device
     if data.is_binary:
-        probability = np.column_stack((1 - data.scores, data.scores))
+        probability = np.column_stack((1 - probability, probability))
     codes = data.labels.astype(np.intp)
     return CalibrationTestResult(*multinomial(probability, codes, weight))
 
