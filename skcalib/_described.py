@@ -3,6 +3,8 @@
 import sys
 from html import escape
 
+from skcalib._guide import SITE
+
 
 class DescribedEstimator:
     """Mixin for estimators: once fitted, a sentence is their text, and stands above
@@ -13,9 +15,7 @@ class DescribedEstimator:
     """
 
     _doc_link_module = "skcalib"
-    _doc_link_template = (
-        "https://skcalib.github.io/skcalib/_generated/{public_name}.html"
-    )
+    _doc_link_template = f"{SITE}/_generated/{{public_name}}.html"
 
     def _doc_link_url_param_generator(self):
         """Return what the address of the page of this class contains."""

@@ -20,6 +20,7 @@ PACKAGE = Path(skcalib.__file__).parent
 # From the ground up: a file or folder imports only what stands before it. A new one
 # needs its place here.
 HOUSE = [
+    "_guide",
     "_install",
     "_rows",
     "_input",

@@ -13,6 +13,8 @@ import pytest
 import sklearn
 from sklearn.utils.fixes import parse_version
 
+from skcalib._guide import see
+
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "doc"
 EVIDENCE = sorted((DOC / "evidence").glob("*.md"))
@@ -395,3 +397,19 @@ def test_every_thumbnail_is_described():
 
 def test_there_are_at_least_twelve_examples():
     assert len(EXAMPLES) >= 12
+
+
+def test_messages_link_to_their_cure():
+    package = DOC.parent / "skcalib"
+    linked = {
+        anchor
+        for path in package.rglob("*.py")
+        for anchor in re.findall(
+            r"\bsee\(['\"]([\w-]+)['\"]\)", path.read_text("utf-8")
+        )
+    }
+    page = (DOC / "troubleshooting.md").read_text("utf-8")
+    sections = set(re.findall(r"^\(([\w-]+)\)=$", page, flags=re.M))
+    # the message of a missing extra holds the whole cure
+    assert linked == sections - {"missing-extra"}
+    assert see("percent").endswith("troubleshooting.html#percent")

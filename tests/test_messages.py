@@ -133,7 +133,7 @@ PROVOKED = {
     ),
     "a third label in a fit": (
         lambda: PlattScaling().fit(P, THIRD),
-        r"known = np.isin\(y, \['No', 'Yes'\]\), then y\[known\] and X\[known\]\.$",
+        r"known = np.isin\(y, \['No', 'Yes'\]\), then y\[known\] and X\[known\]\. See ",
         lambda: event(PlattScaling().fit(P[~FIRST], THIRD[~FIRST])),
         event(PlattScaling().fit(P[~FIRST], Y[~FIRST])),
     ),
@@ -202,7 +202,7 @@ PROVOKED = {
     ),
     "percentages": (
         lambda: PlattScaling().fit(P, Y).predict_proba(100 * P),
-        r"row 0 is \d+\.\d+\. Divide percentages by 100\.$",
+        r"row 0 is \d+\.\d+\. Divide percentages by 100\. See ",
         lambda: event(PlattScaling().fit(P, Y), 100 * P / 100),
         PLATT,
     ),

@@ -11,6 +11,7 @@ from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.groups import group_codes, reduced, split_by_group
 from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.sweep import SweepPower
+from skcalib._guide import see
 from skcalib._input.scalars import check_option, resolve_norm
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import (
@@ -523,5 +524,5 @@ def _refuse_thin_bins(statistics, binning):
     raise ValueError(
         f"{cause} in bins with fewer than two rows (at most"
         f" {100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two"
-        f" rows in each bin. {cure}"
+        f" rows in each bin. {cure}{see('too-few-for-bins')}"
     )

@@ -9,6 +9,7 @@ from scipy.stats import chi2
 from skcalib._cells.binned import BinnedTask
 from skcalib._cells.cells import Cells
 from skcalib._errors.bin_free import range_of
+from skcalib._guide import see
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import normal_pvalue
 from skcalib._rows.blocks import total_weight, weights_or_ones
@@ -270,5 +271,5 @@ def _warn_of_few(method, found):
     warn(
         f"method={method!r}: {found}, too few for its approximation, which rejects up"
         " to three times as many calibrated models as its level allows. Use"
-        ' method="resampling".'
+        f' method="resampling".{see("few-events")}'
     )

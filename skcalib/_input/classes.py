@@ -9,6 +9,7 @@ import re
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
+from skcalib._guide import see
 from skcalib._input.labels import (
     check_label_vector,
     missing_values,
@@ -219,10 +220,11 @@ def _too_many_labels(classes, codes, n_columns, pos_label, name):
     else:
         return ValueError(
             f"{text}, or leave out the rows of labels that have no column."
+            f"{see('third-label')}"
         )
     return ValueError(
         f"{text}, or leave out the rows of other labels: known = {mask}, then"
-        f" {name}[known] and {scores_name}[known]."
+        f" {name}[known] and {scores_name}[known].{see('third-label')}"
     )
 
 
@@ -422,7 +424,7 @@ def hint_at_event(scores, codes, classes, hint):
         warn(
             f"The event is {event!r}, {order}, but its scores are lower:"
             f" {event_mean:.3g} on average, those of {other!r} {other_mean:.3g}. If the"
-            f" scores are those of {other!r}, {hint}"
+            f" scores are those of {other!r}, {hint}{see('event')}"
         )
 
 
@@ -745,7 +747,7 @@ def _warn_of_some_labels(names, labels, name):
             f"The columns of {name} are named {shown(names)}, of which only"
             f" {shown(some)} are labels of {shown(labels)}: they are taken by position,"
             " in the sorted order of the labels. Rename the columns, or pass"
-            f" {name}.to_numpy() if this is their order."
+            f" {name}.to_numpy() if this is their order.{see('columns')}"
         )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skcalib._guide import see
 from skcalib._input.scalars import check_option
 from skcalib._input.warn import warn
 
@@ -332,7 +333,7 @@ def warn_of_counts(labels, weight):
             "sample_weight contains weights that are not integers, but"
             ' weight_type="frequency" counts a weight of 2 as two rows. Use'
             ' weight_type="importance" for weights that correct for sampling; round'
-            " or scale weights that are counts."
+            f" or scale weights that are counts.{see('weights')}"
         )
         return
     by_label = sampled_labels(labels, weight)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._guide import see
 from skcalib._input.classes import (
     encode_labels,
     hint_at_event,
@@ -379,7 +380,7 @@ def hint_at_labels(y_proba, scores):
         warn(
             "y_proba is exactly 0 or 1 in every row, like predicted labels."
             " Calibration metrics need probabilities: pass predict_proba(X)[:, 1] if"
-            " these are labels."
+            f" these are labels.{see('predicted-labels')}"
         )
 
 
@@ -400,5 +401,5 @@ def hint_at_two_indices(**arguments):
             warn(
                 f"{first} and {second} have different indices. Rows are matched by"
                 " position: bring them into the same order first, or pass .to_numpy()"
-                " if they already are."
+                f" if they already are.{see('indices')}"
             )

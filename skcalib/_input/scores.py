@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from skcalib._guide import see
 from skcalib._input.classes import in_fitted_order
 from skcalib._input.device_scores import DeviceScores, device_scores
 from skcalib._input.scalars import as_numbers, first_string
@@ -408,7 +409,7 @@ def _check_range(scores, name, input, refused):
             hint = hint.strip()
         raise ValueError(
             f"{name} must contain probabilities in [0, 1], but row {row} is"
-            f" {scores[row, column]:.6g}. {hint}"
+            f" {scores[row, column]:.6g}. {hint}{see('percent')}"
         )
     return np.clip(scores, 0, 1) + 0  # -0 becomes 0
 

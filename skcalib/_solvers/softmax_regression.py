@@ -5,6 +5,7 @@ the engine of affine scaling.
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skcalib._guide import see
 from skcalib._input.warn import warn
 from skcalib._solvers.newton import line_search
 from skcalib._solvers.penalised_log_loss import TOLERANCE, PenalisedLogLoss
@@ -112,7 +113,7 @@ def fit_softmax_regression(
                 ": without a ridge the optimum lies at infinity where classes are"
                 " separable. A positive alpha makes it finite"
             )
-        warn(f"{message}.", ConvergenceWarning)
+        warn(f"{message}.{see('convergence')}", ConvergenceWarning)
     return parameters
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
+from skcalib._guide import see
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._inference.shift_test import bias_test
 from skcalib._input.groups import refuse_measurements
@@ -266,6 +267,7 @@ def calibration_by_cluster(
         warn(
             f"{n_extreme:,} scores are exactly 0 or 1, clipped to 2^-52 in the slopes:"
             " calibration_summary of a cluster has the slope without them, inner_slope."
+            f"{see('extreme-scores')}"
         )
     fits = []
     for code in present:

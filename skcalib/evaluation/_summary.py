@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import one_task
 from skcalib._errors.bin_free import LoessError
+from skcalib._guide import see
 from skcalib._inference.bias import (
     ONE_CLASS_IN_CLUSTERS,
     observed_variance_ratio,
@@ -531,6 +532,7 @@ def _without_extremes(task, rows, is_extreme, slope):
             f"{np.count_nonzero(is_extreme):,} scores are exactly 0 or 1. Clipped to"
             f" 2^-52 they affect the slope of {rounded(slope.estimate)};"
             f" without them it is {_shown(inner_slope)}: see inner_slope."
+            f"{see('extreme-scores')}"
         )
     return _joint(task, rows), inner_slope, {}
 

@@ -15,6 +15,7 @@ from skcalib._cells.binned import counted_rows
 from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._cells.tasks import BinaryTask
+from skcalib._guide import see
 from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
@@ -281,7 +282,7 @@ def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
         found = f"the slope of the others alone is {interval_words(*alone)}"
     warn(
         f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
-        f" affect the slope of {rounded(slope)}; {found}."
+        f" affect the slope of {rounded(slope)}; {found}.{see('extreme-scores')}"
     )
 
 
