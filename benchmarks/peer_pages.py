@@ -79,7 +79,7 @@ def comparison(known, _):
     """Return a table of the features of each library, with the version that was run."""
     rows = [
         [
-            f"[{peer['title']}](#{peer['title'].lower()})",
+            f"[{peer['title']}](../coming_from.md#{peer['title'].lower()})",
             peer["version"],
             "; ".join(peer["has"]),
         ]

@@ -15,19 +15,13 @@ from skcalib.displays._style import colors
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import api_reference
 import versions
-
-from benchmarks.checks import house
 
 _HERE = Path(__file__).parent
 api_reference.write(_HERE)
 _GENERATED = _HERE / "_generated"
 _GENERATED.mkdir(exist_ok=True)
-(_GENERATED / "house.txt").write_text(
-    house.report(house.package(_HERE.parent)), "utf-8"
-)
 
 project = "skcalib"
 author = "The skcalib developers"

@@ -18,7 +18,6 @@ from skcalib.guarantees import conditional_epsilon, max_n_bins
 from skcalib.metrics import (
     brier_decomposition,
     calibration_error,
-    expected_calibration_error,
 )
 
 pytestmark = pytest.mark.slow
@@ -47,22 +46,6 @@ def test_snippet(which_error):
     assert names["parts"].score == pytest.approx(
         brier_score_loss(names["y_test"], names["y_proba"])
     )
-
-
-def test_a_constant_has_no_calibration_error(which_error):
-    text, names = which_error
-    y, s = names["y_test"], names["y_proba"]
-    constant = np.full(len(y), y.mean())
-    for name, scores in (("naive Bayes", s), ("always the base rate", constant)):
-        figures = (
-            expected_calibration_error(y, scores),
-            brier_score_loss(y, scores),
-            *brier_decomposition(y, scores),
-        )
-        row = re.search(rf"\| {name} \|(.*)\|", text).group(1)
-        assert [float(cell) for cell in row.split("|")] == pytest.approx(
-            figures, abs=5e-4
-        )
 
 
 def test_bins_hide_errors_of_opposite_sign():
@@ -149,10 +132,6 @@ def test_scores():
         *shown, cost = _cells(text, name)
         assert shown == pytest.approx([part.score, *part], abs=1.5e-3)
         assert cost == pytest.approx(costs[name], abs=0.015)
-    assert (
-        names["after_shift"].miscalibration
-        < 0.2 * names["parts"]["balanced logistic regression"].miscalibration
-    )
 
 
 def test_reading_a_diagram():
@@ -169,15 +148,6 @@ def test_reading_a_diagram():
     ).groups()
     shown = [names["pvalue"], names["error"].low, names["error"].high]
     assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
-    worse, better = re.search(
-        r"by (\d+)\strue\spositives\sper\s1,000.*by (\d+)\strue\spositives\sper\s1,000",
-        text,
-        flags=re.S,
-    ).groups()
-    gained = {name: one.net_benefit[0] for name, one in names["against_all"].items()}
-    assert [-int(worse), int(better)] == pytest.approx(
-        [1000 * gained["before"], 1000 * gained["after"]], abs=0.5
-    )
 
 
 def test_many_classes_of_the_page():

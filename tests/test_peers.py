@@ -36,7 +36,7 @@ def test_every_library_has_its_blocks():
         assert f"names of {name} -->" in section
         assert f"numbers of {name} -->" in evidence
         assert ("newest" in peer) == (f"newest of {name} -->" in evidence)
-    assert "names of R -->" in page
+    assert "names of R -->" in evidence
     written = {what for what in peer_pages.BLOCKS if f"peer_pages`: {what}" in page}
     written |= {
         what for what in peer_pages.BLOCKS if f"peer_pages`: {what}" in evidence

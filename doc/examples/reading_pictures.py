@@ -9,8 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
 
-from skcalib import PlattScaling
-from skcalib.displays import DecisionCurveDisplay, ReliabilityDisplay
+from skcalib.displays import ReliabilityDisplay
 
 
 def rows(n_rows=4000, seed=0):
@@ -89,23 +88,7 @@ def chance():
     return figure
 
 
-def decision_shapes():
-    """Decision curves of an overconfident model, before and after Platt scaling."""
-    y, log_odds = rows()
-    y_proba, half = expit(2 * log_odds), len(y) // 2
-    after = (
-        PlattScaling().fit(y_proba[:half], y[:half]).predict_proba(y_proba[half:])[:, 1]
-    )
-    models = {"overconfident": y_proba[half:], "after Platt scaling": after}
-    return DecisionCurveDisplay.from_predictions(
-        y[half:], models, random_state=0
-    ).figure_
-
-
-PICTURES = {
-    one.__name__: one
-    for one in (parts_of_a_diagram, four_shapes, chance, decision_shapes)
-}
+PICTURES = {one.__name__: one for one in (parts_of_a_diagram, four_shapes, chance)}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")

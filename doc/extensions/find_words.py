@@ -80,11 +80,8 @@ WORDS = {
     "displays": [
         "plot",
         "figure",
-        "HTML report",
         "belt",
         "calibration belt",
-        "Excel",
-        "JSON lines",
     ],
     "evidence": [
         "benchmark",
@@ -169,6 +166,9 @@ WORDS = {
         "reliability curve",
     ],
     "reporting": [
+        "HTML report",
+        "Excel",
+        "JSON lines",
         "TRIPOD",
         "paper",
         "medicine",
