@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.papers._intervals import mean, share
+from benchmarks.papers._intervals import exact, mean, share
 from benchmarks.papers._rules import Rule, above, below
 from skcalib import ClasswiseTemperatureScaling, TemperatureScaling, VectorScaling
 from skcalib.metrics import expected_calibration_error, groupwise_calibration_error
@@ -305,8 +305,11 @@ def values_of(results, method, figure):
 
 
 def difference(results, first, second, figure):
-    """Return the mean difference of one figure between two methods, paired by seed."""
-    return mean(values_of(results, first, figure) - values_of(results, second, figure))
+    """Return the mean difference of one figure between two methods, paired by seed;
+    without an interval where all seeds have the same difference.
+    """
+    gaps = values_of(results, first, figure) - values_of(results, second, figure)
+    return exact(gaps[0]) if np.ptp(gaps) == 0 else mean(gaps)
 
 
 def orderings(prefix, results):
