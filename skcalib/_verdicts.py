@@ -394,11 +394,41 @@ def interval_words(
     >>> interval_words(0.021, float("nan"), float("nan"), level="90 %")
     '0.021 (no interval)'
     """
+    number, limits = interval_texts(
+        estimate,
+        low,
+        high,
+        scale=scale,
+        level=level,
+        signed=signed,
+        most_decimals=most_decimals,
+    )
+    return f"{number}{_after(number, unit)} ({limits})"
+
+
+def interval_texts(
+    estimate,
+    low,
+    high,
+    *,
+    scale=1.0,
+    level="",
+    signed=False,
+    most_decimals=_MOST_DECIMALS,
+):
+    """Return an estimate as text, and its limits as text or "no interval", for a
+    sentence that has them at two places. The arguments are those of `interval_words`.
+
+    Examples
+    --------
+    >>> interval_texts(0.14812, 0.1253, 0.1709, scale=100, level="90 %")
+    ('14.8', '90 %: 12.5 to 17.1')
+    """
     if not (isfinite(low) and isfinite(high)):
         text = rounded(scale * estimate)
         if signed and estimate > 0:
             text = f"+{text}"
-        return f"{text}{_after(text, unit)} (no interval)"
+        return text, "no interval"
     digits = min(decimals(scale * low, scale * high), most_decimals)
     texts = []
     for value in (estimate, low, high):
@@ -410,7 +440,7 @@ def interval_words(
     limits = f"{low_text} to {high_text}"
     if level:
         limits = f"{level}: {limits}"
-    return f"{estimate_text}{_after(estimate_text, unit)} ({limits})"
+    return estimate_text, limits
 
 
 def estimate_words(

@@ -2,7 +2,9 @@
 where things break.
 """
 
+import json
 import pickle
+from dataclasses import replace
 from importlib.util import find_spec
 from math import comb, inf
 
@@ -36,6 +38,7 @@ from skcalib.decisions import (
 )
 from skcalib.decisions._certified import shown_threshold
 from skcalib.decisions._search import check_thresholds, most_errors
+from skcalib.export import from_dict, to_dict
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.random(600)
@@ -534,6 +537,37 @@ def test_the_event_may_be_the_first_column():
         == certified_threshold(Y, SCORES, promise="precision", target=0.8).threshold
     )
     np.testing.assert_array_equal(found.accepts(proba), SCORES >= found.threshold)
+
+
+def test_columns_of_a_table_are_found_by_name():
+    pd = pytest.importorskip("pandas")
+    y = np.where(Y, "ill", "healthy")  # sorted: healthy, ill
+    proba = pd.DataFrame({"healthy": 1 - SCORES, "ill": SCORES})
+    for event in ("healthy", "ill"):
+        found = certified_threshold(
+            y, proba, promise="precision", target=0.7, pos_label=event
+        )
+        assert found.found
+        accepted = proba[event].to_numpy() >= found.threshold
+        for columns in (["healthy", "ill"], ["ill", "healthy"]):
+            for prefix in ("", "p_"):
+                table = proba[columns].add_prefix(prefix)
+                np.testing.assert_array_equal(found.accepts(table), accepted)
+        np.testing.assert_array_equal(found.accepts(proba.to_numpy()), accepted)
+        restored = from_dict(json.loads(json.dumps(to_dict(found))))
+        np.testing.assert_array_equal(
+            restored.accepts(proba[["ill", "healthy"]]), accepted
+        )
+        with refused(ValueError, "'dead' is none of them"):
+            found.accepts(proba.rename(columns={"healthy": "dead"}))
+
+
+@pytest.mark.parametrize("classes", [("b", "a"), ("a",), ("a", "a"), ("a", "b", "c")])
+def test_classes_of_a_certificate_are_two_sorted_labels(classes):
+    found = certified_threshold(Y, SCORES, promise="precision", target=0.7)
+    assert found.classes == (0, 1) or found.classes == (False, True)
+    with refused(ValueError, "classes"):
+        replace(found, classes=classes)
 
 
 def test_single_precision_and_ties_on_the_grid():

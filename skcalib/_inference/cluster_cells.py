@@ -94,10 +94,11 @@ class ClusterCellDraws:
         `c` is not used; it is an argument because `CountDraws` has it.
         """
         shift = frequency - self._mean_score
+        # The matrix (m, n_grades) takes values of grades to the means of cells.
+        share = self._weight / self._cell_weight[self._cell]
+        share_matrix = csr_array((share, (self._cell, np.arange(len(share)))))
         threshold = ndtri(
-            shifted_scores(
-                self._scores, self._cell, self._share_matrix(), frequency, shift
-            )
+            shifted_scores(self._scores, self._cell, share_matrix, frequency, shift)
         )
         # The mean of each cell, given the drawn z, is a sum over their intervals.
         width = 2 * _FARTHEST / _INTERVALS
@@ -175,13 +176,6 @@ class ClusterCellDraws:
         )
         weights = (of_interval @ self._drawn).reshape(n_draws, _INTERVALS, -1)
         return weights, rng.standard_normal((n_draws, len(self._cell_weight)))
-
-    def _share_matrix(self):
-        """Return the matrix (m, n_grades) that takes values of grades to the means of
-        cells.
-        """
-        share = self._weight / self._cell_weight[self._cell]
-        return csr_array((share, (self._cell, np.arange(len(share)))))
 
     def _by_cell(self, values):
         """Return the sums (..., m) over the grades of each cell for their values (...,

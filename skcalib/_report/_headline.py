@@ -131,18 +131,14 @@ def headline(facts):
     """
     claims = _worst(facts)
     slope = _slope_off(facts)
-    if slope is not None and not _says_direction(claims[0]):
+    says_direction = "they are too" in claims[0].text  # too extreme, or too cautious
+    if slope is not None and not says_direction:
         # It is worse than not to know, and less than what else is off.
         place = 0 if claims[0].name in _UNKNOWN else len(claims)
         claims.insert(place, slope)
     if facts.model["changes"]:
         claims.append(claim("late labels"))
     return claims
-
-
-def _says_direction(first):
-    """Return whether a claim says already that scores are too extreme or cautious."""
-    return "they are too" in first.text
 
 
 def _slope_off(facts):

@@ -197,7 +197,10 @@ def read_table(
             "--time-order orders the periods of a column: name it with --time."
         )
     _check_outcome(label, time_to_event, event, horizon, weight)
-    roles = _roles(label, segment, weight, time, cluster)
+    if isinstance(segment, str):
+        segment = [segment]
+    segments = list(dict.fromkeys(segment or []))
+    roles = _Roles(label, segments, weight, time, cluster)
     if time_to_event is not None:
         weight_type = "importance"
         roles = roles._replace(
@@ -359,9 +362,19 @@ def _prepared(file, read, named_labels, horizon, reading):
         columns[roles.label] = numbered_labels(columns[roles.label])
     labels = columns.get(roles.label, np.zeros(0))
     models, classes = spread_lists(columns, read.models, read.classes, labels)
+    has_label = roles.time_to_event is None  # else it is made of the times
+    needed = {
+        "label": [roles.label] if has_label else [],
+        "score": list(dict.fromkeys(chain.from_iterable(models.values()))),
+        "weight": [roles.weight] if has_label else [],
+        "time": [roles.time],
+        "cluster": [roles.cluster],
+        "time to the event": [roles.time_to_event],
+        "event": [roles.event],
+    }
     columns, dropped, line = without_missing(
         columns,
-        _needed(roles, models),
+        needed,
         reading.missing,
         leave_out=("label",) if reading.has_unlabelled else (),
     )
@@ -404,21 +417,6 @@ def _prepared(file, read, named_labels, horizon, reading):
         score_lines,
         row_lines,
     )
-
-
-def _needed(roles, models):
-    """Return the columns in which no value may be missing, a dict from what it is to
-    the names.
-    """
-    return {
-        "label": [roles.label] if roles.time_to_event is None else [],
-        "score": list(dict.fromkeys(chain.from_iterable(models.values()))),
-        "weight": [roles.weight] if roles.time_to_event is None else [],
-        "time": [roles.time],
-        "cluster": [roles.cluster],
-        "time to the event": [roles.time_to_event],
-        "event": [roles.event],
-    }
 
 
 def to_probabilities(columns, models, classes, reading):
@@ -536,15 +534,6 @@ def read_new_scores(path, table, reading=None):
     return _scores_by_model(
         columns, models, classes, notes=[], normalise=reading.normalise
     )
-
-
-def _roles(label, segment, weight, time, cluster):
-    """Return the `_Roles` of the options of the command; `segment` is a name, a list of
-    names or None.
-    """
-    if isinstance(segment, str):
-        segment = [segment]
-    return _Roles(label, list(dict.fromkeys(segment or [])), weight, time, cluster)
 
 
 def _check_outcome(label, time_to_event, event, horizon, weight):

@@ -166,7 +166,10 @@ class PenalisedLogLoss:
             directly.
         """
         if self.is_dense:
-            step, residual = self._dense_step()
+            hessian = sum(block.hessian() for block in self.blocks)
+            hessian[np.diag_indices_from(hessian)] += self.penalty
+            step = damped_solution(hessian, self.gradient)
+            residual = 0.0
         else:
             step, residual = self._conjugate_gradient_step()
         decrement = self.gradient @ step
@@ -177,12 +180,6 @@ class PenalisedLogLoss:
         (n_parameters,) is added to the parameters.
         """
         return max(block.largest_logit_change(step) for block in self.blocks)
-
-    def _dense_step(self):
-        """Return Newton's step by a factorised Hessian, and its residual, 0."""
-        hessian = sum(block.hessian() for block in self.blocks)
-        hessian[np.diag_indices_from(hessian)] += self.penalty
-        return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
         """Return Newton's step (n_parameters,), approximately, by preconditioned

@@ -117,7 +117,10 @@ def _start_from_sample(logits, codes, sample_weight, bounds):
     """
     n_rows = logits.shape[0]
     looked_at = slice(None, None, max(n_rows // _LOOKED_AT, 1))
-    error_rate = _error_rate(chosen(logits, looked_at), codes[looked_at])
+    some_logits = chosen(logits, looked_at)
+    xp = namespace_of(some_logits)
+    is_wrong = xp.argmax(some_logits, axis=1) != codes[looked_at]
+    error_rate = float(xp.count_nonzero(is_wrong)) / some_logits.shape[0]
     if error_rate == 0:
         return 1.0
     n_needed = max(_WARM_START_ROWS, _WARM_START_ERRORS / error_rate)
@@ -137,13 +140,6 @@ def _start_from_sample(logits, codes, sample_weight, bounds):
     if not bounds[0] < optimum < bounds[1]:
         return 1.0
     return optimum
-
-
-def _error_rate(logits, codes):
-    """Return the share of the rows whose largest logit is not that of their class."""
-    xp = namespace_of(logits)
-    is_wrong = xp.argmax(logits, axis=1) != codes
-    return float(xp.count_nonzero(is_wrong)) / logits.shape[0]
 
 
 def smoothed_inverse_temperature(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._inference.results import ResultTable
+from skcalib._input.classes import check_classes, in_order_of
 from skcalib._input.scalars import (
     check_confidence_level,
     check_int,
@@ -197,6 +198,9 @@ class CertifiedThreshold(ResultTable):
         different thresholds.
     n_clusters : int, default=None
         Number of clusters, if `clusters` were given.
+    classes : tuple, default=None
+        For guarantees about an event, both labels, sorted: `accepts` recognises the
+        columns of a table by them. None if they are not known.
 
     See Also
     --------
@@ -220,6 +224,7 @@ class CertifiedThreshold(ResultTable):
     column: int = 1
     reason: str | None = None
     n_clusters: int | None = None
+    classes: tuple | None = None
 
     def __post_init__(self):
         """Check the fields, which may come from a file."""
@@ -251,6 +256,8 @@ class CertifiedThreshold(ResultTable):
         check_option(self.reason, "reason", (None, *_REASONS))
         if self.n_clusters is not None:
             check_int(self.n_clusters, "n_clusters", maximum=n_samples)
+        if self.classes is not None:
+            check_classes(self.classes, 2, "classes")
 
     @property
     def found(self) -> bool:
@@ -269,7 +276,8 @@ class CertifiedThreshold(ResultTable):
         ----------
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
             Probabilities in the same format as those used to find the threshold; for
-            routing and abstention, confidences.
+            routing and abstention, confidences. If the columns of a table have the
+            names of the labels, they may be in any order.
 
         Returns
         -------
@@ -282,18 +290,25 @@ class CertifiedThreshold(ResultTable):
         ValueError
             If the values are not probabilities, or have a different format.
         """
+        if self.classes is not None:
+            classes = np.array(self.classes)
+            y_proba = in_order_of(
+                y_proba, classes, name="y_proba", classes_name="classes"
+            )
         scores = deciding_scores(y_proba, as_tuple(self.promise)[0], self.column)
         return scores >= self.threshold
 
     def columns(self) -> dict:
-        """Return `found`, `accepted` and all fields except the assumptions as columns.
+        """Return `found`, `accepted` and all fields as columns, except the assumptions
+        and the classes.
 
         Returns
         -------
         columns : dict
             Maps each name to a list that contains its value.
         """
-        names = [name for name in vars(self) if name != "assumptions"]
+        left_out = ("assumptions", "classes")
+        names = [name for name in vars(self) if name not in left_out]
         return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}
 
     def _sentences(self):

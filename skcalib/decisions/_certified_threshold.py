@@ -295,6 +295,7 @@ def certify(
         "n_samples": len(rows.scores),
         "column": _event_column(checked.data),
         "n_clusters": rows.n_clusters,
+        "classes": _sorted_classes(checked.data, promises),
     }
     assumption, uses_same_rows = _assumption_about_map(fitted_on, checked.data.labels)
     if uses_same_rows:
@@ -331,6 +332,16 @@ def _event_column(data):
         return 1
     other, event = data.classes
     return 0 if event < other else 1
+
+
+def _sorted_classes(data, promises):
+    """Return both labels as a sorted tuple; None for guarantees about no event, and if
+    only the label of the event is known.
+    """
+    classes = data.classes.tolist()
+    if promises[0] not in EVENTS or None in classes:
+        return None
+    return tuple(sorted(classes))
 
 
 def _assumption_about_map(fitted_on, labels):

@@ -264,7 +264,11 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         """
         classes = self.classes_
         label = self.abstain_label
-        if label is None and _are_whole(classes):
+        # Numbers such as 0 and 1, or 0.0 and 1.0.
+        are_counts = (
+            classes.dtype.kind in "iuf" and classes[0] >= 0 and np.all(classes % 1 == 0)
+        )
+        if label is None and are_counts:
             return -1.0 if classes.dtype.kind == "f" else -1
         if label is None and all(isinstance(name, str) for name in classes.tolist()):
             label = "abstain"
@@ -274,12 +278,3 @@ class CertifiedThresholdClassifier(WrappedClassifier):
                 f" {self.abstain_label!r}."
             )
         return label
-
-
-def _are_whole(classes):
-    """Return whether sorted classes are whole numbers from 0 on, such as 0 and 1 or
-    0.0 and 1.0.
-    """
-    if classes.dtype.kind not in "iuf" or classes[0] < 0:
-        return False
-    return bool(np.all(classes % 1 == 0))

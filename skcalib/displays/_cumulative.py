@@ -302,7 +302,10 @@ class CumulativeDifferenceDisplay(FromEstimator):
         artists by their names in the legend. `x` is "share" or "score".
         """
         position, difference = self._points(curve, x)  # in percentage points
-        quantile = _band_quantile(self.confidence_level)
+        # The value that the largest absolute value of Brownian motion on [0, 1] stays
+        # below with this probability. The p-value falls from 1 to 0 in this range.
+        level = 1 - self.confidence_level
+        quantile = brentq(lambda x: maximum_pvalue(x) - level, 0.05, 20)
         half_width = 100 * curve.deviation * quantile
         style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
         self.band_ = axes.axhspan(-half_width, half_width, **styled(band_kw, **style))
@@ -348,14 +351,6 @@ def _curve(model, cells):
         deviation=float(deviation),
         n_rows=cells.total_weight,
     )
-
-
-def _band_quantile(confidence_level):
-    """Return the quantile of the largest absolute value of Brownian motion on [0, 1]:
-    the value that it stays below with this probability.
-    """
-    # The root is searched where the probability of a larger value falls from 1 to 0.
-    return brentq(lambda x: maximum_pvalue(x) - (1 - confidence_level), 0.05, 20)
 
 
 def _thinned(position, difference):

@@ -707,12 +707,15 @@ class _Comparison(NamedTuple):
                 observed = min(observed, reference.observed_events)
                 few_events = EqualSquares(observed, is_unequal)
             else:
+                label_weights = self.label_weights
+                if label_weights is not None:
+                    label_weights = label_weights[self.data[self.reference].kept]
                 few_events = EqualLosses(
                     loss,
                     self._of_positive_weight(self.data[name])[0],
                     self._of_positive_weight(self.data[self.reference])[0],
                     reference.influence,
-                    self._weights_of_kept(),
+                    label_weights,
                 )
             differences[name] = paired_difference(
                 means[name], reference, level, few_events
@@ -829,12 +832,6 @@ class _Comparison(NamedTuple):
         if cluster is None:
             return data.at(rows), None
         return data.at(rows), cluster_codes(cluster[rows])
-
-    def _weights_of_kept(self):
-        """Return the `LabelWeights` of the samples of positive weight, or None."""
-        if self.label_weights is None:
-            return None
-        return self.label_weights[self.data[self.reference].kept]
 
     def _mean_over_pairs(self, error, data):
         """Return the unbiased squared error of one model as a `Mean` over pairs of

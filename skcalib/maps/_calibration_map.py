@@ -139,7 +139,12 @@ def calibration_map(
     # not if the fit has seen labels of classes with logits that far below others.
     has_wide_logits = getattr(recalibrator, "_has_wide_logits_", False)
     if recalibrator.input == "logit" and scores.width > 1 and not has_wide_logits:
-        output = _with_impossible_classes(unmasked, scores)
+        # The same probabilities where all classes are possible; otherwise 0 for the
+        # impossible ones, and probabilities among the others.
+        if scores.width == 2:
+            output = _certain_if_one_is_impossible(unmasked, scores)
+        else:
+            output = with_zero_for_impossible(unmasked, scores.width)
     return CalibrationMap(
         scores, output, recalibrator.input, recalibrator.classes_, unmasked
     )
@@ -257,22 +262,6 @@ def has_map(kind: type) -> bool:
         if _DIRECT_FORMS & vars(parent).keys():
             return False
     return False
-
-
-def _with_impossible_classes(node, scores):
-    """Return a map that gives the same probabilities where all classes are possible,
-    and otherwise 0 for the impossible ones and probabilities among the others.
-
-    Parameters
-    ----------
-    node : Node
-        The probabilities: that of the second class for two, else all K.
-    scores : Scores
-        The logits of the classes, at least two columns.
-    """
-    if scores.width == 2:
-        return _certain_if_one_is_impossible(node, scores)
-    return with_zero_for_impossible(node, scores.width)
 
 
 def with_zero_for_impossible(node, n_classes):

@@ -77,7 +77,10 @@ class Rows:
         self.xp, self.device = dispatched_namespace(scores)
         if self.xp is None:
             self.xp = np
-            scores = _in_columns(np.asarray(scores, dtype=np.float64))
+            scores = np.asarray(scores, dtype=np.float64)
+            if scores.ndim == 2 and 2 < scores.shape[1] <= MANY_COLUMNS:
+                # quicker for few columns: the numbers of each are neighbours
+                scores = np.asfortranarray(scores)
         if groups is not None:
             groups = np.asarray(groups, dtype=object)
         if ids is not None:
@@ -171,15 +174,6 @@ class Rows:
         )
         rows._rows_of = (self, chosen)
         return rows
-
-
-def _in_columns(scores):
-    """Return scores (n, C) with the numbers of a column next to each other, which is
-    quicker for few columns.
-    """
-    if scores.ndim == 2 and 2 < scores.shape[1] <= MANY_COLUMNS and len(scores) > 1:
-        return np.asfortranarray(scores)
-    return scores
 
 
 class Node:

@@ -83,7 +83,9 @@ def _with_table(node, input):
             others.append(part)
     if len(smooth) < 2:
         return node
-    scores = _scores_below(smooth[0])
+    scores = smooth[0]
+    while not isinstance(scores, Scores):
+        (scores,) = _children(scores)
     width_of = {"probability": 2, "logit": 1}
     if scores.width != width_of[input]:
         return node
@@ -109,13 +111,6 @@ def _children(node):
     """Return the nodes that a node without tuples of nodes is computed from."""
     values = [getattr(node, field.name) for field in fields(node)]
     return [value for value in values if isinstance(value, Node)]
-
-
-def _scores_below(node):
-    """Return the scores that a smooth node is computed from."""
-    while not isinstance(node, Scores):
-        (node,) = _children(node)
-    return node
 
 
 def _table(shares, parts, input):

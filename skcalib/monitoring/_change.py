@@ -20,8 +20,7 @@ from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._verdicts import (
     count_words,
-    decimals,
-    fixed,
+    interval_texts,
     level_words,
     pvalue_words,
 )
@@ -124,16 +123,11 @@ def shift_words(shift):
     if estimate < 0:
         side = "less"
         estimate, low, high = -estimate, -high, -low
-    digits = max(decimals(100 * low, 100 * high), 1)
-    texts = [fixed(100 * number, digits) for number in (estimate, low, high)]
-    size, low_text, high_text = texts
+    level = ""
+    if shift.confidence_level is not None:
+        level = level_words(shift.confidence_level)
+    size, limits = interval_texts(estimate, low, high, scale=100, level=level)
     unit = "point" if size == "1" else "points"
-    limits = "no interval"
-    if not shift.reason:
-        level = ""
-        if shift.confidence_level is not None:
-            level = f"{level_words(shift.confidence_level)}: "
-        limits = f"{level}{low_text} to {high_text}"
     return (
         f"at equal scores events are {size} {unit} {side} frequent than before"
         f" ({limits})"

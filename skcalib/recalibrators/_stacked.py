@@ -298,9 +298,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
         self.cv_log_loss_[contenders] = log_loss
         # 3. The weights of the members, and the temperature of their mixture.
         prior = self._prior(len(members))[contenders]
-        weights, self.temperature_ = self._mixing(
-            predicted, losses, held_out_codes, weight, prior
-        )
+        weights = self._mixture_weights(losses, weight, prior)
+        mixture = _weighted_sum(weights, predicted)
+        self.temperature_ = self._mixture_temperature(mixture, held_out_codes, weight)
         self.weights_ = np.zeros(len(members))
         self.weights_[contenders] = weights
         # 4. What the mixture gains over the unchanged scores. For each fold, weights
@@ -518,27 +518,6 @@ class StackedRecalibrator(MeasuredRecalibrator):
         prior = np.full(n_members, (1 - self.uncalibrated_weight) / (n_members - 1))
         prior[0] = self.uncalibrated_weight
         return prior
-
-    def _mixing(self, predicted, losses, codes, sample_weight, prior):
-        """Return the weights of the members (n_members,), and the temperature of their
-        mixture (1 for two classes), from forecasts of held-out rows.
-
-        Parameters
-        ----------
-        predicted : list of n_members ndarrays of shape (n, K)
-            Probabilities by each member.
-        losses : ndarray of shape (n, n_members)
-            Their log-losses.
-        codes : ndarray of int, shape (n,)
-            Class of each row.
-        sample_weight : ndarray of shape (n,) or None
-            Weights of the rows.
-        prior : ndarray of shape (n_members,)
-            Weights of the members before any row is seen.
-        """
-        weights = self._mixture_weights(losses, sample_weight, prior)
-        mixture = _weighted_sum(weights, predicted)
-        return weights, self._mixture_temperature(mixture, codes, sample_weight)
 
     def _mixture_weights(self, losses, sample_weight, prior):
         """Return the weights of the members (n_members,) in the mixture, from their
