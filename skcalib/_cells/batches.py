@@ -8,10 +8,10 @@ from scipy.special import expit
 from skcalib._cells.class_statistics import ClassBinStatistics
 from skcalib._cells.columns import binary_rows, resolve_multiclass
 from skcalib._input.classes import in_class_order
-from skcalib._input.device_scores import DeviceScores
+from skcalib._input.device_scores import DeviceScores, device_scores
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_score_column, check_scored_labels
-from skcalib._input.scores import check_scores, probabilities_on_device
+from skcalib._input.scores import check_scores
 from skcalib._input.sklearn_private import num_samples
 from skcalib._input.tensors import as_array, chosen_samples
 from skcalib._rows.blocks import row_blocks
@@ -114,7 +114,7 @@ def _probabilities(logits):
     """Return the probabilities of one column of log-odds (n,), or of K logits (n, K)
     in their own precision.
     """
-    stayed = probabilities_on_device(logits, input="logit")
+    stayed = device_scores(logits, input="logit")
     if stayed is not None:
         return stayed
     logits = check_scores(logits, name="y_proba", input="logit")

@@ -83,13 +83,13 @@ class SmoothPower(ErrorPower):
         return _fixed_point(self.scores, frequency, self.weight)
 
     def at(self, frequency):
-        """Return a power that is faster to compute and compares drawn labels with event
-        frequencies (m,) in the same way.
+        """Return a power that is faster to compute, and says of the same drawn labels
+        that their error is above that of event frequencies (m,).
 
-        smECE_sigma is the mean absolute residual after smoothing by a Gaussian of the
-        width sigma, and never rises in sigma. The error is the w with smECE_w = w. So
-        labels have an error above the w of `frequency` exactly where their smECE at
-        this fixed width, which is returned, is above w.
+        Let w be the error of `frequency`. smECE_sigma never rises in sigma, and the
+        error of labels is the sigma that it equals. So that error is above w exactly if
+        the smECE of the labels at the fixed width w is above w: no width is searched
+        for each draw.
         """
         width = self.noiseless(frequency)
         if width == 0:

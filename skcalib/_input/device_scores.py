@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from skcalib._input.limits import MAX_MAGNITUDE, ROUNDING
 from skcalib._input.tensors import as_array, has_float64, off_processor
 from skcalib._rows.namespaces import clipped, entries_of_columns, row_softmax
 
@@ -14,7 +15,7 @@ _BLOCK_ELEMENTS = 1 << 24  # scores of a block: few calls, and bounded temporari
 _ROWS_IN_SINGLE = 1 << 12
 
 
-def device_scores(values, *, roundings, largest, is_logit=False, rows_sum_to_one=True):
+def device_scores(values, *, input="probability", rows_sum_to_one=True):
     """Return valid probabilities (n, K), or the softmax of valid logits, as
     `DeviceScores`.
 
@@ -24,18 +25,15 @@ def device_scores(values, *, roundings, largest, is_logit=False, rows_sum_to_one
 
     Parameters
     ----------
-    values : tensor of shape (n, K)
-        Scores as the user gave them.
-    roundings : dict
-        How far scores and sums of rows may be off, by type: see
-        `skcalib._input.scores.ROUNDING`.
-    largest : float
-        The largest magnitude of a logit.
-    is_logit : bool, default=False
-        Whether the softmax is to be applied.
+    values : tensor of shape (n, K), or DeviceScores
+        Scores as the user gave them, or those that were validated before.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are.
     rows_sum_to_one : bool, default=True
         Whether the sums of rows are checked.
     """
+    if isinstance(values, DeviceScores):
+        return values
     xp, device = off_processor(values)
     if xp is None or values.ndim != 2 or values.shape[0] == 0 or values.shape[1] < 2:
         return None
@@ -44,25 +42,25 @@ def device_scores(values, *, roundings, largest, is_logit=False, rows_sum_to_one
     name = str(values.dtype).rpartition(".")[2]
     if hasattr(values, "detach"):
         values = values.detach()  # without its gradient
-    scores = DeviceScores(xp, device, values, is_logit=is_logit)
-    if is_logit:
-        is_valid = all(_are_logits(xp, block, largest) for block in scores.given)
+    scores = DeviceScores(xp, device, values, is_logit=input == "logit")
+    if scores.is_logit:
+        is_valid = all(_are_logits(xp, block) for block in scores.given)
     else:
-        limits = roundings.get(name, roundings["float64"])
+        limits = ROUNDING.get(name, ROUNDING["float64"])
         is_valid = scores.take_limits(*limits, rows_sum_to_one=rows_sum_to_one)
     return scores if is_valid else None
 
 
-def _are_logits(xp, logits, largest):
+def _are_logits(xp, logits):
     """Return whether logits (m, K) are valid: of moderate size, or -inf beside a finite
     one.
     """
     # The largest of a row is NaN if there is a NaN, and -inf if no class is possible.
     of_row = xp.max(logits, axis=1)
     is_valid = xp.all(xp.isfinite(of_row))
-    if float(xp.finfo(logits.dtype).max) > largest:
-        is_valid = is_valid & xp.all(of_row <= largest)
-        is_valid = is_valid & xp.all((logits >= -largest) | xp.isinf(logits))
+    if float(xp.finfo(logits.dtype).max) > MAX_MAGNITUDE:
+        is_valid = is_valid & xp.all(of_row <= MAX_MAGNITUDE)
+        is_valid = is_valid & xp.all((logits >= -MAX_MAGNITUDE) | xp.isinf(logits))
     return bool(is_valid)
 
 

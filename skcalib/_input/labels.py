@@ -169,11 +169,6 @@ def plain_labels(labels):
     return np.array(labels.tolist())
 
 
-def check_targets(y, n_samples):
-    """Validate the `y` of a recalibrator; return a vector of labels."""
-    return check_label_vector(y, n_samples, name="y", scores_name="X")
-
-
 def shown(values, most=6):
     """Return the first `most` values as text, without the types of NumPy."""
     texts = []

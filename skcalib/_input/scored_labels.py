@@ -18,6 +18,7 @@ from skcalib._input.classes import (
     with_counted_labels,
     zero_one,
 )
+from skcalib._input.device_scores import device_scores
 from skcalib._input.label_weights import LabelWeights
 from skcalib._input.labels import check_label_vector, several_labels_shape
 from skcalib._input.scores import (
@@ -26,7 +27,6 @@ from skcalib._input.scores import (
     checked_scores,
     drop_zero_weight,
     only_zero_and_one,
-    probabilities_on_device,
     refuse_swapped,
 )
 from skcalib._input.several_labels import (
@@ -172,7 +172,7 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
         labels_name="labels",
     )
     by_class = multiclass in ("marginal", "pooled")
-    scores = probabilities_on_device(y_proba, rows_sum_to_one=not by_class)
+    scores = device_scores(y_proba, rows_sum_to_one=not by_class)
     predicted = confidence = None
     if scores is None:
         scores, predicted, confidence = checked_scores(

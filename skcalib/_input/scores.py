@@ -10,7 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from skcalib._guide import see
 from skcalib._input.classes import in_fitted_order
-from skcalib._input.device_scores import DeviceScores, device_scores
+from skcalib._input.device_scores import device_scores
+from skcalib._input.limits import MAX_MAGNITUDE, ROUNDING
 from skcalib._input.scalars import as_numbers, first_string
 from skcalib._input.tensors import (
     as_array,
@@ -20,19 +21,6 @@ from skcalib._input.tensors import (
 )
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import inside_unit_interval, row_blocks, taken
-
-# By the type of the scores: how far a probability or a row sum may be off by rounding
-# before it is refused, and up to which distance it is left unchanged.
-ROUNDING = {
-    "bfloat16": (5e-2, 5e-3),
-    "float16": (1e-2, 1e-3),
-    "float32": (1e-3, 1e-6),
-    "float64": (1e-6, 1e-12),
-}
-
-# Larger logits, and weights that are larger or (the largest of them) smaller than the
-# inverse, are refused: their squares and sums would leave the range of float64.
-MAX_MAGNITUDE = 1e100
 
 _FIRST_ROWS = 64  # rows that are looked at before all are
 # With at least this many rows, logits that all lie in [0, 1] give a warning: among
@@ -159,7 +147,7 @@ def checked_scores(
     become `DeviceScores`.
     """
     if may_stay:
-        stayed = probabilities_on_device(scores, rows_sum_to_one=rows_sum_to_one)
+        stayed = device_scores(scores, rows_sum_to_one=rows_sum_to_one)
         if stayed is not None:
             top_label = (None, None)
             if stayed.shape[1] >= predict_from:
@@ -186,21 +174,6 @@ def checked_scores(
     if normalized is not scores and predicted is not None:
         largest = np.take_along_axis(normalized, predicted[:, None], axis=1)[:, 0]
     return normalized, predicted, largest
-
-
-def probabilities_on_device(scores, *, input="probability", rows_sum_to_one=True):
-    """Return probabilities (n, K), or the softmax of logits, as `DeviceScores`; None if
-    NumPy has to read them.
-    """
-    if isinstance(scores, DeviceScores):  # validated before
-        return scores
-    return device_scores(
-        scores,
-        roundings=ROUNDING,
-        largest=MAX_MAGNITUDE,
-        is_logit=input == "logit",
-        rows_sum_to_one=rows_sum_to_one,
-    )
 
 
 def _as_float_matrix(scores, name):

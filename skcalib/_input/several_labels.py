@@ -6,9 +6,13 @@ import numpy as np
 from scipy import sparse
 
 from skcalib._input.classes import classes_of_names
-from skcalib._input.device_scores import DeviceLabels, sums_of_rows
+from skcalib._input.device_scores import (
+    DeviceLabels,
+    device_scores,
+    sums_of_rows,
+)
 from skcalib._input.labels import missing_values, no_vector, plain_labels, shown
-from skcalib._input.scores import checked_scores, probabilities_on_device
+from skcalib._input.scores import check_scores
 from skcalib._input.tensors import as_array, column_names, first_index, refuse_masked
 
 # Largest distance of the sum of a row's scores from 1 with which they are taken for the
@@ -74,7 +78,7 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
             f"pos_label={pos_label!r} does not apply to a y_true with several columns:"
             " the event is 1, meaning that a row has the label."
         )
-    scores = probabilities_on_device(y_proba, rows_sum_to_one=False)
+    scores = device_scores(y_proba, rows_sum_to_one=False)
     indicators = None
     if scores is not None:
         indicators = DeviceLabels.beside(scores, y_true)
@@ -82,9 +86,7 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
         indicators = _indicators(y_true)
         if isinstance(y_proba, (list, tuple)) and np.ndim(y_proba[0]) == 2:
             y_proba = positive_columns(y_proba, indicators.shape[1])
-        scores, *_ = checked_scores(
-            y_proba, name="y_proba", rows_sum_to_one=False, predict_from=np.inf
-        )
+        scores = check_scores(y_proba, name="y_proba", rows_sum_to_one=False)
     n_labels = indicators.shape[1]
     if scores.shape != indicators.shape:
         raise ValueError(

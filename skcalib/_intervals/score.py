@@ -59,10 +59,11 @@ def _limit(side, estimate, scale, z, cells, cautious):
     """Return the limits (m,) on one side of the estimates (m,), the lower ones for
     `side` = -1 and the upper ones for 1: where the score statistic reaches z (m,).
 
-    They are sought by the fraction of the way from the estimate (0) to the farthest
-    possible value (1); `scale` (m,) is a typical distance. `cells` are the arrays
-    counts, values, base and possible of `score_limits`.
+    `scale` (m,) is a typical distance of a limit from its estimate. `cells` are the
+    arrays counts, values, base and possible of `score_limits`.
     """
+    # A ratio is written as the fraction of the way from the estimate (0) to the
+    # farthest possible ratio (1), so that one search from 0 to 1 finds all limits.
     _, values, base, possible = cells
     reach = _reach(values, base, possible, estimate, side)
     reach = np.minimum(reach, _FAR * scale)

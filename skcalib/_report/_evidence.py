@@ -152,28 +152,32 @@ def segments_off(facts):
     verdicts_off = []
     for column, rows in rows_by_column.items():
         off = [row for row in rows if read_verdict(row["verdict"]).is_off]
-        if not off:
-            continue
-        verdicts_off += [read_verdict(row["verdict"]) for row in off]
-        # The lower limit of the size decides which are the worst.
-        off.sort(key=lambda row: -least(read_verdict(row["verdict"])))
-        worst = []
-        for row in off[:MOST_WORST]:
-            worst.append(f"{row['segment']} {bias_words(row['verdict'])}")
-        claims.append(
-            claim(
-                "segments off",
-                column=column,
-                share=share_of(off, rows),
-                are="is" if len(off) == 1 else "are",
-                names=f": {series(worst, len(off), '; ')}",
-            )
-        )
+        if off:
+            verdicts_off += [read_verdict(row["verdict"]) for row in off]
+            claims.append(_worst_segments(column, off, rows))
     if _are_hidden(verdicts_off, facts.bias.estimate):
         size = fixed(abs(100 * facts.bias.estimate), points_digits(facts.bias))
         side = "high" if facts.bias.estimate > 0 else "low"
         claims.append(claim("average hides", bias=f"{size} points too {side}"))
     return claims
+
+
+def _worst_segments(column, off, rows):
+    """Return the claim on the segments `off` among those of a column, `rows`, which
+    names the worst.
+    """
+    # The lower limit of the size decides which are the worst.
+    ordered = sorted(off, key=lambda row: -least(read_verdict(row["verdict"])))
+    worst = []
+    for row in ordered[:MOST_WORST]:
+        worst.append(f"{row['segment']} {bias_words(row['verdict'])}")
+    return claim(
+        "segments off",
+        column=column,
+        share=share_of(off, rows),
+        are="is" if len(off) == 1 else "are",
+        names=f": {series(worst, len(off), '; ')}",
+    )
 
 
 def _are_hidden(verdicts, overall_bias):

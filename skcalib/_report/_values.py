@@ -131,9 +131,16 @@ def _style(texts, codes, name, are_whole):
         return "comma"
     if has_comma and not any("," in text for text in texts):
         return "thousands"  # separated by blanks or apostrophes
-    if has_comma:
+    raise _no_style(texts, codes, name, is_unclear=has_comma)
+
+
+def _no_style(texts, codes, name, is_unclear):
+    """Return the error for a column in which none or two of the styles fit
+    (`is_unclear`); the other arguments are those of `_style`.
+    """
+    if is_unclear:
         unclear = next(text for text in texts if "," in text)
-        raise ReportError(
+        return ReportError(
             f"column {name!r} holds numbers such as {unclear!r}, in which the comma may"
             " be a decimal comma or separate thousands: write decimal points and no"
             " separators."
@@ -142,13 +149,13 @@ def _style(texts, codes, name, are_whole):
     if not wrong:  # each is a number, but in a style of its own
         others = [text for text in texts if ("," in text) != ("," in texts[0])]
         others = others or texts[1:]
-        raise ReportError(
+        return ReportError(
             f"column {name!r} holds numbers in several styles, such as {texts[0]!r} and"
             f" {others[0]!r}: write decimal points and no separators."
         )
     is_wrong = np.isin(codes, wrong)
     row = int(is_wrong.argmax())
-    raise ReportError(
+    return ReportError(
         f"column {name!r} holds {texts[codes[row]]!r} in row {row}, which is no number"
         f" ({np.count_nonzero(is_wrong):,} of {len(codes):,} rows are none): correct"
         " such cells, or leave them empty and give --missing drop. Rows are counted"

@@ -147,12 +147,14 @@ def certified_routing(
     small = _answers(correct_small, "correct_small", len(scores))
     large = _answers(correct_large, "correct_large", len(scores))
     grid = check_thresholds(thresholds)
-    # For each threshold, the numbers of answers that are lost and gained if the small
-    # model answers at or above it: lost where only the large model is right, gained
-    # where only the small one is.
+    # 1. For each threshold, the numbers of answers that are lost and gained if the
+    # small model answers at or above it: lost where only the large model is right,
+    # gained where only the small one is.
     rows = DecidedRows.checked(scores, large & ~small, clusters)
     lost = rows.sets(grid)
     gained = AcceptedSets.from_rows(scores, small & ~large, grid)
+    n_wrong = lost.n_wrong - gained.n_wrong
+    # 2. The p-value of each threshold: that more is lost on balance than `max_loss`.
     independent = INDEPENDENT_ROWS
     exactness = _EXACT
     if rows.clusters is None:
@@ -171,11 +173,11 @@ def certified_routing(
         "n_clusters": rows.n_clusters,
         "assumptions": (_MODELS, independent, FIXED, exactness),
     }
-    n_wrong = lost.n_wrong - gained.n_wrong
-    # One sequence of tests, from the strictest set on at the whole level.
+    # 3. One sequence of tests, from the strictest threshold on at the whole level.
     best = most_lenient(pvalue, lost.n_rows, [Start(0, level)])
     if best is not None:
         return found_at(fields, lost, best, [int(n_wrong[best])], float(pvalue[best]))
+    # 4. Without a threshold: why, and how many rows would be enough.
     trials = np.full(len(n_wrong), len(scores))
     n_needed = rows_needed(len(scores), [(trials, n_wrong, max_loss)], level)
     reason = "rates" if n_needed is None else "margin"

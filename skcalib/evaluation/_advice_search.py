@@ -307,9 +307,12 @@ class Search:
                 simple.append(candidate)
         if not curves:
             return False
-        before = min(simple, key=self.loss)
-        after = min(curves, key=self.loss)
-        pvalue = self.result.pvalue(before.key, after.key, alternative="greater")
+        best_simple = min(simple, key=self.loss)
+        best_curve = min(curves, key=self.loss)
+        # Of the hypothesis that the curve has no lower loss.
+        pvalue = self.result.pvalue(
+            best_simple.key, best_curve.key, alternative="greater"
+        )
         return pvalue <= _NO_CURVE
 
     def _accepted(self, candidates):

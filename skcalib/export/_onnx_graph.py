@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.export._onnx_nodes import TYPES, Graph
 from skcalib.maps import calibration_map

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from skcalib import maps as nodes
 from skcalib._fitting.provenance import provenance_text
-from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
 from skcalib.export._segments import one_number_of_classes, segment_items
 from skcalib.export._writers import FunctionWriter, split_decision

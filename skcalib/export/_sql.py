@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcalib._fitting.provenance import provenance_text
-from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._input.warn import warn
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.export._segments import one_number_of_classes, segment_items

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.classes import in_fitted_order
-from skcalib._input.scores import MAX_MAGNITUDE, check_scores
+from skcalib._input.limits import MAX_MAGNITUDE
+from skcalib._input.scores import check_scores
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.maps._calibration_map import calibration_map, has_map
 from skcalib.maps._choices import Place

@@ -4,7 +4,7 @@ their device.
 
 import numpy as np
 
-from skcalib._input.scores import MAX_MAGNITUDE, ROUNDING
+from skcalib._input.limits import MAX_MAGNITUDE, ROUNDING
 from skcalib._input.tensors import dispatched_namespace, has_float64
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib._rows.namespaces import clipped, row_softmax

@@ -357,16 +357,17 @@ class Pieces(OneValueOf):
             # PyTorch warns if numbers are not next to each other: they are copied.
             x = rows.xp.asarray(x, copy=True)
             return rows.xp.searchsorted(rows.constant(self.cuts), x)
-        if len(x) < _FEWEST_VALUES:
-            return self.cuts.searchsorted(x)
-        if self._edges is None and len(self.cuts) <= _FEW_CUTS:
+        # What follows gives the same numbers; which way is the fastest depends on how
+        # many values and cuts there are.
+        is_small = len(x) < _FEWEST_VALUES
+        if not is_small and self._edges is not None:
+            return BinLookup(self._edges, x)(x)
+        if not is_small and len(self.cuts) <= _FEW_CUTS:
             piece = np.zeros(len(x), dtype=np.intp)
             for cut in self.cuts:
                 piece += x > cut
             return piece
-        if self._edges is None:
-            return self.cuts.searchsorted(x)
-        return BinLookup(self._edges, x)(x)
+        return self.cuts.searchsorted(x)
 
     @cached_property
     def _columns(self):

@@ -764,8 +764,9 @@ def _groups_of_statistics(mapping, groups, weight_type):
     keys = list(mapping)
     names = _sorted_names(keys)
     samples = []
-    first = []
+    first = []  # the place of each group in the user's dict
     for name in names:
+        # Bins in which frequency weights are numbers of rows.
         bins = counted_rows(BinnedTask(mapping[name]), weight_type).bins
         samples.append(Sample(bins, importance=is_importance(weight_type)))
         first.append(keys.index(name))

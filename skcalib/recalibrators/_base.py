@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from skcalib._defaults import check_fitted, unchanged_if_refused
 from skcalib._fitting.provenance import provenance
 from skcalib._input.labels import check_groups
+from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scores import (
-    MAX_MAGNITUDE,
     check_estimator_scores,
     check_sample_weight,
     check_scores,

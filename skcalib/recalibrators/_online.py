@@ -20,10 +20,10 @@ from skcalib._input.classes import (
     hint_at_event,
     in_class_order,
 )
-from skcalib._input.labels import check_targets
+from skcalib._input.labels import check_label_vector
+from skcalib._input.limits import ROUNDING
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scores import (
-    ROUNDING,
     check_estimator_scores,
     check_sample_weight,
     drop_zero_weight,
@@ -423,7 +423,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         """Return the column index of each label (n,); set `classes_` in the first
         batch.
         """
-        y = check_targets(y, len(scores))
+        y = check_label_vector(y, len(scores), name="y", scores_name="X")
         refuse_swapped(y, scores, name="y", scores_name="X")
         if not reset:
             if classes is not None and not np.array_equal(classes, self.classes_):

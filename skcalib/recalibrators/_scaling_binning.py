@@ -16,7 +16,7 @@ from skcalib._fitting.member_fits import member_node
 from skcalib._fitting.wrapped import check_recalibrator
 from skcalib._inference.results import ResultRecord
 from skcalib._input.classes import encode_labels
-from skcalib._input.labels import check_targets
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
 from skcalib._verdicts import level_words, rounded, rounded_outwards
@@ -348,7 +348,7 @@ class ScalingBinning(BinnedRecalibrator):
         there are bins.
         """
         probabilities = self.predict_proba(scores)
-        y = check_targets(y, len(probabilities))
+        y = check_label_vector(y, len(probabilities), name="y", scores_name="X")
         _, codes = encode_labels(
             y,
             len(self.classes_),

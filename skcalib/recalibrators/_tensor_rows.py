@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from skcalib._input.classes import EVENT_HINTS, encode_labels, hint_at_event
-from skcalib._input.labels import check_targets
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.tensors import as_array, dispatched_namespace, like
 from skcalib._rows.blocks import taken
@@ -55,7 +55,7 @@ def tensor_rows(recalibrator, X, y, sample_weight):
     if scores is None:
         return None
     n_rows, n_columns = scores.shape
-    labels = check_targets(y, n_rows)
+    labels = check_label_vector(y, n_rows, name="y", scores_name="X")
     if labels.dtype.kind == "f" and np.any((labels > 0) & (labels < 1)):
         return None  # probabilities, or soft labels
     classes, codes = encode_labels(

@@ -22,7 +22,7 @@ from skcalib._input.classes import (
     with_counted_labels,
 )
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_targets, no_vector, several_labels_shape
+from skcalib._input.labels import check_label_vector, no_vector, several_labels_shape
 from skcalib._input.scores import check_scores, refuse_swapped
 from skcalib._input.tensors import as_array, column_names, namespace_of
 from skcalib._verdicts import count_words
@@ -120,7 +120,7 @@ class ProbabilityTransformer(
         Raise a ValueError if the labels `y` do not fit the validated scores (n, C), or
         `classes`, the labels of their columns, or None.
         """
-        y = check_targets(y, len(scores))
+        y = check_label_vector(y, len(scores), name="y", scores_name="X")
         refuse_swapped(y, scores, name="y", scores_name="X")
         self.classes_, codes = encode_labels(
             y,
