@@ -182,22 +182,7 @@ def to_javascript(
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
-    # The text of the values of the map. From it `result` is what the function returns
-    # for valid scores, and `invalid` what it returns for others.
-    output = writer.write(as_map.output)
-    if as_map.scores.width == 1:
-        result = f"{output}[0]"
-        probabilities = f"[1 - {result}, {result}]"
-        invalid = "NaN"
-    else:
-        result = output
-        probabilities = output
-        invalid = f"Array({len(as_map.classes)}).fill(NaN)"
-    if decision is not None:
-        result = _decided(decision, probabilities, writer)
-        invalid = "null"
-    body = [*writer.input_statements(as_map), *writer.statements, f"return {result};"]
-    body = [line.replace("INVALID", invalid) for line in body]
+    body = writer.body(as_map, decision)
     arguments = "score"
     if as_map.group_key is not None:
         arguments = "score, group"
@@ -223,9 +208,7 @@ def _by_segment(maps, name):
         text = to_javascript(recalibrator, name=f"map{number}")
         lines += [f"  {line}" for line in text.splitlines()]
         lines.append(f"  maps.set({_safe_json(segment)}, map{number});")
-    otherwise = "NaN"
-    if n_classes > 2:
-        otherwise = f"Array({n_classes}).fill(NaN)"
+    otherwise = _Writer().no_numbers(n_classes)
     lines.append(
         "  return (score, group) => maps.has(group) ? maps.get(group)(score) :"
         f" {otherwise};"
@@ -243,24 +226,6 @@ def _check_name(name):
             f"name must not be {name!r}, which JavaScript reserves or the function"
             " itself uses."
         )
-
-
-def _decided(decision, probabilities, writer):
-    """Return the text of the label that a `Decision` gives to a row; `probabilities` is
-    the text of an array of the probabilities of all classes.
-    """
-    labels = writer.constant(_safe_json(decision.labels))
-    # What is compared with the threshold, and the index of the label if it is reached.
-    score = "max(p)"
-    accepted = "largest(p)"
-    if decision.is_event:
-        score = "p[1]"
-        accepted = "1"
-    # a function of the probabilities p, called at once
-    return (
-        f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} :"
-        f" {decision.otherwise})({probabilities})]"
-    )
 
 
 def _safe_json(value):
@@ -299,6 +264,19 @@ class _Writer(FunctionWriter):
     statement = "const {name} = {value};"
     later = "() => {value}"
     function_of_values = "v => {value}"
+    returning = "return {value};"
+    none = "null"
+    no_number = "NaN"
+    several = "Array({n}).fill({value})"
+
+    def label_of(self, decision, score, accepted, probabilities):
+        """Return the text of the label that a `Decision` gives to a row."""
+        labels = self.constant(_safe_json(decision.labels))
+        # a function of the probabilities p, called at once
+        return (
+            f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} :"
+            f" {decision.otherwise})({probabilities})]"
+        )
 
     def literal(self, value):
         """Return the text of a plain value, or of an array as an array."""

@@ -243,22 +243,7 @@ def _of_one(recalibrator):
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
-    # The text of the values of the map. From it `result` is what the function returns
-    # for valid scores, and `invalid` what it returns for others.
-    output = writer.write(as_map.output)
-    if as_map.scores.width == 1:
-        result = f"{output}[0]"
-        probabilities = f"[1 - {result}, {result}]"
-        invalid = "math.nan"
-    else:
-        result = output
-        probabilities = output
-        invalid = f"[math.nan] * {len(as_map.classes)}"
-    if decision is not None:
-        result = _decided(decision, probabilities, writer)
-        invalid = "None"
-    body = [*writer.input_statements(as_map), *writer.statements, f"return {result}"]
-    body = "\n".join(body).replace("INVALID", invalid)
+    body = "\n".join(writer.body(as_map, decision))
     arguments = "score"
     if as_map.group_key is not None:
         arguments = "score, group"
@@ -285,9 +270,7 @@ def _by_segment(maps):
     for segment, recalibrator in pairs:
         lines.append(f"def make():\n{indent(_of_one(recalibrator), '    ')}")
         lines.append(f"maps[{_literal(segment)}] = make()")
-    otherwise = "math.nan"
-    if n_classes > 2:
-        otherwise = f"[math.nan] * {n_classes}"
+    otherwise = _Writer().no_numbers(n_classes)
     lines += [
         "",
         "def calibrate(score, group):",
@@ -296,23 +279,6 @@ def _by_segment(maps):
         "return calibrate",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _decided(decision, probabilities, writer):
-    """Return the text of the label that a `Decision` gives to a row; `probabilities` is
-    the text of a list of the probabilities of all classes, to which a statement that is
-    added to the writer gives the name `p`.
-    """
-    labels = writer.constant(_literal(decision.labels))
-    # What is compared with the threshold, and the index of the label if it is reached.
-    score = "max(p)"
-    accepted = "largest(p)"
-    if decision.is_event:
-        score = "p[1]"
-        accepted = "1"
-    writer.statements.append(f"p = {probabilities}")
-    is_accepted = f"{score} >= {decision.threshold!r}"
-    return f"{labels}[{accepted} if {is_accepted} else {decision.otherwise}]"
 
 
 def _used_helpers(text):
@@ -344,6 +310,15 @@ class _Writer(FunctionWriter):
     later = "lambda: {value}"
     function_of_values = "lambda v: {value}"
     rescaling_helper = "open_"
+    no_number = "math.nan"
+    several = "[{value}] * {n}"
+
+    def label_of(self, decision, score, accepted, probabilities):
+        """Return the text of the label that a `Decision` gives to a row."""
+        labels = self.constant(_literal(decision.labels))
+        self.statements.append(f"p = {probabilities}")
+        is_accepted = f"{score} >= {decision.threshold!r}"
+        return f"{labels}[{accepted} if {is_accepted} else {decision.otherwise}]"
 
     def literal(self, value):
         """Return the text of a plain value, or of an array as a list."""

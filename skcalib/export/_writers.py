@@ -88,6 +88,12 @@ class FunctionWriter(NodeWriter):
     rescaling_helper : str
         Name of the helper function that sets impossible classes to 0 and divides the
         others by their sum.
+    returning : str
+        Template of the statement that returns a value.
+    none, no_number : str
+        What is returned in place of a label, and of a number, for invalid scores.
+    several : str
+        Template of a list of n equal values.
     constants : dict
         From the name of each constant to the statement that defines it.
     statements : list of str
@@ -99,6 +105,10 @@ class FunctionWriter(NodeWriter):
     later = "{value}"
     function_of_values = "{value}"
     rescaling_helper = "open"
+    returning = "return {value}"
+    none = "None"
+    no_number = "nan"
+    several = "[{value}] * {n}"
 
     def __init__(self):
         super().__init__()
@@ -108,6 +118,51 @@ class FunctionWriter(NodeWriter):
     def literal(self, value):
         """Return the text of a plain value, or of an array as a list."""
         raise NotImplementedError
+
+    def input_statements(self, as_map):
+        """Return the statements that define `x`, the scores of a row, and return
+        INVALID if they are invalid.
+        """
+        raise NotImplementedError
+
+    def label_of(self, decision, score, accepted, probabilities):
+        """Return the text of the label that a `Decision` gives to a row.
+
+        `probabilities` is the text of a list of those of all classes, p; `score` is the
+        text of what is compared with the threshold, and `accepted` that of the index of
+        the label if it is reached.
+        """
+        raise NotImplementedError
+
+    def no_numbers(self, n_classes):
+        """Return the text of what stands for the result of a map that is not known."""
+        if n_classes == 2:
+            return self.no_number
+        return self.several.format(value=self.no_number, n=n_classes)
+
+    def body(self, as_map, decision):
+        """Return the lines of the function for a `CalibrationMap`, and the `Decision`
+        by its probabilities, or None.
+        """
+        output = self.write(as_map.output)
+        if as_map.scores.width == 1:
+            result = f"{output}[0]"
+            probabilities = f"[1 - {result}, {result}]"
+            invalid = self.no_number
+        else:
+            result = output
+            probabilities = output
+            n_classes = len(as_map.classes)
+            invalid = self.several.format(value=self.no_number, n=n_classes)
+        if decision is not None:
+            invalid = self.none
+            if decision.is_event:
+                result = self.label_of(decision, "p[1]", "1", probabilities)
+            else:
+                result = self.label_of(decision, "max(p)", "largest(p)", probabilities)
+        body = [*self.input_statements(as_map), *self.statements]
+        body.append(self.returning.format(value=result))
+        return [line.replace("INVALID", invalid) for line in body]
 
     def constant(self, value):
         """Add the definition of a constant, which stands before the function; return
