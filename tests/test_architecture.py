@@ -591,8 +591,11 @@ OTHER_ROOTS = {
     ("evaluation/_paired_differences", "paired_difference"): "the engine's spread",
     ("evaluation/_paired_differences", "_spread_of_pairs"): "a mean over pairs",
     ("evaluation/_paired_differences", "mean_over_pairs"): "a mean over pairs",
-    ("evaluation/_summary", "_auc"): "the engine's spread, on log-odds",
-    ("evaluation/_summary", "_area_and_influence"): "DeLong's scale of influences",
+    ("evaluation/_summary_numbers", "_auc"): "the engine's spread, on log-odds",
+    (
+        "evaluation/_summary_numbers",
+        "_area_and_influence",
+    ): "DeLong's scale of influences",
     ("metrics/_slope", "coefficient"): "a coefficient, from its sandwich variance",
     ("model_selection", "__call__"): "over folds, not samples",
     ("monitoring/_tuned_difference", "_pvalue_of_same_scores"): (

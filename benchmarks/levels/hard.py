@@ -21,7 +21,7 @@ from skcalib.decisions import (
     net_benefit,
 )
 from skcalib.evaluation import calibration_summary, compare
-from skcalib.evaluation._summary import OF_ROWS, SummaryRows
+from skcalib.evaluation._summary_numbers import OF_ROWS, SummaryRows
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error,

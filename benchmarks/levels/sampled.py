@@ -24,7 +24,7 @@ from skcalib.evaluation import (
     mean_interval,
     recalibration_gain,
 )
-from skcalib.evaluation._summary import OF_ROWS, SummaryRows
+from skcalib.evaluation._summary_numbers import OF_ROWS, SummaryRows
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,

@@ -27,7 +27,7 @@ from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib._cells.tasks import BinaryTask
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.evaluation import compare
-from skcalib.evaluation._summary import OF_ROWS, SummaryRows
+from skcalib.evaluation._summary_numbers import OF_ROWS, SummaryRows
 from skcalib.metrics import calibration_by_group, calibration_test
 from skcalib.monitoring import calibration_change
 
