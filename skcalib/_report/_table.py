@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib import censored_labels
-from skcalib._input.scales import probabilities_on
-from skcalib._input.scores import check_sample_weight, check_scores
+from skcalib._input.scores import check_sample_weight
+from skcalib._report._censored_outcome import add_outcome, check_outcome, outcome_code
 from skcalib._report._checks import (
     COUNTING,
     checked_column,
@@ -24,14 +23,11 @@ from skcalib._report._checks import (
     left_out_notes,
     repeats,
     repeats_note,
-    rescaled,
     segment_columns,
 )
 from skcalib._report._columns import (
-    event_column,
     renamed,
     score_models,
-    shown,
     spread_lists,
     taken_columns,
 )
@@ -39,9 +35,10 @@ from skcalib._report._error import ReportError
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._missing import without_missing
 from skcalib._report._reader import literal, opened
+from skcalib._report._score_columns import one_event, scores_by_model, to_probabilities
 from skcalib._report._times import named_periods
-from skcalib._report._values import numbered_labels, refuse_unclear_scale
-from skcalib._verdicts import count_words, rounded
+from skcalib._report._values import numbered_labels
+from skcalib._verdicts import rounded
 from skcalib.evaluation import describe_weights
 
 _FEWEST_ROWS = 10
@@ -49,10 +46,6 @@ _MOST_SCORES = 20_000_000  # scores of all classes together that are read
 # Rows in clusters are sampled to this number: draws of dependent labels take 50 times
 # as long as those of independent ones.
 _MOST_CLUSTERED = 30_000
-_TELLING_ROWS = 20  # with fewer rows it may be chance that all scores are large
-_CONFIDENT = 0.5  # no probability of the more probable of two classes is smaller
-# A smaller error of a row's sum is that of single precision, and gets no note.
-_WORTH_A_NOTE = 1e-5
 
 
 class _Roles(NamedTuple):
@@ -196,7 +189,7 @@ def read_table(
         raise ReportError(
             "--time-order orders the periods of a column: name it with --time."
         )
-    _check_outcome(label, time_to_event, event, horizon, weight)
+    check_outcome(label, time_to_event, event, horizon, weight)
     if isinstance(segment, str):
         segment = [segment]
     segments = list(dict.fromkeys(segment or []))
@@ -389,14 +382,14 @@ def _prepared(file, read, named_labels, horizon, reading):
         assumed.append(dropped)
         row_lines.append(line)
     if roles.time_to_event is not None:
-        notes.append(_add_outcome(columns, roles, horizon))
-        row_lines += _outcome_code(roles, horizon)
+        notes.append(add_outcome(columns, roles, horizon))
+        row_lines += outcome_code(roles, horizon)
     if reading.scale not in (None, "probability"):
         assumed.append(f"The scores are read as {reading.scale}.")
     score_lines += to_probabilities(columns, models, classes, reading)
     file_classes = classes
     if classes is not None and len(classes) == 2:
-        models, named_labels, lines = _one_event(
+        models, named_labels, lines = one_event(
             columns, models, classes, named_labels, reading.normalise
         )
         score_lines += lines
@@ -417,72 +410,6 @@ def _prepared(file, read, named_labels, horizon, reading):
         score_lines,
         row_lines,
     )
-
-
-def to_probabilities(columns, models, classes, reading):
-    """Turn the score columns of a scale into probabilities, in place, and return the
-    lines of Python that do the same; without a scale raise unless they can be
-    probabilities.
-    """
-    names_of_models = list(dict.fromkeys(models.values()))
-    names = list(dict.fromkeys(chain.from_iterable(names_of_models)))
-    for name in names:
-        if reading.scale is None:
-            refuse_unclear_scale(columns[name], name)
-    if reading.scale in (None, "probability"):
-        return []
-    # Logits of K classes make one probability together.
-    groups = [(name,) for name in names] if classes is None else names_of_models
-    lines = []
-    for group in groups:
-        scores = np.column_stack([columns[name] for name in group])
-        if len(group) == 1:
-            scores = scores[:, 0]
-        found = checked_column(
-            shown(group), probabilities_on, reading.scale, scores, name="scores"
-        )
-        for name, column in zip(group, np.atleast_2d(found.T), strict=True):
-            columns[name] = column
-        lines.append(_scale_code(reading.scale, group))
-    return lines
-
-
-def _scale_code(scale, names):
-    """Return the line of Python that turns columns of a scale into probabilities."""
-    chosen = f"df[{literal(names[0])}]"
-    if len(names) > 1:
-        chosen = f"df[{literal(list(names))}]"
-    formula = {
-        "percent": f"{chosen} / 100",
-        "logit": f"1 / (1 + np.exp(-{chosen}))",
-        "odds": f"1 - 1 / (1 + {chosen})",
-        "decimal-odds": f"1 / {chosen}",
-    }[scale]
-    if scale == "logit" and len(names) > 1:
-        exponentials = f"np.exp({chosen}.sub({chosen}.max(axis=1), axis=0))"
-        formula = f"{exponentials}.pipe(lambda e: e.div(e.sum(axis=1), axis=0))"
-    return f"{chosen} = {formula}"
-
-
-def _one_event(columns, models, classes, named_labels, normalise):
-    """Return the models of two classes as models of one event, the labels of the event
-    and of the non-events, and lines of Python; the scores of a row must sum to 1.
-
-    The columns of the event are divided by the sum, in place, where that is off 1.
-    """
-    event = event_column(classes, *named_labels)
-    lines = []
-    of_event = {}
-    for model, names in models.items():
-        scores = np.column_stack([columns[name] for name in names])
-        scores, worst = rescaled(scores, names, normalise)
-        name = names[event]
-        columns[name] = scores[:, event]
-        of_event[model] = (name,)
-        if worst > _WORTH_A_NOTE:
-            pair = f"df[{literal(list(names))}].sum(axis=1)"
-            lines.append(f"df[{literal(name)}] /= {pair}")
-    return of_event, (classes[event], named_labels[1]), lines
 
 
 def read_new_scores(path, table, reading=None):
@@ -527,76 +454,13 @@ def read_new_scores(path, table, reading=None):
     columns, _, _ = without_missing(columns, scores, reading.missing)
     to_probabilities(columns, models, classes, reading)
     if classes is not None and len(classes) == 2:
-        models, _, _ = _one_event(
+        models, _, _ = one_event(
             columns, models, classes, (table.event, None), reading.normalise
         )
         classes = None
-    return _scores_by_model(
+    return scores_by_model(
         columns, models, classes, notes=[], normalise=reading.normalise
     )
-
-
-def _check_outcome(label, time_to_event, event, horizon, weight):
-    """Raise unless either a column of labels is named, or a time to the event with all
-    that it needs.
-    """
-    if time_to_event is None:
-        if event is not None or horizon is not None:
-            raise ReportError(
-                "--event and --horizon are for times: name their column with"
-                " --time-to-event."
-            )
-        return
-    if label is not None:
-        raise ReportError(
-            "--label and --time-to-event are both given: omit the one that is not the"
-            " outcome."
-        )
-    if event is None or horizon is None:
-        raise ReportError(
-            "--time-to-event needs --event, the column that says whether the event"
-            " happened, and --horizon, the time up to which events count."
-        )
-    if weight is not None:
-        raise ReportError(
-            "--time-to-event makes weights of its own, for censored rows: omit"
-            " --weight."
-        )
-
-
-def _add_outcome(columns, roles, horizon):
-    """Add the columns of the labels at the horizon and of their weights to the dict
-    `columns`, in place; return the note about them.
-    """
-    try:
-        labels, weight, _ = censored_labels(
-            columns[roles.time_to_event], columns[roles.event], horizon
-        )
-    except ValueError as error:
-        raise ReportError(
-            f"--time-to-event {roles.time_to_event}, --event {roles.event}: {error}"
-        ) from error
-    columns[roles.label] = labels
-    columns[roles.weight] = weight
-    n_censored = np.count_nonzero(weight == 0)
-    return (
-        f"The outcome at {rounded(horizon, 6)} is not known for"
-        f" {count_words(n_censored)} of {count_words(len(weight))} rows, which are"
-        " censored. The others represent them, with inverse-probability-of-censoring"
-        " weights."
-    )
-
-
-def _outcome_code(roles, horizon):
-    """Return the lines of Python that do what `_add_outcome` does."""
-    time, event, label, weight = map(
-        literal, (roles.time_to_event, roles.event, roles.label, roles.weight)
-    )
-    return [
-        f"df[{label}], df[{weight}], _ = censored_labels(",
-        f"    df[{time}], df[{event}], {horizon:g}",
-        ")",
-    ]
 
 
 def _check_roles(roles, score_columns):
@@ -664,7 +528,7 @@ def _table_of_columns(prepared, roles, weight_type, time_order, reading):
             prepared.assumed.append(event_assumed(roles.label, event))
     else:
         labels = class_codes(column, roles.label, classes)
-    scores = _scores_by_model(
+    scores = scores_by_model(
         columns, prepared.models, classes, notes, reading.normalise
     )
     weights = None
@@ -763,56 +627,6 @@ def _with_two_labels(table, is_left_out):
 def event_assumed(label, event):
     """Return what is assumed of the event where the user does not name it."""
     return f"The event is {label} = {event}."
-
-
-def _scores_by_model(columns, models, classes, notes, normalise=False):
-    """Return the checked scores of each model.
-
-    Parameters
-    ----------
-    columns : dict of ndarray
-        The columns of the file by name.
-    models : dict of tuple of str
-        The names of the score columns of each model: one, or one per class.
-    classes : tuple of str or None
-        The class of each column; None means that a column is the probability of the
-        event.
-    notes : list of str
-        Notes for the page. One is appended if the probabilities of a row do not sum to
-        1 and are rescaled.
-    normalise : bool, default=False
-        Whether sums that are further off 1 than rounding explains are allowed.
-
-    Returns
-    -------
-    scores : dict of ndarray
-        By model, of shape (n,), or (n, K) with `classes`. Rows that do not sum to 1
-        because the file holds rounded numbers are divided by their sum.
-    """
-    scores = {}
-    off = 0.0  # how far the sum of any row's probabilities is off 1 at most
-    for model, names in models.items():
-        checked = []
-        for name in names:
-            # Errors begin with the column's name, and call its values "scores".
-            column = checked_column(name, check_scores, columns[name], name="scores")
-            checked.append(column[:, 0])
-        if classes is None:
-            scores[model] = checked[0]
-            if len(checked[0]) >= _TELLING_ROWS and checked[0].min() >= _CONFIDENT:
-                notes.append(
-                    f"No score of {names[0]!r} is below 0.5: if it is the probability"
-                    " of the predicted class, give that of the event instead."
-                )
-            continue
-        scores[model], worst = rescaled(np.column_stack(checked), names, normalise)
-        off = max(off, worst)
-    if off > _WORTH_A_NOTE:
-        notes.append(
-            "The scores of a row were divided by their sum, which was off by"
-            f" {rounded(off, 1)} at most."
-        )
-    return scores
 
 
 def _without_unused_rows(table, seed):
