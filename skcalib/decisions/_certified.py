@@ -299,13 +299,13 @@ class CertifiedThreshold(ResultTable):
         return scores >= self.threshold
 
     def columns(self) -> dict:
-        """Return `found`, `accepted` and all fields as columns, except the assumptions
-        and the classes.
+        """Return `found`, `accepted` and the fields as columns.
 
         Returns
         -------
         columns : dict
-            Maps each name to a list that contains its value.
+            Maps each name to a list that contains its value. Assumptions and classes
+            are left out.
         """
         left_out = ("assumptions", "classes")
         names = [name for name in vars(self) if name not in left_out]
