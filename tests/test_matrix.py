@@ -636,5 +636,5 @@ def test_only_a_fit_without_a_ridge_is_told_to_take_one(monkeypatch):
     monkeypatch.setattr(softmax_regression, "_WORTH_A_WARNING", -1.0)
     with pytest.warns(ConvergenceWarning, match="without a ridge"):
         MatrixScaling(0, input="logit").fit(logits, y)
-    with pytest.warns(ConvergenceWarning, match="still to be gained.$"):
+    with pytest.warns(ConvergenceWarning, match="still to be gained. See"):
         DirichletCalibration().fit(softmax(logits, axis=1), y)

@@ -89,7 +89,7 @@ MUTATIONS = [
         "np.where(is_above, 0, 1)",
         "bin_statistics",
     ),
-    ("_cells/cells.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
+    ("_cells/binned.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
     # Errors.
     (
         "_errors/binned.py",
@@ -337,7 +337,7 @@ MUTATIONS = [
     ),
     (
         "_errors/kernel.py",
-        "return float((total - total_of_self_pairs) / n_pairs)",
+        "return float((total - self_pairs @ squares) / n_pairs)",
         "return float(total / n_pairs)",
         "canonical",
     ),
@@ -578,8 +578,8 @@ MUTATIONS = [
     ),
     (
         "decisions/_cluster_bets.py",
-        "logsumexp(log_wealth) - np.log(len(log_wealth))",
-        "logsumexp(log_wealth)",
+        "np.logaddexp.reduce(log_wealth) - np.log(len(log_wealth))",
+        "np.logaddexp.reduce(log_wealth)",
         "decisions certified_thresholds",
     ),
     (
