@@ -244,7 +244,7 @@ def _shows_both(known, labels, scores, is_used):
     mask.
     """
     labels = labels[is_used]
-    scores = np.asarray(scores, dtype=np.float64)[is_used]
+    scores = scores[is_used].astype(np.float64)
     probability, _, _ = known.event_probability(scores, labels)
     expected = min(probability.sum(), np.sum(1 - probability))
     seen = min(np.count_nonzero(labels), np.count_nonzero(~labels))
