@@ -6,13 +6,13 @@ import os
 import sys
 import time
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 from benchmarks.speed.jobs import JOBS
 from benchmarks.speed.page import conditions, with_tables
 from benchmarks.speed.peers import installed
-from benchmarks.speed.run import combined, measure
+from benchmarks.speed.run import combined, measure, verdict
 from benchmarks.speed.shapes import ALL_JOBS, SHAPES, measure_shapes
 
 _COLUMNS = (
@@ -100,7 +100,7 @@ def main(argv=None):
         json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
         print()
     else:
-        _print_table(_COLUMNS, map(_cells, rows), options.markdown)
+        _print_targets(_printed(rows, options.markdown))
     return 0
 
 
@@ -119,15 +119,29 @@ def _write_page(options, names):
     load = os.getloadavg()[0]
     runs = []
     for _ in range(options.runs):
-        found = []
-        _print_table(
-            _COLUMNS,
-            (_cells(row) for row in _measured(options, names) if not found.append(row)),
-            options.markdown,
-        )
-        runs.append(found)
+        runs.append(_printed(_measured(options, names), options.markdown))
     about = conditions(options.repeats, began, load, options.runs)
-    options.page.write_text(with_tables(page, combined(runs), about))
+    medians = combined(runs)
+    _print_targets(medians)
+    options.page.write_text(with_tables(page, medians, about))
+
+
+def _printed(rows, markdown):
+    """Print each row when it is measured, and return all as a list."""
+    found = []
+    cells = (_cells(row) for row in rows if not found.append(row))
+    _print_table(_COLUMNS, cells, markdown)
+    return found
+
+
+def _print_targets(rows):
+    """Print whether each job meets its target: floors are of interest here, and not on
+    the page.
+    """
+    for job, of_job in groupby(rows, lambda row: row.job):
+        of_job = list(of_job)
+        if words := verdict(of_job):
+            print(f"{job}, {of_job[0].target}: {words}")
 
 
 def _shapes(options):

@@ -8,9 +8,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 
-from benchmarks.speed.jobs import Target
-
-__all__ = ["FAMILIES", "conditions", "missed", "with_tables"]
+__all__ = ["FAMILIES", "conditions", "with_tables"]
 
 _BEGIN, _END = (
     "<!-- measured: made by `python -m benchmarks.speed --page` -->\n",
@@ -84,10 +82,7 @@ def conditions(repeats, began, load, n_runs=1):
     ranges = ""
     if n_runs > 1:
         runs = f"{n_runs} runs"
-        ranges = (
-            f" Two figures are the range over the {n_runs} runs, and targets are"
-            " compared with the medians."
-        )
+        ranges = f" Two figures are the range over the {n_runs} runs."
     return (
         f"All measurements are from {runs} of {minutes:.0f} minutes on {day}, started"
         f" at a load of {load:.1f} on {os.cpu_count()} cores.\nTimes are medians of"
@@ -97,33 +92,6 @@ def conditions(repeats, began, load, n_runs=1):
     )
 
 
-def missed(rows):
-    """Return which parts of a job's target its rows miss, as text; "" where it is met."""  # noqa: E501
-    target, first = rows[0].target, rows[0]
-    parts = []
-    if target.floors is not None and first.ours_over_floor > target.floors:
-        parts.append(f"{target.floors:g} floors")
-    if target.times is not None:
-        rivals = [row for row in rows if row.peer and target.of in (None, row.peer)]
-        # A peer that computes something else counts where no peer computes the same.
-        rivals = [row for row in rivals if row.answers_agree is not False] or rivals
-        if any(row.peer_over_ours < target.times for row in rivals):
-            parts.append(f"{target.times:g} x {target.of or 'peers'}")
-    if target.megabytes is not None and first.peak_mb > target.megabytes:
-        parts.append(f"{target.megabytes:g} MB")
-    return ", ".join(parts)
-
-
-def verdict(rows):
-    """Return whether a job's target is met, as text; "" where it has none."""
-    target = rows[0].target
-    if not str(target):
-        return ""
-    if target == Target(times=target.times) and not any(row.peer for row in rows):
-        return "no peer was measured"
-    return f"misses {missed(rows)}" if missed(rows) else "met"
-
-
 def with_tables(page, rows, about):
     """Return the text of the page with what the rows show between its marks."""
     before, rest = page.split(_BEGIN)
@@ -131,7 +99,7 @@ def with_tables(page, rows, about):
     parts = [
         f"## Summary\n\n{about}\n{_summary(jobs)}",
         f"## Measured\n\n{_measured(jobs)}",
-        f"## Jobs that miss their target or are slower than a peer\n\n{_behind(jobs)}",
+        f"## Jobs that are slower than a peer\n\n{_behind(jobs)}",
     ]
     return f"{before}{_BEGIN}\n" + "\n".join(parts) + f"\n{_END}" + rest.split(_END)[1]
 
@@ -140,59 +108,21 @@ def _summary(jobs):
     lines = []
     for name, begins in FAMILIES.items():
         some = [rows for rows in jobs if rows[0].job.startswith(begins)]
-        if some:
-            floors = [
-                rows[0].ours_over_floor
-                for rows in some
-                if rows[0].ours_over_floor is not None
-            ]
-            rivals = [row.peer_over_ours for rows in some for row in rows if row.peer]
+        rivals = [row.peer_over_ours for rows in some for row in rows if row.peer]
+        if rivals:
             behind = sum(ratio < 1 for ratio in rivals)
-            verdicts = [verdict(rows) for rows in some]
-            judged = sum(text.startswith(("met", "misses")) for text in verdicts)
-            met, peers = (
-                f"{verdicts.count('met')} of {judged}",
-                f"{len(rivals) - behind} of {len(rivals)}" if rivals else "",
-            )
-            lines.append(
-                f"| {name} | {_spread(floors)} | {_spread(rivals)} | {peers} | {met} |"
-            )
-    return _table(
-        (
-            "jobs",
-            "ours / floor",
-            "a peer's time / ours",
-            "slower peers",
-            "targets met",
-        ),
-        lines,
-    )
+            slower = f"{len(rivals) - behind} of {len(rivals)}"
+            lines.append(f"| {name} | {_spread(rivals)} | {slower} |")
+    return _table(("jobs", "a peer's time / ours", "slower peers"), lines)
 
 
 def _measured(jobs):
     lines = []
     for rows in jobs:
         first, peers = rows[0], ", ".join(_peer(row) for row in rows if row.peer)
-        floors, size = (
-            _figure(first, "ours_over_floor"),
-            ("" if first.size == "0" else first.size),
-        )
-        target = f"{first.target}: {verdict(rows)}" if str(first.target) else ""
-        lines.append(
-            f"| {first.job} | {size} | {_figure(first, 'ours_s')} | {floors} |"
-            f" {peers} | {target} |"
-        )
-    return _table(
-        (
-            "job",
-            "input",
-            "ours, s",
-            "ours / floor",
-            "peers: their time / ours",
-            "target",
-        ),
-        lines,
-    )
+        size = "" if first.size == "0" else first.size
+        lines.append(f"| {first.job} | {size} | {_figure(first, 'ours_s')} | {peers} |")
+    return _table(("job", "input", "ours, s", "peers: their time / ours"), lines)
 
 
 def _behind(jobs):
@@ -201,15 +131,14 @@ def _behind(jobs):
         faster = ", ".join(
             _peer(row) for row in rows if row.peer and row.peer_over_ours < 1
         )
-        if faster or missed(rows):
+        if faster:
             lines.append(
-                f"| {rows[0].job} | {missed(rows)} | {faster} | {_unchecked(rows)} |"
+                f"| {rows[0].job} | {faster} | {_unchecked(rows)} |"
                 f" {_REASONS.get(rows[0].job, '')} |"
             )
     return _table(
         (
             "job",
-            "target missed",
             "faster peers: their time / ours",
             "the same without our validation",
             "additional work in skcalib",

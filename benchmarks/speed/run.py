@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.peers import Contender, installed
 
-__all__ = ["Measured", "combined", "measure"]
+__all__ = ["Measured", "combined", "measure", "missed", "verdict"]
 
 _FOR_TABLES = ("reason", "peak_mb", "target", "answers", "unchecked_s", "ranges")
 _RATIOS = ("ours_s", "ours_over_floor", "peer_over_ours", "peer_over_unchecked")
@@ -195,3 +195,30 @@ def _peak_mb(run, problem):
         return tracemalloc.get_traced_memory()[1] / 1e6
     finally:
         tracemalloc.stop()
+
+
+def missed(rows):
+    """Return which parts of a job's target its rows miss, as text; "" if it is met."""
+    target, first = rows[0].target, rows[0]
+    parts = []
+    if target.floors is not None and first.ours_over_floor > target.floors:
+        parts.append(f"{target.floors:g} floors")
+    if target.times is not None:
+        rivals = [row for row in rows if row.peer and target.of in (None, row.peer)]
+        # A peer that computes something else counts where no peer computes the same.
+        rivals = [row for row in rivals if row.answers_agree is not False] or rivals
+        if any(row.peer_over_ours < target.times for row in rivals):
+            parts.append(f"{target.times:g} x {target.of or 'peers'}")
+    if target.megabytes is not None and first.peak_mb > target.megabytes:
+        parts.append(f"{target.megabytes:g} MB")
+    return ", ".join(parts)
+
+
+def verdict(rows):
+    """Return whether a job's target is met, as text; "" where it has none."""
+    target = rows[0].target
+    if not str(target):
+        return ""
+    if target == Target(times=target.times) and not any(row.peer for row in rows):
+        return "no peer was measured"
+    return f"misses {missed(rows)}" if missed(rows) else "met"

@@ -145,6 +145,8 @@ class _Likelihood:
         # (degree 5 to 0, interval, cluster)
         self._coefficients = PPoly.from_bernstein_basis(table).c
         self._at_ends = derivatives[0], derivatives[-1]
+        # nodes and weights, which take longer to find than to use
+        self._quadrature = np.polynomial.hermite_e.hermegauss(_N_NODES)
 
     def _clusters(self, shifts):
         """Return f_j and its first and second derivative for shifts (..., n_clusters):
@@ -178,7 +180,7 @@ class _Likelihood:
         start = np.repeat(intercepts[:, None], self.n_clusters, axis=1)
         tau = taus[:, None]
         mode, curvature = self._modes(start, tau)
-        nodes, node_weight = np.polynomial.hermite_e.hermegauss(_N_NODES)
+        nodes, node_weight = self._quadrature
         spread = 1 / np.sqrt(curvature)
         deviations = mode + spread * nodes[:, None, None]  # (nodes, m, n_clusters)
         log_density = self._clusters(start + tau * deviations)[0] - deviations**2 / 2
@@ -208,7 +210,10 @@ class _Likelihood:
             high = np.where(gradient < 0, mode, high)
             proposed = mode + gradient / (1 - tau**2 * curvature)
             is_inside = (low <= proposed) & (proposed <= high)
+            last = mode
             mode = np.where(is_inside, proposed, (low + high) / 2)
+            if np.array_equal(mode, last):  # no further step would move it
+                break
         curvature = self._clusters(start + tau * mode)[2]
         return mode, 1 - tau**2 * curvature
 
