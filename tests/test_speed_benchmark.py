@@ -81,8 +81,9 @@ def test_one_job_as_a_table():
     done = _command("--quick", "--job", "sweep")
     header, rule, *body = done.stdout.splitlines()
     assert header.startswith("job | size | ours")
-    assert len(body) == 1
-    assert body[0].startswith("sweep | 20,000")
+    row, verdict = body
+    assert row.startswith("sweep | 20,000")
+    assert verdict.startswith("sweep, <= 2 x floor: ")
 
 
 def test_floors_do_the_work():
