@@ -272,7 +272,7 @@ ENTRIES = {
         fits_missing_class=True,
     ),
     "skcalib.estimate_target_prior": Entry(
-        job="doc/scores.md",
+        job="doc/class_imbalance.md",
         result=lambda rows: estimate_target_prior(rows.scores, 0.5),
     ),
     "skcalib.recalibrators.BaseRecalibrator": Entry(
