@@ -89,7 +89,12 @@ MUTATIONS = [
         "np.where(is_above, 0, 1)",
         "bin_statistics",
     ),
-    ("_cells/binned.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
+    (
+        "_cells/binned.py",
+        "_ONE_SCORE = 1e-12",
+        "_ONE_SCORE = 1e-2",
+        "by_group interval",
+    ),
     # Errors.
     (
         "_errors/binned.py",
