@@ -53,6 +53,7 @@ OTHER_DEFAULTS = {
     "n_standard_errors": {"1.0": ["standard error"]},
     "name": {"'calibrate'": ["function"]},
     "norm": {"2": ["unbiased", "calibration_error`"]},
+    "order": {"None": ["lowest"]},
     "reference": {"None": ["first"]},
     "simultaneous": {"True": ["all intervals"]},
     "statistics": {"None": ["several models"]},
