@@ -53,6 +53,7 @@ def _signatures(script, line, name):
     return [[parameter.name for parameter in each.params] for each in signatures]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", sorted({module for module, _ in PUBLIC}))
 def test_an_editor_shows_the_signatures(editor, module):
     """One text calls all names of a module: what jedi has read, it reads once."""
