@@ -89,9 +89,9 @@ def test_the_gain_of_a_stack_by_a_plain_loop(n_classes):
     for fold in folds:
         rest = np.setdiff1d(np.arange(200), fold.test)
         losses = np.column_stack([_loss(p, y[rest]) for p in predicted[:, rest]])
-        weights, temperature = stack._mixing(
-            predicted[:, rest], losses, y[rest], None, stack._prior(3)
-        )
+        weights = stack._mixture_weights(losses, None, stack._prior(3))
+        mixture = np.tensordot(weights, predicted[:, rest], 1)
+        temperature = stack._mixture_temperature(mixture, y[rest], None)
         mixture = np.tensordot(weights, predicted[:, fold.test], 1) ** (1 / temperature)
         mixture /= mixture.sum(axis=1, keepdims=True)
         gains[fold.test] = _loss(scores[fold.test], y[fold.test]) - _loss(

@@ -478,8 +478,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
         """Return the log-loss of each held-out row (n,) under a mixture whose weights
         and temperature come from the held-out rows of the other folds.
 
-        The arguments are those of `_mixing`, and the list of folds; rows come one fold
-        after the other.
+        Rows come one fold of `folds` after the other: `predicted` are the probabilities
+        (n, K) by each member, `losses` (n, n_members) their log-losses, `codes` (n,)
+        the classes, and `prior` (n_members,) the weights before any row is seen.
         """
         left_out = np.empty(len(codes))
         held_out = np.concatenate([fold.test for fold in folds])
