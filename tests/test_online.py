@@ -423,7 +423,8 @@ def test_what_does_not_fit_together_is_refused():
 
 @pytest.mark.slow
 def test_figures_of_a_stream_are_those_of_the_page():
-    page = (Path(__file__).parents[1] / "doc" / "after_release.md").read_text("utf-8")
+    doc = Path(__file__).parents[1] / "doc"
+    page = (doc / "evidence" / "arena.md").read_text("utf-8")
     table = page[page.index("| stream of 20,000 samples |") :].splitlines()
     titles, _, *rows = ([cell.strip() for cell in line.split("|")] for line in table)
     told = dict(zip(titles, next(row for row in rows if row[1] == "jump"), strict=True))
