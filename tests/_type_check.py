@@ -45,7 +45,7 @@ GUESSES = (
     r'attribute "(count|mean_score)" for class "Literal\[0\]"',  # sum: starts at 0
     r'parameter "early_stopping" of type "str"',  # gradient boosting: True
     r'attribute "(data|target|target_names)" for class "tuple\[',  # a Bunch of data
-    r'attribute "\w+_" for class "Pipeline\*"',  # a slice of a pipeline
+    r'attribute "(\w+_|predict_interval)" for class "Pipeline\*"',  # a step by place
     r'attribute "ir_version" for class',  # skl2onnx.convert_sklearn
     r'to parameter "m1" of type "ModelProto"',  # skl2onnx.convert_sklearn
     r'attribute "astype" for class "list\[Unknown\]"',
