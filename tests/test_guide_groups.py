@@ -5,9 +5,7 @@ give their figures.
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.stats import norm
 
 pytestmark = pytest.mark.slow
 
@@ -83,20 +81,3 @@ def test_drift():
     assert f"row {monitor.change_row_} (`monitor.change_row_`)" in words
     shown = re.search(r"```text\n(No alarm in 3 groups.*?)```", text, flags=re.S)[1]
     assert str(names["groups"].table_).split() == shown.split()
-
-
-@pytest.mark.slow
-def test_a_normal_approximation_rejects_too_many_families():
-    text = (DOC / "which_groups.md").read_text("utf-8")
-    told = re.search(
-        r"rejects (\d+) % [^.]*with 10 groups of 50 samples, and (\d+) % ",
-        " ".join(text.split()),
-    ).groups()
-    for told_here, n_groups, n_rows in zip(told, (10, 100), (50, 20), strict=True):
-        rng = np.random.default_rng(0)
-        s = rng.beta(0.16, 9.84, (4000, n_groups, n_rows))
-        y = rng.random(s.shape) < s
-        z = np.abs((y - s).sum(axis=2)) / np.sqrt((s * (1 - s)).sum(axis=2))
-        # Holm rejects a group where Bonferroni does
-        rejected = (2 * norm.sf(z)).min(axis=1) <= 0.05 / n_groups
-        assert rejected.mean() == pytest.approx(int(told_here) / 100, abs=0.025)
