@@ -7,7 +7,7 @@ from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks, weights_or_ones
 from skcalib._rows.links import log_probability
 
-# Below so many expected samples of a class the chi-squared distribution is poor.
+# With fewer expected samples of a class, the chi-squared distribution is poor.
 _FEW = 5
 # Eigenvalues of the information below this share of the largest are 0.
 _NO_INFORMATION = 1e-10

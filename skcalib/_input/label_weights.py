@@ -19,9 +19,9 @@ from skcalib._input.warn import warn
 # With fewer effective events, or non-events, the observed squares w^2 (y - s)^2 are
 # hardly more than a function of the scores: tests then reject up to 62 % of 5 %.
 FEWEST_EVENTS = 20.0
-# Weights of each label that are only seen, not declared, need a sample of both. Where
-# so many of the rarer label are expected, 1 in 20 data sets has none, and leaving these
-# out changes little; nor is any left out where so many were seen.
+# Weights of each label that are only seen, not declared, need samples of both labels.
+# Where 3 samples of the rarer label are expected, 1 in 20 data sets has none, and
+# refusing those changes little. Data sets with 10 such samples are never refused.
 _FEWEST_EXPECTED, _FEWEST_SEEN = 3.0, 10
 # In fewer rows counts may be one number for each label by chance.
 _FEWEST_ROWS = 20
@@ -203,7 +203,7 @@ def label_weights(
         number or an array (n,).
     classes : array-like of length 2, default=(0, 1)
         The negative and the positive label, the keys of such a dict.
-    scores : array-like of shape (n,), default=None
+    scores : ndarray of shape (n,), default=None
         Scores of one event, which say how many of the rarer label are expected: a
         weight that only few show is unknown. None asks for the structure alone.
 
