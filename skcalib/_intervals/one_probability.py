@@ -60,11 +60,16 @@ class Samples(NamedTuple):
     cluster: np.ndarray | None
 
     @property
+    def worth_of_weight(self):
+        """How many samples a weight of 1 is worth."""
+        if self.weight is None:
+            return 1.0
+        return self.weight.sum() / np.sum(self.weight**2)
+
+    @property
     def effective_weight(self):
         """Weights (n,) whose sum is the number of samples that they are worth."""
-        if self.weight is None:
-            return np.ones(len(self.labels))
-        return self.weight * (self.weight.sum() / np.sum(self.weight**2))
+        return weights_or_ones(self.weight, len(self.labels)) * self.worth_of_weight
 
     def events(self, fitted):
         """Return how many independent samples the rarer label is worth, for fitted
@@ -562,9 +567,7 @@ def _monotone_state(samples, first, last, weight, positives):
     if _is_dependent(samples):
         curve = isotonic_regression(positives / weight, weights=weight).x
         fitted = curve[np.searchsorted(last, samples.scores)]
-        if samples.weight is not None:
-            worth = samples.weight.sum() / np.sum(samples.weight**2)
-        worth = worth / samples.design_effect(fitted)
+        worth = samples.worth_of_weight / samples.design_effect(fitted)
     state["count"] = np.asarray(weight * worth, dtype=np.float64)
     state["positives"] = np.asarray(positives * worth, dtype=np.float64)
     state["events"] = samples.events(fitted)
