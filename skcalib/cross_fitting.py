@@ -488,14 +488,10 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             return scores
         (X,) = indexable(X)
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
+        names = []
         if hasattr(columns, "columns"):  # a DataFrame
             names = self.get_feature_names_out().tolist()
-            return _before_columns(scores, columns, names)
-        if columns.dtype.kind not in "biuf":
-            # Texts and numbers go together in an array of objects only.
-            scores = scores.astype(object)
-            columns = columns.astype(object)
-        return np.hstack([scores, columns])
+        return before_columns(scores, columns, names, name="passthrough")
 
 
 def _check_split(train, test, fold, name, n_samples):
@@ -866,14 +862,22 @@ def _frozen_classes(estimator, y, trains):
     return classes
 
 
-def _before_columns(scores, columns, names):
-    """Return the scores (n, n_scores) and a DataFrame of polars or pandas side by side,
-    as a DataFrame of the same library. `names` are those of all its columns, the scores
-    first.
+def before_columns(scores, columns, names, *, name):
+    """Return scores (n, n_scores) and columns side by side: as a DataFrame of the same
+    library if the columns are one of polars or pandas, else as an array.
+
+    `names` are those of all columns of a DataFrame, the scores first; `name` is the
+    parameter that says which columns they are.
     """
+    if not hasattr(columns, "columns"):
+        if columns.dtype.kind not in "biuf":
+            # Texts and numbers go together in an array of objects only.
+            scores = scores.astype(object)
+            columns = columns.astype(object)
+        return np.hstack([scores, columns])
     if len(set(names)) < len(names):
         raise ValueError(
-            f"passthrough gives several columns the same name: {names}. Rename a column"
+            f"{name} gives several columns the same name: {names}. Rename a column"
             " of X."
         )
     n_scores = scores.shape[1]

@@ -16,7 +16,11 @@ _RENAMED_ATTRIBUTES = {"ScalingBinning": {"scaler_": "recalibrator_"}}
 # The values of fitted attributes that came later: what was done before.
 _FITTED_BEFORE = {"floor_": 0.0, "temperature_": 1.0, "salt_": ""}
 # Parameters that schema 2 got before its release: documents of it may lack them.
-_ADDED_TO_SCHEMA_2 = {"BetaCalibration": {"alpha": 0.0}}
+_ADDED_TO_SCHEMA_2 = {
+    "BetaCalibration": {"alpha": 0.0, "features": None},
+    "PlattScaling": {"features": None},
+    "TemperatureScaling": {"features": None},
+}
 # What a fit needs no longer.
 _DROPPED = {"_prediction_seed_", "spline_"}
 # Attributes that only inform: what was read from schema 1 may lack them.

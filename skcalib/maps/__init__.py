@@ -36,7 +36,7 @@ from skcalib.maps._forms import (
     step_function,
     two_logits,
 )
-from skcalib.maps._leaves import RowKey, Scores
+from skcalib.maps._leaves import Features, RowKey, Scores
 from skcalib.maps._node import Node, Rows
 from skcalib.maps._value_functions import (
     Clip,
@@ -58,6 +58,7 @@ __all__ = [
     "Columns",
     "Exp",
     "Expit",
+    "Features",
     "GroupOf",
     "Largest",
     "Log",

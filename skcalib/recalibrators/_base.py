@@ -214,6 +214,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         (2, 8000)
         """
         self._validate_params()
+        if getattr(self, "features", None) is not None:
+            raise ValueError("fit_batches takes no features: use fit.")
         with TemporaryFile() as file:
             return self.fit(*stored_batches(batches, file, self.input))
 
@@ -319,16 +321,21 @@ class BaseRecalibrator(ProbabilityTransformer):
             ids = check_ids(ids, len(scores))
         return as_given(self._predict_checked(scores, ids), X)
 
-    def _predict_checked(self, scores, ids=None, *, uses_table=False):
+    def _predict_checked(self, scores, ids=None, *, features=None, uses_table=False):
         """Return the probabilities (n, K) of scores (n, C) that were validated, in
-        which impossible classes are not marked yet; `ids` are (n,) or None.
+        which impossible classes are not marked yet; `ids` are (n,) or None, and
+        `features` (n, n_features) or None.
 
         With `uses_table` the smooth parts of a mixture for two classes are read from a
         table: see `skcalib.maps._tabulated`.
         """
         scores, is_impossible = self._with_marks(scores)
         probabilities = self._predict_encoded(
-            scores, ids, uses_table=uses_table, all_possible=is_impossible is None
+            scores,
+            ids,
+            features=features,
+            uses_table=uses_table,
+            all_possible=is_impossible is None,
         )
         # An impossible class of two has a finite logit in `scores` (see
         # `_possible_scores`), and gets its 0 here. One of more classes has -inf, which
@@ -338,15 +345,27 @@ class BaseRecalibrator(ProbabilityTransformer):
         return self._restricted(probabilities, is_impossible)
 
     def _predict_encoded(
-        self, scores, ids=None, *, uses_table=False, all_possible=False
+        self,
+        scores,
+        ids=None,
+        *,
+        features=None,
+        uses_table=False,
+        all_possible=False,
     ):
         """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
-        ``_predict_scores`` of a method that has none. `ids` are (n,) or None, and
-        `all_possible` says that no class is known to be impossible.
+        ``_predict_scores`` of a method that has none. `ids` are (n,) or None,
+        `features` (n, n_features) or None, and `all_possible` says that no class is
+        known to be impossible.
         """
         if not hasattr(self, "_predict_scores"):
             return predicted(
-                self, scores, ids, uses_table=uses_table, all_possible=all_possible
+                self,
+                scores,
+                ids,
+                features=features,
+                uses_table=uses_table,
+                all_possible=all_possible,
             )
         probabilities = self._predict_scores(self._clipped(scores))
         return self._restricted(probabilities, self._impossible_classes(scores))
