@@ -91,7 +91,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         stack would clearly make it worse (see Notes). The recalibrator is
         cloned. Its parameters `input` (the scale of the scores) and `classes` (the
         labels of their columns) are set to match the classifier; in a nested
-        recalibrator, the parameters of the inner one are set.
+        recalibrator, the parameters of the inner one are set. The `features` of a
+        `PlattScaling` or `BetaCalibration` are columns of `X`.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How the samples are split into those for the classifier and those for the
