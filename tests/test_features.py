@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from _programs import required
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp, softmax
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -29,21 +29,22 @@ from skcalib import (
     Recalibrator,
     ScalingBinning,
     StackedRecalibrator,
+    TemperatureScaling,
 )
 from skcalib._fitting.side_features import STRENGTHS
 from skcalib.export import (
     from_dict,
     to_dict,
     to_javascript,
+    to_onnx,
     to_python,
     to_sql,
     to_sql_table,
 )
 
-METHODS = {
-    "platt": PlattScaling,
-    "beta": BetaCalibration,
-}
+# Methods whose features are added to the log-odds, and all with features.
+ADDITIVE = {"platt": PlattScaling, "beta": BetaCalibration}
+METHODS = {**ADDITIVE, "temperature": TemperatureScaling}
 
 
 def _world(n, seed=0, effects=(0.6, 0.0)):
@@ -126,7 +127,7 @@ def _plain_probabilities(method, X, y, new):
     return expit(np.column_stack((base_of(new), side)) @ coef), strength
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ADDITIVE)
 @pytest.mark.parametrize("effects", [(0.6,), (0.3, 0.0, 0.0), (0.0, 0.0)])
 def test_fit_is_the_penalised_regression_of_largest_evidence(method, effects):
     X, y, _ = _world(250, seed=3, effects=effects)
@@ -175,12 +176,99 @@ def _cost(method, n, effects, runs):
     return np.mean(rises)
 
 
+def _varying_temperatures(n, seed=0, effect=0.8):
+    """Return a table of three logits and two features, of which the first changes the
+    logarithm of the temperature, and labels.
+    """
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, 3), scale=2)
+    u = rng.normal(size=(n, 2))
+    true = logits * np.exp(-effect * u[:, :1]) / 1.5
+    y = (true + rng.gumbel(size=true.shape)).argmax(axis=1)
+    return np.column_stack((logits, 4 + u * [1, 10])), y
+
+
+def _plain_temperature(X, y, new):
+    """Return the probabilities of `new` by a fit of our own, and its strength."""
+    mean, deviation = X[:, 3:].mean(axis=0), X[:, 3:].std(axis=0)
+    u, new_u = ((rows[:, 3:] - mean) / deviation for rows in (X, new))
+
+    def minus_evidence(side, strength):
+        d = side.shape[1]
+        features = np.column_stack((np.ones(len(y)), side))
+
+        def loss(coef):
+            z = np.exp(features @ coef)[:, None] * X[:, :3]
+            of_rows = logsumexp(z, axis=1) - z[np.arange(len(y)), y]
+            ridge = strength * coef[1:] @ coef[1:] / 2 if d else 0.0
+            return of_rows.sum() + ridge
+
+        found = minimize(loss, np.zeros(1 + d), method="BFGS", options={"gtol": 1e-6})
+        z = np.exp(features @ found.x)[:, None] * X[:, :3]
+        p = softmax(z, axis=1)
+        curvature = np.array(
+            [p_ @ z_**2 - (p_ @ z_) ** 2 for p_, z_ in zip(p, z, strict=True)]
+        )
+        hessian = (features * curvature[:, None]).T @ features
+        if d:
+            hessian[1:, 1:] += strength * np.eye(d)
+        value = found.fun + np.linalg.slogdet(hessian)[1] / 2
+        return found.x, value - (d * np.log(strength) / 2 if d else 0)
+
+    best = None
+    for strength in STRENGTHS:
+        is_finite = np.isfinite(strength)
+        coef, value = minus_evidence(u if is_finite else u[:, :0], strength)
+        if best is None or value < best[1]:
+            best = (coef, value, strength)
+    coef, _, strength = best
+    log_factor = coef[0] + (new_u @ coef[1:] if len(coef) > 1 else 0)
+    factor = np.exp(np.broadcast_to(log_factor, len(new)))
+    return softmax(factor[:, None] * new[:, :3], axis=1), strength
+
+
+@pytest.mark.parametrize("effect", [0.8, 0.0])
+def test_temperature_is_the_penalised_fit_of_largest_evidence(effect):
+    X, y = _varying_temperatures(300, effect=effect)
+    new, _ = _varying_temperatures(40, seed=1)
+    fitted = TemperatureScaling(features=[3, 4], input="logit").fit(X, y)
+    expected, strength = _plain_temperature(X, y, new)
+    assert fitted.feature_penalty_ == strength
+    np.testing.assert_allclose(fitted.predict_proba(new), expected, atol=2e-5)
+    # decisions stay, and the temperature is that at the mean of the features
+    assert (fitted.predict(new) == new[:, :3].argmax(axis=1)).all()
+    at_mean = np.concatenate((new[0, :3], fitted.feature_mean_))
+    np.testing.assert_allclose(
+        fitted.predict_proba(at_mean[None])[0],
+        softmax(new[0, :3] / fitted.temperature_),
+        rtol=1e-9,
+    )
+    if effect:
+        assert fitted.feature_coef_[0] == pytest.approx(effect, abs=0.25)
+
+
+def test_temperature_of_impossible_classes_and_of_certain_rows():
+    X, y = _varying_temperatures(200)
+    fitted = TemperatureScaling(features=[3], input="logit").fit(X[:, :4], y)
+    new = X[:5, :4].copy()
+    new[0, 1] = -np.inf
+    probabilities = fitted.predict_proba(new)
+    assert probabilities[0, 1] == 0
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+    right = TemperatureScaling(features=[3], input="logit").fit(
+        X[:, :4], X[:, :3].argmax(axis=1)
+    )
+    assert np.isinf(right.feature_penalty_)
+    with pytest.raises(ValueError, match="features require loss='log'"):
+        TemperatureScaling(features=[3], input="logit", loss="brier").fit(X[:, :4], y)
+
+
 def test_useful_feature_pays():
     assert _cost(PlattScaling, 500, (0.6,), 5) < -0.02
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.parametrize("method", ADDITIVE.values())
 @pytest.mark.parametrize(
     ("n", "n_features", "most"),
     [
@@ -222,7 +310,7 @@ def test_weights_are_repeated_rows(method):
     )
 
 
-@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.parametrize("method", ADDITIVE.values())
 def test_constant_features_and_equal_scores(method):
     X, y, _ = _world(200)
     X[:, 2] = 7.0
@@ -236,7 +324,7 @@ def test_constant_features_and_equal_scores(method):
     assert np.isfinite(method(features=[1, 2]).fit(X, y).predict_proba(X)).all()
 
 
-@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.parametrize("method", ADDITIVE.values())
 def test_separable_feature_stays_finite(method):
     X, y, _ = _world(100)
     X[:, 1] = y
@@ -341,7 +429,7 @@ def test_refused_by_name():
         PlattScaling(features=1).fit_batches([(X[:, :2], y)])
 
 
-@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.parametrize("method", ADDITIVE.values())
 def test_three_classes_are_refused(method):
     rng = np.random.default_rng(0)
     X = np.column_stack((rng.dirichlet(np.ones(3), 90), rng.normal(size=90)))
@@ -462,8 +550,6 @@ def test_sql_needs_names():
 def test_onnx(exported, dtype):
     pytest.importorskip("onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
-    from skcalib.export import to_onnx
-
     fitted, frame, probabilities = exported
     model = to_onnx(fitted, dtype=dtype)
     session = onnxruntime.InferenceSession(model.SerializeToString())
@@ -494,6 +580,35 @@ def test_javascript(exported):
     found, are_nan = json.loads(done.stdout)
     np.testing.assert_allclose(found, probabilities[:50, 1], atol=1e-12)
     assert are_nan == [True] * len(bad)
+
+
+def test_three_classes_are_written_alike():
+    X, y = _varying_temperatures(200)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "length", "age"])
+    fitted = TemperatureScaling(features=["length", "age"], input="logit")
+    probabilities = fitted.fit(frame, y).predict_proba(frame)
+    document = json.loads(json.dumps(to_dict(fitted)))
+    np.testing.assert_array_equal(
+        from_dict(document).predict_proba(frame), probabilities
+    )
+    module = {}
+    exec(to_python(fitted), module)
+    found = [module["calibrate"](row[:3], row[3:]) for row in X.tolist()]
+    np.testing.assert_allclose(found, probabilities, atol=1e-12)
+    duckdb = pytest.importorskip("duckdb")
+    texts = to_sql(fitted, score=["a", "b", "c"], dialect="duckdb")
+    connection = duckdb.connect()
+    connection.register("rows", frame.assign(i=range(len(frame))))
+    query = f"SELECT {', '.join(texts)} FROM rows ORDER BY i"
+    found = connection.execute(query).fetchall()
+    np.testing.assert_allclose(found, probabilities, atol=1e-12)
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = to_onnx(fitted, dtype="float64")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (found,) = session.run(None, {"scores": X[:, :3], "features": X[:, 3:]})
+    np.testing.assert_allclose(found, probabilities, atol=1e-12)
 
 
 def test_maps_of_segments_refuse_features():
@@ -540,7 +655,7 @@ class _Blind(LogisticRegression):
 
 
 @pytest.mark.parametrize("ensemble", ["auto", True, False])
-@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.parametrize("method", ADDITIVE.values())
 def test_features_of_the_model_inside_the_classifier(ensemble, method):
     X, y = _patients()
     model = RecalibratedClassifierCV(_Blind(), method(features=[2]), ensemble=ensemble)

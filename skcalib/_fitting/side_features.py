@@ -1,5 +1,6 @@
-"""Features beside the score in a logistic regression: a ridge on their coefficients,
-whose strength the marginal likelihood chooses.
+"""Features beside the score in a logistic regression, or in the logarithm of a
+temperature: a ridge on their coefficients, whose strength the marginal likelihood
+chooses.
 """
 
 from typing import NamedTuple, Self
@@ -7,6 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from skcalib._solvers.logistic import fit_logistic, location_scale, logistic_loss
+from skcalib._solvers.varying_temperature import VaryingTemperature
 
 # The strengths of the ridge that are tried, per squared coefficient of a standardised
 # feature. Infinity comes first: without features.
@@ -77,6 +79,44 @@ class SideFeatures(NamedTuple):
             if evidence < least:
                 least = evidence
                 chosen = (start[:n_own], start[n_own:], strength)
+        return chosen
+
+    def fit_log_factor(self, logits, codes, sample_weight):
+        """Fit the factor of logits (n, K) whose logarithm is linear in the features.
+
+        The arguments are those of a `VaryingTemperature`; the logits are already
+        divided by the temperature without features.
+
+        Returns
+        -------
+        log_factor : float
+            The logarithm of the factor where the features have their means.
+        side_coef : ndarray of shape (n_features,)
+            Coefficients of the standardised features.
+        strength : float
+            The chosen strength of the ridge; infinity if these coefficients are 0.
+        """
+        n_rows, n_side = self.values.shape
+        ones = np.ones((n_rows, 1))
+        rows = (logits, codes, sample_weight)
+        problem = VaryingTemperature(*rows, ones, np.zeros(1))
+        loss, _, hessian = problem.derivatives(np.zeros(1))
+        chosen = (0.0, np.zeros(n_side), np.inf)
+        # If every row is classified right, no temperature is too low, and features
+        # cannot say where it should be higher.
+        if (logits.argmax(axis=1) == codes).all():
+            return chosen
+        least = negative_evidence(loss, hessian, 0, np.inf)
+        start = np.zeros(1 + n_side)
+        for strength in STRENGTHS[1:]:
+            penalty = np.concatenate(([0.0], np.full(n_side, strength)))
+            features = np.hstack((ones, self.values))
+            problem = VaryingTemperature(*rows, features, penalty)
+            start, (loss, _, hessian) = problem.minimum(start)
+            evidence = negative_evidence(loss, hessian, n_side, strength)
+            if evidence < least:
+                least = evidence
+                chosen = (float(start[0]), start[1:], strength)
         return chosen
 
 

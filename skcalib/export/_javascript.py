@@ -103,6 +103,7 @@ _TEXTS = {
     nodes.LogNormalized: "logNormalized({of})",
     nodes.Softmax: "softmax({of})",
     nodes.Normalized: "normalized({of})",
+    nodes.Times: "{of}.map(v => {factor}[0] * v)",
     nodes.RowMax: "[max({of})]",
     nodes.Spread: "spread({of}, {confidence})",
 }

@@ -19,6 +19,7 @@ _FITTED_BEFORE = {"floor_": 0.0, "temperature_": 1.0, "salt_": ""}
 _ADDED_TO_SCHEMA_2 = {
     "BetaCalibration": {"alpha": 0.0, "features": None},
     "PlattScaling": {"features": None},
+    "TemperatureScaling": {"features": None},
 }
 # What a fit needs no longer.
 _DROPPED = {"_prediction_seed_", "spline_"}

@@ -171,6 +171,10 @@ class Graph(NodeWriter):
         product = self.add("MatMul", self.write(node.of), node.coef.T)
         return self.add("Add", product, node.intercept)
 
+    def _write_Times(self, node):
+        """Write each value times the row's factor."""
+        return self.add("Mul", self.write(node.of), self.write(node.factor))
+
     def _write_Exp(self, node):
         """Write ``exp`` of values clipped to [-700, 700]."""
         clipped = self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW)

@@ -157,6 +157,7 @@ _TEXTS = {
     nodes.LogNormalized: "log_normalized({of})",
     nodes.Softmax: "softmax({of})",
     nodes.Normalized: "normalized({of})",
+    nodes.Times: "[{factor}[0] * v for v in {of}]",
     nodes.RowMax: "[max({of})]",
     nodes.Spread: "spread({of}, {confidence})",
 }

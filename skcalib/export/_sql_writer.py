@@ -88,6 +88,11 @@ class SqlWriter(NodeWriter):
 
     _write_Affine = _write_Scaled
 
+    def _write_Times(self, node):
+        """Write each value times the row's factor."""
+        (factor,) = self.write(node.factor)
+        return [f"({text}*{factor})" for text in self.write(node.of)]
+
     def _write_Exp(self, node):
         """Write ``exp`` of values clipped to [-700, 700]."""
         return [exponential(text, _NO_OVERFLOW) for text in self.write(node.of)]

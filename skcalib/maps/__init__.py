@@ -23,7 +23,7 @@ from skcalib.maps._class_functions import (
     Softmax,
     Spread,
 )
-from skcalib.maps._combinations import Columns, Mixture, OneColumn
+from skcalib.maps._combinations import Columns, Mixture, OneColumn, Times
 from skcalib.maps._forms import (
     class_probabilities,
     clipped_probability,
@@ -80,6 +80,7 @@ __all__ = [
     "Scores",
     "Softmax",
     "Spread",
+    "Times",
     "just_below",
     "calibration_map",
     "has_map",

@@ -429,12 +429,17 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         check_fitted(self)
         if self._keeps_decisions:
-            columns = tensor_decisions(self, X)
+            columns = None
+            if getattr(self, "features", None) is None:
+                columns = tensor_decisions(self, X)
             if columns is not None:
                 return self.classes_[columns]
-            scores = check_estimator_scores(self, X, input=self.input, reset=False)
-            return self.classes_[decisions(scores, self.input)]
+            return self.classes_[decisions(self._read_scores(X), self.input)]
         return super().predict(X)
+
+    def _read_scores(self, X):
+        """Return the validated scores (n, C) of new rows."""
+        return check_estimator_scores(self, X, input=self.input, reset=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Return the smallest scores that reach the given probabilities.

@@ -136,6 +136,11 @@ class FeatureRecalibrator(BaseRecalibrator):
         shifted = intercept - float(self.feature_coef_ @ self.feature_mean_)
         return nodes.Affine(inputs, coef[None], np.array([shifted]))
 
+    def _read_scores(self, X):
+        if self.features is None:
+            return super()._read_scores(X)
+        return self._read_columns(X)[0]
+
     def _read_columns(self, X):
         """Return the validated scores (n, C) and the features (n, d) of new rows."""
         scores, columns = self._scores_and_columns(
