@@ -92,7 +92,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         cloned. Its parameters `input` (the scale of the scores) and `classes` (the
         labels of their columns) are set to match the classifier; in a nested
         recalibrator, the parameters of the inner one are set. The `features` of a
-        `PlattScaling` or `BetaCalibration` are columns of `X`.
+        `PlattScaling`, `BetaCalibration` or `TemperatureScaling` are columns of `X`.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How the samples are split into those for the classifier and those for the
