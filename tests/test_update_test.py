@@ -19,6 +19,12 @@ def _world(n, seed, a=0.0, b=1.0, c=0.0):
     return rng.random(n) < expit(a + b * z + c * u), expit(z), u
 
 
+def _tested(n, seed, **lacks):
+    """Return the test of such a world."""
+    y, p, u = _world(n, seed, **lacks)
+    return update_test(y, p, features=u)
+
+
 def _likelihood(columns, y, offset):
     """Return the largest log-likelihood by a general method."""
 
@@ -33,7 +39,7 @@ def _likelihood(columns, y, offset):
 def test_is_the_likelihood_ratio_of_each_step_against_the_last():
     y, p, u = _world(400, 0, a=0.2, b=0.8, c=0.1)
     u = 50 + 10 * u
-    result = update_test(y, p, u)
+    result = update_test(y, p, features=u)
     z = np.log(p / (1 - p))
     ones, standard = np.ones(400), (u - 50) / 10
     none = -np.sum(np.logaddexp(0, z) - y * z)
@@ -64,7 +70,7 @@ def test_is_the_likelihood_ratio_of_each_step_against_the_last():
     ],
 )
 def test_names_the_step_that_pays(lacks, chosen, words):
-    result = update_test(*_world(3000, 1, **lacks))
+    result = _tested(3000, 1, **lacks)
     assert result.chosen == chosen
     assert words in str(result).splitlines()[0]
     assert len(result) == 4
@@ -82,12 +88,12 @@ def test_columns_that_say_nothing_are_no_coefficients():
     y, p, u = _world(500, 0)
     z = np.log(p / (1 - p))
     features = np.column_stack((u, 3 * u + 1, np.full(500, 7.0), z))
-    result = update_test(y, p, features)
+    result = update_test(y, p, features=features)
     assert result.degrees_of_freedom.tolist() == [3, 2, 1, 0]
     np.testing.assert_allclose(
-        result.log_likelihood, update_test(y, p, u).log_likelihood, atol=1e-6
+        result.log_likelihood, update_test(y, p, features=u).log_likelihood, atol=1e-6
     )
-    same = update_test(y, p, np.full(500, 7.0))
+    same = update_test(y, p, features=np.full(500, 7.0))
     assert same.degrees_of_freedom.tolist() == [2, 1, 0, 0]
     assert same.pvalue[2] == 1
 
@@ -97,15 +103,15 @@ def test_refusals_and_few_events():
     hole = u.copy()
     hole[3] = np.nan
     with refused(ValueError, "features", "missing value in row 3"):
-        update_test(y, p, hole)
+        update_test(y, p, features=hole)
     with refused(ValueError, "features has 100 rows", "200"):
-        update_test(y, p, u[:100])
+        update_test(y, p, features=u[:100])
     with refused(ValueError, "one event"):
         update_test(np.arange(90) % 3, np.full((90, 3), 1 / 3))
     with refused(ValueError, "one class only"):
         update_test(np.ones(50), p[:50])
     with pytest.warns(UserWarning, match="The rarer label has .* for 3 coefficients"):
-        update_test(y[:40], p[:40], u[:40])
+        update_test(y[:40], p[:40], features=u[:40])
 
 
 @pytest.mark.slow
@@ -115,5 +121,5 @@ def test_refusals_and_few_events():
 )
 def test_larger_steps_are_rarely_taken_without_need(lacks, steps):
     """The level of the closed test: .05, here within the error of 600 runs."""
-    chosen = [update_test(*_world(500, k, **lacks)).chosen for k in range(600)]
+    chosen = [_tested(500, k, **lacks).chosen for k in range(600)]
     assert np.mean([step not in steps for step in chosen]) < 0.05 + 3 * 0.009

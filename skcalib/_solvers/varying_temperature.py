@@ -10,7 +10,8 @@ from skcalib._rows.blocks import row_blocks, taken
 from skcalib._solvers.newton import damped_solution, line_search
 
 _MAX_STEPS = 100
-_LEAST_DECREMENT = 1e-12  # of a step, relative to the number of rows: the last one
+_LEAST_DECREMENT = 1e-20  # of a step, relative to the number of rows: the last one
+_SURE_DECREMENT = 1e-9  # relative to the loss: no search, which rounding would mislead
 _LARGEST_LOG_FACTOR = 50.0  # in units of the first guess
 
 
@@ -84,8 +85,13 @@ class VaryingTemperature(NamedTuple):
         for _ in range(_MAX_STEPS):
             loss, gradient, hessian = current
             step = damped_solution(hessian.copy(), gradient)
-            if gradient @ step <= _LEAST_DECREMENT * len(self.codes):
+            decrement = gradient @ step
+            if decrement <= _LEAST_DECREMENT * len(self.codes):
                 break
+            if decrement <= _SURE_DECREMENT * loss:
+                coef = coef - step
+                current = self.derivatives(coef)
+                continue
             coef, found = line_search(
                 self.derivatives, coef, step, loss, loss_of=lambda found: found[0]
             )

@@ -76,13 +76,12 @@ class UpdateTest(ResultTable):
 def update_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
-    features: ArrayLike | None = None,
     *,
+    features: ArrayLike | None = None,
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> UpdateTest:
-    """Closed test of how much of a model to update: nothing, the intercept, intercept
-    and slope, or these and the effects of features.
+    """Closed test of how much to update: intercept, slope, or features, or nothing.
 
     The steps are nested logistic regressions of the labels on the log-odds of the
     probabilities: ``logit(s)``, ``a + logit(s)``, ``a + b logit(s)`` and
@@ -152,7 +151,7 @@ def update_test(
     >>> rng = np.random.default_rng(0)
     >>> z, age = rng.normal(size=1000), rng.uniform(40, 80, 1000)
     >>> died = rng.random(1000) < expit(z + 0.05 * (age - 60))
-    >>> update_test(died, expit(z), age).chosen
+    >>> update_test(died, expit(z), features=age).chosen
     'features'
     >>> update_test(died, expit(z)).chosen == "features"
     False

@@ -75,7 +75,7 @@ ENTRIES = {
     "skcalib.evaluation.update_test": Entry(
         job="doc/pipelines.md",
         result=lambda rows: update_test(
-            rows.y, rows.inner_scores, rows.inner_scores**2
+            rows.y, rows.inner_scores, features=rows.inner_scores**2
         ),
     ),
     "skcalib.evaluation.validation_sample_size": Entry(
