@@ -34,7 +34,7 @@ def run(data=None):
     The tables are those that come with scikit-learn and simulated ones, or those of a
     folder.
     """
-    tables = _bundled_tables() if data is None else _tables_of_folder(data)
+    tables = _bundled_tables() if data is None else tables_of_folder(data)
     return [
         _compare(name, table, y, model)
         for name, table, y in tables
@@ -42,7 +42,7 @@ def run(data=None):
     ]
 
 
-def _tables_of_folder(data):
+def tables_of_folder(data):
     """Yield the name, the columns and the events of each file; of several classes the
     most frequent is the event.
     """

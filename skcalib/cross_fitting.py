@@ -488,14 +488,10 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             return scores
         (X,) = indexable(X)
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
+        names = []
         if hasattr(columns, "columns"):  # a DataFrame
             names = self.get_feature_names_out().tolist()
-            return _before_columns(scores, columns, names)
-        if columns.dtype.kind not in "biuf":
-            # Texts and numbers go together in an array of objects only.
-            scores = scores.astype(object)
-            columns = columns.astype(object)
-        return np.hstack([scores, columns])
+        return before_columns(scores, columns, names, name="passthrough")
 
 
 def _check_split(train, test, fold, name, n_samples):
@@ -529,8 +525,10 @@ def _check_times_tested(times_tested, tested, name):
         row = int(np.argmax(times_tested != 1))
         raise ValueError(
             f"{name} must put every row into exactly one test fold, but row {row}"
-            f" is in {times_tested[row]}. Use a partition such as StratifiedKFold;"
-            " RecalibratedClassifierCV(ensemble=True) accepts any split."
+            f" is in {times_tested[row]}. Use a partition such as StratifiedKFold, or"
+            " RecalibratedClassifierCV(model, recalibrator, ensemble=False, cv=...),"
+            " which needs no score of every row, with cv=TimeSeriesSplit() or"
+            " cv=ShuffleSplit(1); with ensemble=True it accepts any split."
         )
     if tested == "at most once" and times_tested.max() > 1:
         row = int(np.argmax(times_tested > 1))
@@ -866,14 +864,22 @@ def _frozen_classes(estimator, y, trains):
     return classes
 
 
-def _before_columns(scores, columns, names):
-    """Return the scores (n, n_scores) and a DataFrame of polars or pandas side by side,
-    as a DataFrame of the same library. `names` are those of all its columns, the scores
-    first.
+def before_columns(scores, columns, names, *, name):
+    """Return scores (n, n_scores) and columns side by side: as a DataFrame of the same
+    library if the columns are one of polars or pandas, else as an array.
+
+    `names` are those of all columns of a DataFrame, the scores first; `name` is the
+    parameter that says which columns they are.
     """
+    if not hasattr(columns, "columns"):
+        if columns.dtype.kind not in "biuf":
+            # Texts and numbers go together in an array of objects only.
+            scores = scores.astype(object)
+            columns = columns.astype(object)
+        return np.hstack([scores, columns])
     if len(set(names)) < len(names):
         raise ValueError(
-            f"passthrough gives several columns the same name: {names}. Rename a column"
+            f"{name} gives several columns the same name: {names}. Rename a column"
             " of X."
         )
     n_scores = scores.shape[1]

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -25,9 +25,11 @@ from skcalib._fitting.wrapped import check_recalibrator, design_parameters
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_sample_weight, normalized_again
+from skcalib._input.sklearn_private import safe_indexing
 from skcalib._input.tensors import as_array, as_given, dispatched_namespace
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
@@ -36,7 +38,11 @@ from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
 from skcalib._solvers.sums import chosen
-from skcalib.cross_fitting import ClassifierFitter, ClassifierWrapper
+from skcalib.cross_fitting import (
+    ClassifierFitter,
+    ClassifierWrapper,
+    before_columns,
+)
 from skcalib.recalibrators import BaseRecalibrator, Recalibrator
 from skcalib.recalibrators._certified_mixin import forbid_certificates_of_pairs
 from skcalib.recalibrators._tensor_rows import fits_tensors
@@ -86,7 +92,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         stack would clearly make it worse (see Notes). The recalibrator is
         cloned. Its parameters `input` (the scale of the scores) and `classes` (the
         labels of their columns) are set to match the classifier; in a nested
-        recalibrator, the parameters of the inner one are set.
+        recalibrator, the parameters of the inner one are set. The `features` of a
+        `PlattScaling`, `BetaCalibration` or `TemperatureScaling` are columns of `X`.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How the samples are split into those for the classifier and those for the
@@ -340,7 +347,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         recalibrator = self._resolved("recalibrator")
         # raises if there are weights and the recalibrator takes none
         _weight_params(recalibrator, sample_weight)
-        _refuse_columns(check_recalibrator(recalibrator))
+        _refuse_columns(check_recalibrator(recalibrator, takes_columns=True))
         # The recalibrator that the classifiers of all folds share, if they share one.
         shared_recalibrator = recalibrator
         if self.recalibrator is None:
@@ -433,8 +440,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
                     "predict_interval needs recalibrators that know all classes:"
                     f" {name} was fitted to {recalibrator.classes_.tolist()}."
                 )
-            scores, _ = as_array(pair.scores(X))
-            limits.append(recalibrator.predict_interval(scores, confidence_level))
+            inputs, _ = as_array(pair.inputs(X))
+            limits.append(recalibrator.predict_interval(inputs, confidence_level))
         low, high = np.moveaxis(np.mean(limits, axis=0), -1, 0)
         probabilities, _ = as_array(self.predict_proba(X))
         return widened_limits(low, high, probabilities)
@@ -577,7 +584,8 @@ class _PairFitter(NamedTuple):
             cv,
             run,
             tested="at most once",
-            keep_tensor=fits_tensors(self.recalibrator),
+            keep_tensor=fits_tensors(self.recalibrator)
+            and not _feature_keys(self.recalibrator),
         )
         is_labelled = self.fitter.labelled(rows)
         if not is_labelled.all():
@@ -648,6 +656,7 @@ class _PairFitter(NamedTuple):
         if classes is None:
             classes = self.fitter.classes
         recalibrator = clone(recalibrator)
+        keys = _feature_keys(recalibrator)
         scale = _SCALE[method]  # "probability" or "logit"
         _describe_scores(recalibrator, {"input": scale, "classes": classes})
         params = _weight_params(recalibrator, taken(self.design.sample_weight, rows))
@@ -656,33 +665,55 @@ class _PairFitter(NamedTuple):
         labels = self.fitter.y[rows]
         if isinstance(scores, np.ndarray):
             scores = rounded(scores)
+        if keys:
+            columns = safe_indexing(self.fitter.X, rows)
+            _set_positions(recalibrator, scores.shape[1])
+            scores = _beside_features(scores, columns, keys, classes)
         return recalibrator.fit(scores, labels, **params)
 
     def _pair(self, model, recalibrator, method):
         """Return a fitted classifier, which is asked for scores by the method of this
         name, and its recalibrator as a `RecalibratedModel`.
         """
-        return RecalibratedModel(model, recalibrator, self.fitter.classes, method)
+        keys = _feature_keys(self.recalibrator)
+        return RecalibratedModel(
+            model, recalibrator, self.fitter.classes, method, tuple(keys)
+        )
 
 
 class RecalibratedModel(NamedTuple):
-    """A fitted classifier and the recalibrator of its scores."""
+    """A fitted classifier and the recalibrator of its scores.
+
+    `feature_keys` are the names or positions of the columns of X that the recalibrator
+    takes beside the scores.
+    """
 
     estimator: object
     recalibrator: object
     classes: np.ndarray
     response_method: str
+    feature_keys: tuple = ()
 
     def predict_proba(self, X):
         """Return float64 probabilities with one column for each of `classes`."""
-        return self.recalibrated(self.scores(X))
+        return self.recalibrated(self.inputs(X))
+
+    def inputs(self, X, keep_tensor=False):
+        """Return what the recalibrator takes for the rows of X: the scores (n,
+        n_scores), and the columns of features if there are some.
+        """
+        scores = self.scores(X, keep_tensor and not self.feature_keys)
+        if not self.feature_keys:
+            return scores
+        classes = np.unique(self.recalibrator.classes_)
+        return _beside_features(scores, X, self.feature_keys, classes)
 
     def recalibrated(self, scores):
         """Return the probabilities (n, n_classes) for scores of the classifier; for
         those that are a tensor, as a tensor.
         """
         recalibrator = self.recalibrator
-        if not isinstance(scores, np.ndarray):
+        if not isinstance(scores, np.ndarray) and not self.feature_keys:
             return recalibrator.predict_proba(scores)
         if getattr(recalibrator, "_predicts_validated_rows", False):
             check_fitted(recalibrator)
@@ -698,7 +729,7 @@ class RecalibratedModel(NamedTuple):
 
     def predict(self, X):
         """Return the labels that the recalibrator predicts."""
-        return self.recalibrator.predict(self.scores(X, keep_tensor=True))
+        return self.recalibrator.predict(self.inputs(X, keep_tensor=True))
 
     def scores(self, X, keep_tensor=False):
         """Return the classifier's scores (n, n_scores) for the recalibrator, rounded so
@@ -730,10 +761,11 @@ def _recalibrated(pairs, X, keep_tensor):
     If the pairs share a recalibrator and there are few rows, it is called only once,
     with the scores of all classifiers: a call costs more than the rows.
     """
-    scores_of_pairs = [pair.scores(X, keep_tensor) for pair in pairs]
+    scores_of_pairs = [pair.inputs(X, keep_tensor) for pair in pairs]
     first = pairs[0]
     is_shared = all(pair.recalibrator is first.recalibrator for pair in pairs)
     is_shared = is_shared and isinstance(scores_of_pairs[0], np.ndarray)
+    is_shared = is_shared and not first.feature_keys
     if is_shared and scores_of_pairs[0].size <= _FEW_SCORES:
         probabilities = first.recalibrated(np.concatenate(scores_of_pairs))
         return np.split(probabilities, len(pairs))
@@ -786,10 +818,44 @@ def _describe_scores(recalibrator, description):
         _describe_scores(recalibrator.recalibrator, params_of_wrapped)
 
 
+def _feature_keys(recalibrator):
+    """Return the names or positions of the columns of the classifier's X that a
+    recalibrator takes beside the scores, a list.
+    """
+    if not getattr(recalibrator, "_takes_features", False):
+        return []
+    return recalibrator._feature_keys
+
+
+def _beside_features(scores, X, keys, classes):
+    """Return the scores (n, n_scores), followed by those columns of X that have the
+    names or positions `keys`: a DataFrame if X is one, else an array.
+    """
+    (X,) = indexable(X)
+    columns = select_columns(X, column_positions(X, keys, name="features"))
+    names = ["score"]
+    if scores.shape[1] > 1:
+        names = [f"score_{label}" for label in classes]
+    names += map(str, getattr(columns, "columns", ()))
+    return before_columns(scores, columns, names, name="features")
+
+
+def _set_positions(recalibrator, n_scores):
+    """Tell a recalibrator that its features follow the scores, unless it knows all of
+    them by name.
+    """
+    keys = _feature_keys(recalibrator)
+    if not all(isinstance(key, str) for key in keys):
+        positions = list(range(n_scores, n_scores + len(keys)))
+        recalibrator.set_params(features=positions)
+
+
 def _refuse_columns(recalibrator):
     """Raise a ValueError if a recalibrator needs columns of X beside the scores, which
     it would not get: its parameter `features` or `groups` names some.
     """
+    if _feature_keys(recalibrator):
+        return  # it gets the columns of its features
     for step in _steps(recalibrator).values():
         for name in ("features", "groups"):
             columns = getattr(step, name, None)
@@ -801,7 +867,7 @@ def _refuse_columns(recalibrator):
                 kind = type(step).__name__
                 raise ValueError(
                     f"recalibrator is a {kind} with {name}={columns!r}, columns of X,"
-                    " but RecalibratedClassifierCV passes only scores. Use"
+                    " but RecalibratedClassifierCV passes it only scores. Use"
                     " make_pipeline(CrossFittedClassifier(estimator,"
                     f" passthrough=[...]), {kind}({name}=...)), where passthrough"
                     " appends these columns to the scores."

@@ -24,6 +24,7 @@ from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedKFold,
+    TimeSeriesSplit,
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
@@ -32,7 +33,13 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skcalib import CrossFittedClassifier, HistogramBinning, PlattScaling
+from skcalib import (
+    CrossFittedClassifier,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    RecalibratedClassifierCV,
+)
 
 BY_DESIGN = (
     "fit_transform gives out-of-fold scores, transform those of the model fitted on all"
@@ -161,6 +168,31 @@ def test_response_method_of_a_classifier_without_it():
 def test_splitters_that_do_not_cover_each_row_once_are_refused(cv, message, binary):
     with pytest.raises(ValueError, match=message):
         CrossFittedClassifier(GaussianNB(), cv=cv).fit_transform(*binary)
+
+
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(), ShuffleSplit(1, random_state=0)])
+def test_the_way_that_the_refusal_names_works(cv, binary):
+    X, y = binary
+    with pytest.raises(ValueError, match="exactly one test fold") as refusal:
+        CrossFittedClassifier(GaussianNB(), cv=cv).fit_transform(X, y)
+    message = str(refusal.value)
+    assert "RecalibratedClassifierCV(model, recalibrator, ensemble=False" in message
+    assert f"cv={type(cv).__name__}(" in message
+    model = RecalibratedClassifierCV(
+        GaussianNB(), PlattScaling(), ensemble=False, cv=cv
+    ).fit(X, y)
+    scores, labels = [], []
+    for train, test in cv.split(X):
+        fold = GaussianNB().fit(X[train], y[train])
+        scores.append(fold.predict_proba(X[test]))
+        labels.append(y[test])
+    platt = PlattScaling().fit(np.concatenate(scores), np.concatenate(labels))
+    expected = platt.predict_proba(GaussianNB().fit(X, y).predict_proba(X))
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-7)
+    searched = GridSearchCV(
+        model, {"recalibrator": [PlattScaling(), IsotonicCalibration()]}, cv=cv
+    ).fit(X, y)
+    assert len(searched.cv_results_["mean_test_score"]) == 2
 
 
 def test_splits_may_be_masks_and_negative_indices(binary):

@@ -52,12 +52,33 @@ def class_parameters(recalibrator, classes):
     return parameters
 
 
-def check_recalibrator(recalibrator, name="recalibrator"):
+def refuse_features(recalibrator, name="recalibrator"):
+    """Raise a ValueError if a recalibrator, or a step of a pipeline, takes features
+    beside the scores, where only scores are passed. `name` is the user's parameter.
+    """
+    steps = [recalibrator]
+    if isinstance(recalibrator, Pipeline):
+        steps = [step for _, step in recalibrator.steps]
+    for step in steps:
+        if getattr(step, "_takes_features", False) and step.features is not None:
+            kind = type(step).__name__
+            raise ValueError(
+                f"{name} is {kind}(features={step.features!r}), which needs columns"
+                " beside the scores, but gets only scores here. Fit it to a table with"
+                " both, or use"
+                f" RecalibratedClassifierCV(model, {kind}(features=...))."
+            )
+
+
+def check_recalibrator(recalibrator, name="recalibrator", *, takes_columns=False):
     """Return the recalibrator; raise a TypeError if it has no `fit` or `predict_proba`,
-    or is a classifier of scikit-learn, which maps features and not scores.
+    or is a classifier of scikit-learn, which maps features and not scores; and a
+    ValueError if it needs features beside the scores, unless it `takes_columns`.
 
     A pipeline passes: it may begin with any transformer of scores.
     """
+    if not takes_columns:
+        refuse_features(recalibrator, name)
     for method in ("fit", "predict_proba"):
         if not hasattr(recalibrator, method):
             raise TypeError(

@@ -8,8 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from skcalib._input.labels import missing_values
+from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._input.tensors import column_names, refuse_repeated_names
+
+_BOOLEANS = (bool, np.bool_)
 
 
 def column_positions(X, keys, *, name):
@@ -38,6 +41,56 @@ def column_positions(X, keys, *, name):
             )
         positions.append(key % n_columns)  # -1 is the last column
     return positions
+
+
+def column_keys(columns, *, name):
+    """Return the list of the names or positions of columns that the user gave as the
+    parameter `name`: one of them, or several.
+    """
+    keys = [columns]
+    if isinstance(columns, list | tuple):
+        keys = list(columns)
+    are_keys = all(
+        isinstance(key, str | Integral) and not isinstance(key, bool) for key in keys
+    )
+    if not keys or not are_keys:
+        raise ValueError(
+            f"{name} must be names or positions of columns of X, found {columns!r}."
+        )
+    return keys
+
+
+def numeric_columns(table, *, name):
+    """Return the columns of a table as float64 (n, n_columns); raise a ValueError if
+    one has a missing value or anything but finite numbers. `name` is the parameter that
+    names the columns, for messages.
+    """
+    arrays = []
+    for column_name, column in table_columns(table).items():
+        where = f"{name}: column {column_name!r}"
+        values, missing = plain_column(column, name=where)
+        if missing.any():
+            raise ValueError(
+                f"{where} has a missing value in row {int(np.argmax(missing))}. Replace"
+                " missing values first, for example with SimpleImputer."
+            )
+        if values.dtype.kind == "O" and all(isinstance(v, _BOOLEANS) for v in values):
+            values = values.astype(bool)
+        if values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{where} must contain numbers, found {values[0]!r}. Encode categories"
+                " as columns of 0 and 1, for example with OneHotEncoder."
+            )
+        values = values.astype(np.float64)
+        is_large = ~(np.abs(values) <= MAX_MAGNITUDE)
+        if is_large.any():
+            row = int(np.argmax(is_large))
+            raise ValueError(
+                f"{where} must contain numbers of at most {MAX_MAGNITUDE:g} in absolute"
+                f" value, found {values[row]} in row {row}."
+            )
+        arrays.append(values)
+    return np.column_stack(arrays)
 
 
 def _position_of_name(key, columns, name):

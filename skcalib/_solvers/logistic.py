@@ -129,6 +129,19 @@ def fit_logistic(
     return _log_loss_minimum(loss, start, derivatives, lower)
 
 
+def logistic_loss(
+    features, targets, sample_weight, coef, *, centre, penalty, offset=None
+):
+    """Return the weighted log-loss plus ridge of a logistic regression at coefficients
+    (d,), and its Hessian (d, d). The arguments are those of `fit_logistic`; `features`
+    is a callable and `penalty` (d,).
+    """
+    ridge = np.diag(penalty)
+    loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
+    value, _, hessian = loss.derivatives(coef)
+    return value, hessian
+
+
 def location_scale(values, sample_weight):
     """Return the weighted mean of values (n,) and their weighted standard deviation,
     which is infinite where it is mere rounding, so that dividing by it gives 0.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._defaults import check_fitted
+from skcalib._fitting.wrapped import refuse_features
 from skcalib.engines._columns import check_value, free_name
 from skcalib.engines._histogram import coarse_cell, coarse_place
 from skcalib.engines._native import beside, nw, with_sql
@@ -254,6 +255,7 @@ def _check_recalibrator(recalibrator):
             f" {type(recalibrator).__name__}."
         )
     check_fitted(recalibrator)
+    refuse_features(recalibrator)
     name = type(recalibrator).__name__
     if len(getattr(recalibrator, "classes_", (0, 1))) != 2:
         raise ValueError(

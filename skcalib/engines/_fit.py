@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcalib._cells.statistics import BinStatistics
+from skcalib._fitting.wrapped import refuse_features
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
 from skcalib.engines._weighted import WeightedScores, label_pairs, rows_of_cells
@@ -137,6 +138,7 @@ def _fit_data(columns, recalibrator):
             f"a table contains probabilities: {type(recalibrator).__name__}"
             f" needs input='probability', found {recalibrator.input!r}."
         )
+    refuse_features(recalibrator)
     return data_for(columns, recalibrator)
 
 

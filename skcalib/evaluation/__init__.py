@@ -10,6 +10,7 @@ from skcalib.evaluation._mean import mean_interval
 from skcalib.evaluation._refinement import refinement_loss
 from skcalib.evaluation._sample_size import validation_sample_size
 from skcalib.evaluation._summary import calibration_summary
+from skcalib.evaluation._update_test import update_test
 from skcalib.evaluation._weights import describe_weights
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "mean_interval",
     "recalibration_gain",
     "refinement_loss",
+    "update_test",
     "validation_sample_size",
 ]
 

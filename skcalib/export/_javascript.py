@@ -14,7 +14,11 @@ from skcalib import maps as nodes
 from skcalib._fitting.provenance import provenance_text
 from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
-from skcalib.export._segments import one_number_of_classes, segment_items
+from skcalib.export._segments import (
+    one_number_of_classes,
+    refuse_features,
+    segment_items,
+)
 from skcalib.export._writers import FunctionWriter, split_decision
 from skcalib.maps import calibration_map
 
@@ -82,6 +86,7 @@ _HELPERS = {
 # What nodes are: names in braces are the texts of their fields.
 _TEXTS = {
     nodes.Scores: "x",
+    nodes.Features: "u",
     nodes.OneColumn: "[{of}[{index}]]",
     nodes.Clip: "clip({of}, {low}, {high})",
     nodes.Scaled: "{of}.map((v, i) => {slope} * v + {intercept})",
@@ -98,6 +103,7 @@ _TEXTS = {
     nodes.LogNormalized: "logNormalized({of})",
     nodes.Softmax: "softmax({of})",
     nodes.Normalized: "normalized({of})",
+    nodes.Times: "{of}.map(v => {factor}[0] * v)",
     nodes.RowMax: "[max({of})]",
     nodes.Spread: "spread({of}, {confidence})",
 }
@@ -139,8 +145,10 @@ def to_javascript(
         The statement ``const calibrate = ...;``. For two classes, the function takes
         the positive class's probability (its log-odds with ``input="logit"``) and
         returns its calibrated probability; for K classes, it takes and returns arrays.
-        If groups are used, the group is the second argument. For a
-        `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
+        If groups are used, the group is the second argument. With `features`, the
+        second argument is an array of their numbers, in the order of that parameter.
+        For a `CertifiedThresholdClassifier`, the result is the label that `predict`
+        returns.
 
     Raises
     ------
@@ -156,13 +164,13 @@ def to_javascript(
     -----
     Arrays of scores may be typed (Float32Array and others). An invalid input gives NaN,
     or an array of NaN; a decision is then null. Invalid inputs are NaN, null, text, a
-    hole in an array, a score out of range, probabilities that do not sum to 1, and a
-    group that is null or undefined. Groups that were not seen in `fit` use the pooled
-    fit. A logit of -Infinity, or more than 700 below the largest, marks an impossible
-    class. The results agree with those of Python to within 1e-12; they may differ
-    slightly because engines compute logarithms and exponentials in different ways. In a
-    decision, a probability that is below the threshold by at most 1e-12 is treated as
-    equal to it.
+    hole in an array, a score out of range, probabilities that do not sum to 1, a group
+    that is null or undefined, and a feature that is no finite number. Groups that were
+    not seen in `fit` use the pooled fit. A logit of -Infinity, or more than 700 below
+    the largest, marks an impossible class. The results agree with those of Python to
+    within 1e-12; they may differ slightly because engines compute logarithms and
+    exponentials in different ways. In a decision, a probability that is below the
+    threshold by at most 1e-12 is treated as equal to it.
 
     Examples
     --------
@@ -186,6 +194,8 @@ def to_javascript(
     arguments = "score"
     if as_map.group_key is not None:
         arguments = "score, group"
+    elif as_map.features is not None:
+        arguments = "score, features"
     lines = [f"const {name} = (() => {{", f"  // {provenance_text(recalibrator)}"]
     for line in [*_used_helpers("\n".join(body)), *writer.constants.values()]:
         lines.append(f"  {line}")
@@ -203,6 +213,7 @@ def _by_segment(maps, name):
     _check_name(name)
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
+    refuse_features(pairs)
     lines = [f"const {name} = (() => {{", "  const maps = new Map();"]
     for number, (segment, recalibrator) in enumerate(pairs):
         text = to_javascript(recalibrator, name=f"map{number}")
@@ -284,8 +295,9 @@ class _Writer(FunctionWriter):
 
     def input_statements(self, as_map):
         """Yield the JavaScript statements for the argument `score` of the function of a
-        `CalibrationMap`: they define `x`, the scores of a row as an array, and return
-        INVALID, which the caller replaces, if a score or the group is invalid.
+        `CalibrationMap`: they define `x`, the scores of a row as an array, and `u`, its
+        features, and return INVALID, which the caller replaces, if a score, the group
+        or a feature is invalid.
 
         If classes can be impossible, `closed` says for each class whether it is.
         """
@@ -314,6 +326,19 @@ class _Writer(FunctionWriter):
             yield f"const closed = x.map(v => v < top - {LARGEST_GAP:g});"
         if as_map.group_key is not None:
             yield "if (group === null || group === undefined) return INVALID;"
+        if as_map.features is not None:
+            n_features = as_map.features.width
+            yield (
+                "const u = Array.isArray(features) || ArrayBuffer.isView(features)"
+                " ? Array.from(features) : [];"
+            )
+            is_number = (
+                f"typeof v === 'number' && Math.abs(v) <= {_json(MAX_MAGNITUDE)}"
+            )
+            yield (
+                f"if (u.length !== {n_features} || !u.every(v => {is_number}))"
+                " return INVALID;"
+            )
         if as_map.input == "probability" and n > 1:
             # The sum may differ from 1 by 1e-6; beyond rounding it is divided by.
             yield "const total = sum(x), off = Math.abs(total - 1);"

@@ -38,7 +38,16 @@ from skcalib.export._json_values import (
 from skcalib.export._json_whole import CHECKS, parameters_and_attributes, restore
 from skcalib.export._segments import segment_items
 from skcalib.maps import Scores, map_of
-from skcalib.maps.checks import count, flag, labels, names, positive, text
+from skcalib.maps.checks import (
+    count,
+    flag,
+    labels,
+    names,
+    numbers,
+    positive,
+    text,
+    within,
+)
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 from skcalib.recalibrators._uncalibrated import Uncalibrated
@@ -50,12 +59,16 @@ _PROBLEMS = "estimators_"
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 # The checks of attributes that not every fit has. The temperature without a floor only
-# informs. The last three say why there is no certificate, what a search may have
-# chosen, and from what the limits of `predict_interval` follow.
+# informs, and those of features belong to a fit with features. The last three say why
+# there is no certificate, what a search may have chosen, and from what the limits of
+# `predict_interval` follow.
 _OPTIONAL = {
     "feature_names_in_": names,
     "provenance_": check_provenance,
     "plain_temperature_": positive,
+    "feature_coef_": numbers,
+    "feature_mean_": numbers,
+    "feature_penalty_": within(0, np.inf, infinite=True),
     "_has_wide_logits_": flag,
     "_group_column": text,
     "_no_certificate": text,
@@ -667,19 +680,25 @@ def _check_predictions(fitted, where):
     widths = (n_classes,)
     if n_classes == 2:
         widths = (1, 2)
-    if n_classes < 2 or fitted.n_features_in_ not in widths:
-        raise Defect(
-            where,
-            f"has {n_classes} classes and {fitted.n_features_in_} columns of scores",
-        )
+    n_scores = fitted._score_width
+    if n_classes < 2 or n_scores not in widths:
+        raise Defect(where, f"has {n_classes} classes and {n_scores} columns of scores")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if not isinstance(fitted, recalibrators.OnlineRecalibrator):
             # The nodes of the map raise if their numbers are not finite. A
             # recalibrator that goes on learning has no map.
-            tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
+            tried(lambda: map_of(fitted, Scores(n_scores)), where)
         scores = _scores_to_try(fitted)
-        probabilities = tried(lambda: fitted.predict_proba(scores), where)
+        if getattr(fitted, "features", None) is None:
+            probabilities = tried(lambda: fitted.predict_proba(scores), where)
+        else:
+            # the features have the names or positions of columns that are not at hand
+            features = np.tile(fitted.feature_mean_, (len(scores), 1))
+            scores = scores.reshape(-1, n_scores)
+            probabilities = tried(
+                lambda: fitted._predict_checked(scores, features=features), where
+            )
         if hasattr(fitted, "_limits"):
             tried(lambda: fitted.predict_interval(scores), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
@@ -698,14 +717,14 @@ def _scores_to_try(fitted):
     """
     # At 40 a probability rounds to 1, and at 800 exp overflows.
     logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))
-    if fitted.n_features_in_ == 1:
+    if fitted._score_width == 1:
         if fitted.input == "probability":
             return expit(logits)
         return logits
     # one column of each row has the logit, the others 0
     rows = np.arange(len(logits))
-    columns = np.zeros((len(logits), fitted.n_features_in_))
-    columns[rows, rows % fitted.n_features_in_] = logits
+    columns = np.zeros((len(logits), fitted._score_width))
+    columns[rows, rows % fitted._score_width] = logits
     if fitted.input == "logit":
         return columns
     odds = np.exp(columns - columns.max(axis=1, keepdims=True))

@@ -17,8 +17,10 @@ _RENAMED_ATTRIBUTES = {"ScalingBinning": {"scaler_": "recalibrator_"}}
 _FITTED_BEFORE = {"floor_": 0.0, "temperature_": 1.0, "salt_": ""}
 # Parameters that schema 2 got before its release: documents of it may lack them.
 _ADDED_TO_SCHEMA_2 = {
-    "BetaCalibration": {"alpha": 0.0},
+    "BetaCalibration": {"alpha": 0.0, "features": None},
     "CertifiedThreshold": {"classes": None},
+    "PlattScaling": {"features": None},
+    "TemperatureScaling": {"features": None},
 }
 # What a fit needs no longer.
 _DROPPED = {"_prediction_seed_", "spline_"}

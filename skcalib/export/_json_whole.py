@@ -62,9 +62,7 @@ def parameters_and_attributes(estimator):
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}
     if isinstance(estimator, RecalibratedClassifierCV):
-        pairs = []  # without the classifiers
-        for model in estimator.calibrated_classifiers_:
-            pairs.append((model.response_method, model.recalibrator))
+        pairs = _pairs(estimator)  # without the classifiers
         return {}, {
             "classes_": estimator.classes_,
             "calibrated_classifiers_": pairs,
@@ -84,6 +82,23 @@ def parameters_and_attributes(estimator):
                 times[group].append((row, time))
         attributes["_times"] = times
     return estimator.get_params(deep=False), attributes
+
+
+def _pairs(estimator):
+    """Return the pairs (method, recalibrator) of a `RecalibratedClassifierCV`, a list;
+    raise a ValueError if recalibrators take features beside the scores.
+    """
+    pairs = []
+    for model in estimator.calibrated_classifiers_:
+        if model.feature_keys:
+            raise ValueError(
+                "RecalibratedClassifierCV cannot be written as JSON: its"
+                f" {type(model.recalibrator).__name__} takes features beside the"
+                " scores. Write the recalibrator alone:"
+                " model.calibrated_classifiers_[0].recalibrator."
+            )
+        pairs.append((model.response_method, model.recalibrator))
+    return pairs
 
 
 def restore(estimator, written):

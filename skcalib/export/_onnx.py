@@ -53,10 +53,11 @@ def to_onnx(
         groups are passed directly or taken from a column has a second input ``group``,
         which contains strings and has shape (n, 1); groups of other types must be
         passed as strings, and unknown groups use the pooled fit. A dict of maps also
-        has this input, and returns NaN for unknown segments. A
-        `CertifiedThresholdClassifier` has a second output ``decision`` of shape (n,),
-        the label that `predict` returns. The metadata properties ``classes`` and
-        ``provenance`` contain JSON.
+        has this input, and returns NaN for unknown segments. A recalibrator with
+        `features` has a second input ``features`` of shape (n, n_features), in the
+        order of that parameter. A `CertifiedThresholdClassifier` has a second output
+        ``decision`` of shape (n,), the label that `predict` returns. The metadata
+        properties ``classes`` and ``provenance`` contain JSON.
 
     Raises
     ------
@@ -74,10 +75,11 @@ def to_onnx(
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` rejects (NaN, scores out of
-    range, probabilities that do not sum to 1) give NaN, and are treated as below the
-    decision threshold. In a decision, a probability that is below the threshold by at
-    most 1e-12 is treated as equal to it. A logit of -inf in a row with finite logits
-    means that the class is impossible, as in `predict_proba`.
+    range, probabilities that do not sum to 1, features that are not finite) give NaN,
+    and are treated as below the decision threshold. In a decision, a probability that
+    is below the threshold by at most 1e-12 is treated as equal to it. A logit of -inf
+    in a row with finite logits means that the class is impossible, as in
+    `predict_proba`.
 
     Examples
     --------
@@ -115,7 +117,14 @@ def to_onnx(
             )
     else:
         recalibrator, decision = split_decision(recalibrator)
-        graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
+        graph = graph_of(
+            recalibrator,
+            dtype,
+            opset,
+            group="group",
+            decision=decision,
+            features="features",
+        )
         provenance = getattr(recalibrator, "provenance_", None)
     properties = {"classes": graph.as_map.classes.tolist(), "provenance": provenance}
     return _model(onnx, graph, dtype, opset, properties)
@@ -156,6 +165,9 @@ def _model(onnx, graph, dtype, opset, properties):
     if graph.as_map.group_key is not None:
         inputs.append(tensor(graph.group, onnx.TensorProto.STRING, ["n", 1]))
         imports.append(helper.make_opsetid(ML, 2))
+    features = graph.as_map.features
+    if features is not None:
+        inputs.append(tensor(graph.name_features, float_type, ["n", features.width]))
     outputs = [tensor(graph.name_out, float_type, ["n", n_classes])]
     if graph.decision is not None:
         label_type = constants[graph.decision].data_type

@@ -23,6 +23,7 @@ def graph_of(
     calibrated="calibrated",
     group=None,
     decision=None,
+    features=None,
 ):
     """Return the `Graph` of a fitted recalibrator.
 
@@ -40,6 +41,8 @@ def graph_of(
         Name of the input of groups; None means that the graph has none.
     decision : Decision, default=None
         Adds the output ``decision``.
+    features : str, default=None
+        Name of the input of features; None means that the graph has none.
     """
     check_fitted(recalibrator)
     as_map = calibration_map(
@@ -51,7 +54,15 @@ def graph_of(
             " converted in a pipeline, which passes only scores: write it with"
             " skcalib.export.to_onnx, whose graph has a second input."
         )
-    return graph_of_map(as_map, dtype, opset, scores, calibrated, group, decision)
+    if as_map.features is not None and features is None:
+        raise ValueError(
+            f"{type(recalibrator).__name__}(features=...) cannot be converted in a"
+            " pipeline, which passes only scores: write it with skcalib.export.to_onnx,"
+            " whose graph has a second input."
+        )
+    return graph_of_map(
+        as_map, dtype, opset, scores, calibrated, group, decision, features=features
+    )
 
 
 def graph_of_map(
@@ -63,6 +74,7 @@ def graph_of_map(
     group,
     decision=None,
     *,
+    features=None,
     otherwise_nan=False,
 ):
     """Return the `Graph` of a `CalibrationMap`; see `graph_of` for the arguments.
@@ -70,11 +82,17 @@ def graph_of_map(
     Groups that the map does not name have the pooled fit or, with `otherwise_nan`, give
     NaN.
     """
-    graph = Graph(opset, scores, calibrated, as_map, group)
+    graph = Graph(opset, scores, calibrated, as_map, group, features)
     checked = _checked_input(graph, as_map, *ROUNDING[dtype])
     graph.scores = checked.scores
     graph.is_impossible = checked.is_impossible
     valid = checked.valid
+    if as_map.features is not None:
+        graph.features = graph.add("Cast", features, to=TYPES["float64"])
+        size = graph.add("Abs", graph.features)
+        is_finite = graph.add("LessOrEqual", size, MAX_MAGNITUDE)
+        are_finite = graph.all_of(is_finite, as_map.features.width)
+        valid = graph.add("And", valid, are_finite)
     output = graph.write(as_map.output)
     if otherwise_nan:
         # The index of all other groups is the largest.
@@ -145,7 +163,8 @@ def _checked_input(graph, as_map, refused, untouched):
         return _checked_logits(graph, as_map, raw)
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
-    valid = graph.all_of(graph.add("LessOrEqual", distance, 0.5 + refused))
+    is_near = graph.add("LessOrEqual", distance, 0.5 + refused)
+    valid = graph.all_of(is_near, as_map.scores.width)
     scores = graph.add("Clip", raw, 0.0, 1.0)
     if as_map.scores.width == 1:
         return _CheckedInput(valid, scores)
@@ -164,12 +183,13 @@ def _checked_logits(graph, as_map, raw):
     """
     if not as_map._leaves_impossible_out:
         is_finite = graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE)
-        return _CheckedInput(graph.all_of(is_finite), raw)
+        return _CheckedInput(graph.all_of(is_finite, as_map.scores.width), raw)
     largest = graph.row_extreme("ReduceMax", raw)
     # A logit of -inf is valid if the largest one is, which is checked in its place.
     is_infinite = graph.add("Equal", raw, -np.inf)
     size = graph.add("Abs", graph.add("Where", is_infinite, largest, raw))
-    valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
+    is_finite = graph.add("LessOrEqual", size, MAX_MAGNITUDE)
+    valid = graph.all_of(is_finite, as_map.scores.width)
     lowest_possible = graph.add("Sub", largest, LARGEST_GAP)
     is_impossible = graph.add("Less", raw, lowest_possible)
     # Impossible classes get a logit at which they stay so; lower ones could overflow.

@@ -28,6 +28,8 @@ class Graph(NodeWriter):
         The map.
     group : str or None
         Name of the input of groups.
+    name_features : str or None
+        Name of the input of features.
 
     Attributes
     ----------
@@ -39,6 +41,8 @@ class Graph(NodeWriter):
         From the content of a constant to its name.
     scores : str
         Name of the scores as `predict_proba` takes them, float64.
+    features : str or None
+        Name of the features as float64.
     is_impossible : str or None
         Name of the booleans (n, K) that say which classes are impossible.
     decision : str or None
@@ -47,13 +51,14 @@ class Graph(NodeWriter):
 
     format = "ONNX"
 
-    def __init__(self, opset, name_in, name_out, as_map, group):
+    def __init__(self, opset, name_in, name_out, as_map, group, name_features=None):
         super().__init__()
         self.opset = opset  # version of the ONNX operator set
         self.name_in = name_in  # of the input of scores
         self.name_out = name_out  # of the output of probabilities
         self.as_map = as_map
         self.group = group  # name of the input of groups, or None
+        self.name_features = name_features  # of the input of features, or None
         # (operator, inputs, output, attributes), in the order in which they run.
         self.nodes = []
         self.constants = {}  # arrays by name
@@ -61,6 +66,7 @@ class Graph(NodeWriter):
         # Names of values that are added later: the scores as float64, the booleans
         # (n, K) of impossible classes, and the labels of a decision.
         self.scores = name_in
+        self.features = None
         self.is_impossible = None
         self.decision = None
 
@@ -108,11 +114,11 @@ class Graph(NodeWriter):
             return self.add(operator, x, keepdims=1, axes=[1])
         return self.add(operator, x, [1], keepdims=1)
 
-    def all_of(self, condition):
-        """Return booleans (n, 1) that say whether a condition (n, C) holds in all
+    def all_of(self, condition, width):
+        """Return booleans (n, 1) that say whether a condition (n, width) holds in all
         columns of a row.
         """
-        if self.as_map.scores.width == 1:
+        if width == 1:
             return condition
         zeros_and_ones = self.add("Cast", condition, to=TYPES["float64"])
         smallest = self.row_extreme("ReduceMin", zeros_and_ones)
@@ -127,6 +133,10 @@ class Graph(NodeWriter):
     def _write_Scores(self, node):
         """Return the name of the scores."""
         return self.scores
+
+    def _write_Features(self, node):
+        """Return the name of the features."""
+        return self.features
 
     def _write_OneColumn(self, node):
         """Write one column of a node."""
@@ -160,6 +170,10 @@ class Graph(NodeWriter):
         """Write ``coef @ values + intercept``."""
         product = self.add("MatMul", self.write(node.of), node.coef.T)
         return self.add("Add", product, node.intercept)
+
+    def _write_Times(self, node):
+        """Write each value times the row's factor."""
+        return self.add("Mul", self.write(node.of), self.write(node.factor))
 
     def _write_Exp(self, node):
         """Write ``exp`` of values clipped to [-700, 700]."""

@@ -17,7 +17,11 @@ from skcalib import maps as nodes
 from skcalib._fitting.provenance import provenance_text
 from skcalib._input.limits import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
-from skcalib.export._segments import one_number_of_classes, segment_items
+from skcalib.export._segments import (
+    one_number_of_classes,
+    refuse_features,
+    segment_items,
+)
 from skcalib.export._writers import FunctionWriter, split_decision
 from skcalib.maps import calibration_map
 
@@ -136,6 +140,7 @@ def dot(row, x):
 # What nodes are: names in braces are the texts of their fields.
 _TEXTS = {
     nodes.Scores: "x",
+    nodes.Features: "u",
     nodes.OneColumn: "[{of}[{index}]]",
     nodes.Clip: "clip({of}, {low}, {high})",
     nodes.Scaled: "[{slope} * v + {intercept} for i, v in enumerate({of})]",
@@ -152,6 +157,7 @@ _TEXTS = {
     nodes.LogNormalized: "log_normalized({of})",
     nodes.Softmax: "softmax({of})",
     nodes.Normalized: "normalized({of})",
+    nodes.Times: "[{factor}[0] * v for v in {of}]",
     nodes.RowMax: "[max({of})]",
     nodes.Spread: "spread({of}, {confidence})",
 }
@@ -184,8 +190,10 @@ def to_python(
         imports only `math` and `bisect`. For two classes, the function takes the
         positive class's probability (its log-odds with ``input="logit"``) and returns
         its calibrated probability; for K classes, it takes and returns a list. If
-        groups or segments are used, they are the second argument. For a
-        `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
+        groups or segments are used, they are the second argument. With `features`, the
+        second argument is a list of their numbers, in the order of that parameter. For
+        a `CertifiedThresholdClassifier`, the result is the label that `predict`
+        returns.
 
     Raises
     ------
@@ -201,10 +209,10 @@ def to_python(
     -----
     An invalid input gives NaN, or a list of NaN; a decision is then None. Invalid
     inputs are NaN, None, text, a score out of range, probabilities that do not sum to
-    1, and None as the group. Groups that were not seen in `fit` use the pooled fit, and
-    segments that were not seen give NaN. A logit of minus infinity, or more than 700
-    below the largest, marks an impossible class. The results agree with those of
-    `predict_proba` to within 1e-12.
+    1, None as the group, and a feature that is no finite number. Groups that were not
+    seen in `fit` use the pooled fit, and segments that were not seen give NaN. A logit
+    of minus infinity, or more than 700 below the largest, marks an impossible class.
+    The results agree with those of `predict_proba` to within 1e-12.
 
     Examples
     --------
@@ -237,8 +245,9 @@ def to_python(
 
 
 def _of_one(recalibrator):
-    """Return the text of a function body that defines ``calibrate(score)``, or
-    ``calibrate(score, group)``, for a fitted recalibrator and returns this function.
+    """Return the text of a function body that defines ``calibrate(score)``,
+    ``calibrate(score, group)`` or ``calibrate(score, features)`` for a fitted
+    recalibrator, and returns this function.
     """
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
@@ -247,6 +256,8 @@ def _of_one(recalibrator):
     arguments = "score"
     if as_map.group_key is not None:
         arguments = "score, group"
+    elif as_map.features is not None:
+        arguments = "score, features"
     lines = [
         f"# {provenance_text(recalibrator)}",
         *_used_helpers(body),
@@ -266,6 +277,7 @@ def _by_segment(maps):
     """
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
+    refuse_features(pairs)
     lines = ["maps = {}"]
     for segment, recalibrator in pairs:
         lines.append(f"def make():\n{indent(_of_one(recalibrator), '    ')}")
@@ -328,8 +340,9 @@ class _Writer(FunctionWriter):
 
     def input_statements(self, as_map):
         """Yield the Python statements for the argument `score` of the function of a
-        `CalibrationMap`: they define `x`, the scores of a row as a list, and return
-        INVALID, which the caller replaces, if a score or the group is invalid.
+        `CalibrationMap`: they define `x`, the scores of a row as a list, and `u`, its
+        features, and return INVALID, which the caller replaces, if a score, the group
+        or a feature is invalid.
 
         If classes can be impossible, `closed` says for each class whether it is.
         """
@@ -362,6 +375,16 @@ class _Writer(FunctionWriter):
             yield f"closed = [v < top - {LARGEST_GAP:g} for v in x]"
         if as_map.group_key is not None:
             yield "if group is None:"
+            yield "    return INVALID"
+        if as_map.features is not None:
+            is_number = f"abs(v) <= {MAX_MAGNITUDE}"
+            yield "try:"
+            yield "    u = [float(v) for v in features if not isinstance(v, str)]"
+            yield f"    is_valid = len(u) == len(features) == {as_map.features.width}"
+            yield f"    is_valid = is_valid and all({is_number} for v in u)"
+            yield "except TypeError:"
+            yield "    is_valid = False"
+            yield "if not is_valid:"
             yield "    return INVALID"
         if as_map.input == "probability" and n > 1:
             # The sum may differ from 1 by 1e-6; beyond rounding it is divided by.

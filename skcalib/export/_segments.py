@@ -29,6 +29,18 @@ def segment_items(maps):
     return pairs
 
 
+def refuse_features(pairs):
+    """Raise a ValueError if a recalibrator of the pairs (segment, recalibrator) takes
+    features beside the score.
+    """
+    for segment, recalibrator in pairs:
+        if getattr(recalibrator, "features", None) is not None:
+            raise ValueError(
+                f"The map of the segment {segment!r} takes features beside the score:"
+                " write it alone, or write the dict with to_sql."
+            )
+
+
 def one_number_of_classes(pairs):
     """Return the number of classes of the recalibrators in pairs (segment,
     recalibrator); raise a ValueError if they differ.
@@ -51,6 +63,7 @@ def map_of_segments(maps):
     """
     pairs = segment_items(maps)
     one_number_of_classes(pairs)
+    refuse_features(pairs)
     segment_maps = []
     for segment, recalibrator in pairs:
         if segment is None:

@@ -23,6 +23,7 @@ from skcalib.export._sql_text import (
 from skcalib.export._sql_warehouses import WAREHOUSES, transpiled
 from skcalib.export._sql_writer import (
     SqlWriter,
+    feature_columns,
     group_column,
     largest_conditions,
 )
@@ -111,7 +112,8 @@ def to_sql(
     Names are quoted, and columns are cast to double precision. Invalid inputs give
     NULL. An input is invalid if it is NULL, NaN, a probability outside [0, 1], a logit
     above 1e100 in absolute value, a row of probabilities whose sum differs from 1 by
-    more than 1e-6, or a missing group or id. Rows of probabilities are not normalised
+    more than 1e-6, a missing group or id, or a feature that is no finite number. The
+    columns of features have the names of the parameter `features`. Rows of probabilities are not normalised
     again. No score makes EXP overflow or LN fail. In a row of several logits, one that
     is -inf, or more than 700 below the largest, marks an impossible class, with
     probability 0. If the SQL for this case would exceed 500,000 characters, such rows
@@ -404,4 +406,7 @@ def _validity_conditions(as_map, given, dialect):
         conditions.append(f"ABS({'+'.join(given)}-1e0)<={number(_ROUNDING)}")
     if as_map.group_key is not None:
         conditions.append(f"{group_column(as_map.group_key, dialect)} IS NOT NULL")
+    if as_map.features is not None:
+        for text in feature_columns(as_map.features, dialect):
+            conditions += valid_score(text, "logit")  # any finite number
     return conditions

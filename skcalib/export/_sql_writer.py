@@ -57,6 +57,10 @@ class SqlWriter(NodeWriter):
         """Return the texts of the columns of scores."""
         return self.given
 
+    def _write_Features(self, node):
+        """Return the texts of the columns of features."""
+        return feature_columns(node, self.dialect)
+
     def _write_OneColumn(self, node):
         """Write one of the values of a node."""
         return [self.write(node.of)[node.index]]
@@ -83,6 +87,11 @@ class SqlWriter(NodeWriter):
         return texts
 
     _write_Affine = _write_Scaled
+
+    def _write_Times(self, node):
+        """Write each value times the row's factor."""
+        (factor,) = self.write(node.factor)
+        return [f"({text}*{factor})" for text in self.write(node.of)]
 
     def _write_Exp(self, node):
         """Write ``exp`` of values clipped to [-700, 700]."""
@@ -622,6 +631,20 @@ def _is_positive(node):
         return all(_is_positive(part) for part in node.parts)
     clips = isinstance(node, nodes.Expit | nodes.Softmax) and node.clip
     return clips or (isinstance(node, nodes.Clip) and node.low > 0)
+
+
+def feature_columns(node, dialect):
+    """Return the texts of the columns of `Features`, as double precision; raise a
+    ValueError if the recalibrator knows only their positions.
+    """
+    for name in node.names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"features={list(node.names)!r} are positions, so the names of the"
+                " columns are not known. Fit the recalibrator to a data frame, with"
+                ' features=["name of the column", ...].'
+            )
+    return [dialect.as_double(dialect.identifier(name)) for name in node.names]
 
 
 def group_column(key, dialect):

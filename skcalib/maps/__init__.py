@@ -23,7 +23,7 @@ from skcalib.maps._class_functions import (
     Softmax,
     Spread,
 )
-from skcalib.maps._combinations import Columns, Mixture, OneColumn
+from skcalib.maps._combinations import Columns, Mixture, OneColumn, Times
 from skcalib.maps._forms import (
     class_probabilities,
     clipped_probability,
@@ -36,7 +36,7 @@ from skcalib.maps._forms import (
     step_function,
     two_logits,
 )
-from skcalib.maps._leaves import RowKey, Scores
+from skcalib.maps._leaves import Features, RowKey, Scores
 from skcalib.maps._node import Node, Rows
 from skcalib.maps._value_functions import (
     Clip,
@@ -58,6 +58,7 @@ __all__ = [
     "Columns",
     "Exp",
     "Expit",
+    "Features",
     "GroupOf",
     "Largest",
     "Log",
@@ -79,6 +80,7 @@ __all__ = [
     "Scores",
     "Softmax",
     "Spread",
+    "Times",
     "just_below",
     "calibration_map",
     "has_map",

@@ -11,7 +11,7 @@ from skcalib._defaults import check_fitted
 from skcalib._rows.links import LARGEST_GAP
 from skcalib.maps._choices import Choice, GroupOf, Place
 from skcalib.maps._class_functions import Affine, Possible
-from skcalib.maps._leaves import Scores
+from skcalib.maps._leaves import Features, Scores
 from skcalib.maps._node import Node
 from skcalib.maps._python_function import PythonFunction
 from skcalib.maps._value_functions import Pieces
@@ -81,6 +81,14 @@ class CalibrationMap:
         """The `GroupOf` that chooses between the maps of groups, if there is one."""
         key = getattr(self.output, "key", None)
         return key if isinstance(key, GroupOf) else None
+
+    @property
+    def features(self) -> Features | None:
+        """The `Features` that the map takes beside the scores, if there are some."""
+        for node in _nodes_below(self.output):
+            if isinstance(node, Features):
+                return node
+        return None
 
 
 def calibration_map(
@@ -211,17 +219,25 @@ def why_not(recalibrator):
 
 def _refuse_python_functions(node):
     """Raise a ValueError if a node, or one of those that it is computed from, is a
-    function of Python. `node` may also be a field of a node, or a tuple of them.
+    function of Python.
     """
-    if isinstance(node, PythonFunction):
-        raise ValueError(node.why)
+    for below in _nodes_below(node):
+        if isinstance(below, PythonFunction):
+            raise ValueError(below.why)
+
+
+def _nodes_below(node):
+    """Yield a node and all nodes that it is computed from. `node` may also be a field
+    of a node, or a tuple of them.
+    """
     children = ()
     if isinstance(node, Node):
+        yield node
         children = vars(node).values()
     elif isinstance(node, tuple):
         children = node
     for child in children:
-        _refuse_python_functions(child)
+        yield from _nodes_below(child)
 
 
 def has_map(kind: type) -> bool:

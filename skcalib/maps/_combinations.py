@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcalib._rows.namespaces import side_by_side
-from skcalib.maps._node import Node, OneValueOf, require
+from skcalib.maps._node import Node, NodeOf, OneValueOf, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,40 @@ class Columns(Node):
 
     def __call__(self, rows):
         return side_by_side(rows.xp, [rows(part) for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Times(NodeOf):
+    """Each value, multiplied by one factor of the row.
+
+    Parameters
+    ----------
+    of : Node
+        The values.
+    factor : Node
+        The factor, a node with one value.
+
+    See Also
+    --------
+    skcalib.maps.Scaled : Multiplies by a number that is the same for all rows.
+    skcalib.TemperatureScaling : With `features`, the temperature differs by row.
+
+    Examples
+    --------
+    >>> from skcalib.maps import OneColumn, Rows, Scores, Times
+    >>> scores = Scores(2)
+    >>> Rows([[2.0, 5.0]])(Times(scores, OneColumn(scores, 0))).tolist()
+    [[4.0, 10.0]]
+    """
+
+    factor: Node
+
+    def _check(self):
+        """Raise a ValueError unless the factor has one value."""
+        require(self.factor.width == 1, self, "a factor with one value")
+
+    def _evaluate(self, values, rows):
+        return values * rows(self.factor)
 
 
 @dataclass(frozen=True, eq=False)

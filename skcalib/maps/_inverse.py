@@ -63,6 +63,11 @@ def smallest_scores(recalibrator, probabilities):
             f"{name} was fitted to {len(recalibrator.classes_)} classes: only a map of"
             " one score can be inverted."
         )
+    if getattr(recalibrator, "features", None) is not None:
+        raise ValueError(
+            f"{name}(features=...) gives a score other probabilities where the features"
+            f" differ: no unique score belongs to a probability. {_WAY_OUT}"
+        )
     if getattr(recalibrator, "randomize", False):
         raise ValueError(
             f"{name} breaks ties at random: no unique score belongs to a probability."

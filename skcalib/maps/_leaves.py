@@ -1,4 +1,4 @@
-"""Nodes without other nodes below them: the scores and the key of a row."""
+"""Nodes without other nodes below them: scores, features and the key of a row."""
 
 from dataclasses import dataclass
 
@@ -35,6 +35,46 @@ class Scores(Node):
     def __call__(self, rows):
         scores, _, _ = rows.inputs
         return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Node):
+    """Numbers beside the scores of a row: a further input of a map.
+
+    Parameters
+    ----------
+    names : tuple of str or int
+        Name of the column of each feature; its position if columns have no names.
+
+    See Also
+    --------
+    skcalib.maps.Scores : The input of every map.
+    skcalib.PlattScaling : Its parameter `features` gives a map of this kind.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Features, Rows
+    >>> Rows([[0.2]], features=[[61.0, 1.0]])(Features(("age", "smoker"))).tolist()
+    [[61.0, 1.0]]
+    """
+
+    names: tuple[str | int, ...]
+    _is_input = True
+
+    @property
+    def width(self):
+        return len(self.names)
+
+    def __call__(self, rows):
+        """Return the numbers (n, width); raise a ValueError if the rows have none."""
+        require_numpy(self, rows)
+        shape = np.shape(rows.features)
+        if len(shape) != 2 or shape[1] != self.width:
+            raise ValueError(
+                f"The map needs the features {list(self.names)} of each row: pass"
+                f" features of shape (n, {self.width}), found {shape or None}."
+            )
+        return rows.features
 
 
 @dataclass(frozen=True, eq=False)

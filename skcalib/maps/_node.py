@@ -44,12 +44,16 @@ class Rows:
         Group of each row.
     ids : sequence of length n, default=None
         Id of each row.
+    features : array-like of shape (n, n_features), default=None
+        Finite numbers beside the scores, for maps that contain `Features`.
 
     Attributes
     ----------
     inputs : tuple
         The scores (as float64 unless they are a tensor), and the groups and ids as
         arrays of objects or None.
+    features : ndarray of shape (n, n_features) or None
+        The numbers beside the scores, as float64.
     values : dict
         Maps the `id` of each node evaluated so far to the node and its values.
     xp : module
@@ -73,6 +77,7 @@ class Rows:
         scores: ArrayLike,
         groups: Sequence | np.ndarray | None = None,
         ids: Sequence | np.ndarray | None = None,
+        features: ArrayLike | None = None,
     ):
         self.xp, self.device = dispatched_namespace(scores)
         if self.xp is None:
@@ -85,7 +90,10 @@ class Rows:
             groups = np.asarray(groups, dtype=object)
         if ids is not None:
             ids = np.asarray(ids, dtype=object)
+        if features is not None:
+            features = np.asarray(features, dtype=np.float64)
         self.inputs = (scores, groups, ids)
+        self.features = features
         # Maps the Python `id` of a node to a pair: its values (n, width) and the node.
         # The node is kept so that its `id` is not given to another object.
         self.values = {}
@@ -171,6 +179,7 @@ class Rows:
             chosen_rows(self.xp, scores, chosen),
             taken(groups, chosen),
             taken(ids, chosen),
+            taken(self.features, chosen),
         )
         rows._rows_of = (self, chosen)
         return rows

@@ -36,7 +36,15 @@ def predicted_node(recalibrator, n_columns):
     return node
 
 
-def predicted(recalibrator, scores, ids=None, *, uses_table=False, all_possible=False):
+def predicted(
+    recalibrator,
+    scores,
+    ids=None,
+    *,
+    features=None,
+    uses_table=False,
+    all_possible=False,
+):
     """Return the probabilities (n, K) by the map of a fitted recalibrator.
 
     Parameters
@@ -47,6 +55,8 @@ def predicted(recalibrator, scores, ids=None, *, uses_table=False, all_possible=
         Valid scores.
     ids : ndarray of shape (n,) or None
         Ids of the rows.
+    features : ndarray of shape (n, n_features) or None
+        Numbers beside the scores, for a map that takes some.
     uses_table : bool, default=False
         Whether the smooth parts of a mixture for two classes are read from a table.
     all_possible : bool, default=False
@@ -60,7 +70,11 @@ def predicted(recalibrator, scores, ids=None, *, uses_table=False, all_possible=
     # Each row is predicted on its own, so blocks of rows change nothing: they keep the
     # memory of intermediate results small.
     for chosen in row_blocks(len(scores), n_classes):
-        rows = Rows(scores[chosen], ids=taken(ids, chosen))
+        rows = Rows(
+            scores[chosen],
+            ids=taken(ids, chosen),
+            features=taken(features, chosen),
+        )
         rows.is_impossible = None
         if not all_possible:
             rows.is_impossible = recalibrator._impossible_classes(scores[chosen])

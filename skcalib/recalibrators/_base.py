@@ -166,12 +166,19 @@ class BaseRecalibrator(ProbabilityTransformer):
         )
 
     def _fit_validated(
-        self, X, y, sample_weight, fit_rows, names=None, weight_type="frequency"
+        self,
+        X,
+        y,
+        sample_weight,
+        fit_rows,
+        names=None,
+        weight_type="frequency",
+        columns=(),
     ):
         """Validate what a fit is given, fit with ``fit_rows(scores, codes, names,
-        weight)``, and return self. The arguments of `fit_rows` are what
+        weight, *columns)``, and return self. The arguments of `fit_rows` are what
         `_validated_rows` returns; `names` (n,) are those of the samples' clusters, or
-        None.
+        None, and `columns` further arrays (n, ...).
 
         `fit_rows` may return the `Maker` of the state of the limits of
         `predict_interval`, from the codes of the clusters, or None.
@@ -185,15 +192,18 @@ class BaseRecalibrator(ProbabilityTransformer):
                 sample_weight = tensor_on_processor(sample_weight)
             y = self._with_counted_labels(y, sample_weight, X)
             rows = None
-            if fits_tensors(self) and names is None:
+            if fits_tensors(self) and names is None and not columns:
                 rows = tensor_rows(self, X, y, sample_weight)
             if rows is None:
-                rows = self._validated_rows(X, y, sample_weight, names)
-            scores, codes, *names, weight = rows
-            (names,) = names or (None,)  # the rows of tensors have no clusters
+                rows = self._validated_rows(X, y, sample_weight, names, *columns)
+            scores, codes, *others, weight = rows
+            # the rows of tensors have no clusters and no columns
+            names, *columns = others or (None,)
             self._check_classes_present(codes)
             vars(self).pop("_limits", None)  # of an earlier fit
-            maker = fit_rows(scores, like(scores, codes), names, like(scores, weight))
+            maker = fit_rows(
+                scores, like(scores, codes), names, like(scores, weight), *columns
+            )
             limits = None
             if isinstance(maker, Maker):
                 cluster = None if names is None else cluster_codes(names)
@@ -245,6 +255,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         (2, 8000)
         """
         self._validate_params()
+        if getattr(self, "features", None) is not None:
+            raise ValueError("fit_batches takes no features: use fit.")
         with TemporaryFile() as file:
             return self.fit(*stored_batches(batches, file, self.input))
 
@@ -352,16 +364,21 @@ class BaseRecalibrator(ProbabilityTransformer):
             ids = check_ids(ids, len(scores))
         return as_given(self._predict_checked(scores, ids), X)
 
-    def _predict_checked(self, scores, ids=None, *, uses_table=False):
+    def _predict_checked(self, scores, ids=None, *, features=None, uses_table=False):
         """Return the probabilities (n, K) of scores (n, C) that were validated, in
-        which impossible classes are not marked yet; `ids` are (n,) or None.
+        which impossible classes are not marked yet; `ids` are (n,) or None, and
+        `features` (n, n_features) or None.
 
         With `uses_table` the smooth parts of a mixture for two classes are read from a
         table: see `skcalib.maps._tabulated`.
         """
         scores, is_impossible = self._with_marks(scores)
         probabilities = self._predict_encoded(
-            scores, ids, uses_table=uses_table, all_possible=is_impossible is None
+            scores,
+            ids,
+            features=features,
+            uses_table=uses_table,
+            all_possible=is_impossible is None,
         )
         # An impossible class of two has a finite logit in `scores` (see
         # `_possible_scores`), and gets its 0 here. One of more classes has -inf, which
@@ -371,15 +388,27 @@ class BaseRecalibrator(ProbabilityTransformer):
         return self._restricted(probabilities, is_impossible)
 
     def _predict_encoded(
-        self, scores, ids=None, *, uses_table=False, all_possible=False
+        self,
+        scores,
+        ids=None,
+        *,
+        features=None,
+        uses_table=False,
+        all_possible=False,
     ):
         """Return the probabilities (n, K) of validated scores (n, C): by the map, or by
-        ``_predict_scores`` of a method that has none. `ids` are (n,) or None, and
-        `all_possible` says that no class is known to be impossible.
+        ``_predict_scores`` of a method that has none. `ids` are (n,) or None,
+        `features` (n, n_features) or None, and `all_possible` says that no class is
+        known to be impossible.
         """
         if not hasattr(self, "_predict_scores"):
             return predicted(
-                self, scores, ids, uses_table=uses_table, all_possible=all_possible
+                self,
+                scores,
+                ids,
+                features=features,
+                uses_table=uses_table,
+                all_possible=all_possible,
             )
         probabilities = self._predict_scores(self._clipped(scores))
         return self._restricted(probabilities, self._impossible_classes(scores))
@@ -443,11 +472,12 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         check_fitted(self)
         if self._keeps_decisions:
-            columns = tensor_decisions(self, X)
+            columns = None
+            if getattr(self, "features", None) is None:
+                columns = tensor_decisions(self, X)
             if columns is not None:
                 return self.classes_[columns]
-            scores = check_estimator_scores(self, X, input=self.input, reset=False)
-            return self.classes_[decisions(scores, self.input)]
+            return self.classes_[decisions(self._read_scores(X), self.input)]
         return super().predict(X)
 
     def predict_interval(
@@ -552,7 +582,7 @@ class BaseRecalibrator(ProbabilityTransformer):
                 " ten samples of the other label: the limits cover less often than"
                 " stated."
             )
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        scores = self._read_scores(X)
         probabilities = self._predict_checked(scores)
         scores, _ = self._with_marks(scores)
         return widened_limits(
@@ -569,6 +599,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         if hasattr(self, "_limits"):
             return ""
         return super()._why_no_limits()
+
+    def _read_scores(self, X):
+        """Return the validated scores (n, C) of new rows."""
+        return check_estimator_scores(self, X, input=self.input, reset=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Return the smallest scores that reach the given probabilities.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,14 +11,15 @@ from numpy.typing import ArrayLike
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._intervals.one_probability import regression
-from skcalib._solvers.logistic import fit_logistic, platt_targets
+from skcalib._solvers.logistic import platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
 from skcalib.recalibrators._base import RIDGE
+from skcalib.recalibrators._features import FeatureRecalibrator
 from skcalib.recalibrators._partially_pooled import PartiallyPooledRecalibrator
 
 
-class BetaCalibration(PartiallyPooledRecalibrator):
+class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a, b >= 0.
 
     The map is exact if the scores of both classes follow beta distributions. Unlike
@@ -42,6 +44,13 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         stabilises the slopes if all scores lie near one end of the scale, and has less
         influence with more samples. None means 1 with smoothed targets, and 0 without
         them (as in Kull et al.).
+    features : str, int or list of these, default=None
+        Columns of `X`, by name or position, that enter the log-odds linearly beside the
+        score, such as an age or the length of a text. The other columns are the scores.
+        Features are numbers without missing values, and require two classes.
+        Their coefficients have a ridge penalty, on the scale of standardised features,
+        whose strength maximises the marginal likelihood; it may be infinite, which
+        leaves the features out.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes, the strength, at least 0, of the ridge penalty that pulls the
         map of each class toward a common map, which is fitted with the penalty `alpha`
@@ -88,6 +97,14 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     a_, b_, c_ : float
         Parameters of the map. For K > 2 classes, these are lists with one entry per
         class.
+    feature_coef_ : ndarray of shape (n_features,)
+        Change of the calibrated log-odds per unit of each feature. This attribute and
+        the next two exist only if `features` is given.
+    feature_mean_ : ndarray of shape (n_features,)
+        Mean of each feature, at which it changes nothing.
+    feature_penalty_ : float
+        The selected strength of the ridge penalty; infinity if the features are left
+        out.
 
     Raises
     ------
@@ -122,6 +139,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     """  # noqa: E501
 
     _parameter_constraints = {
+        **FeatureRecalibrator._parameter_constraints,
         **PartiallyPooledRecalibrator._parameter_constraints,
         "parameters": [StrOptions({"abm", "am", "ab"})],
         "smooth_targets": ["boolean"],
@@ -141,6 +159,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         *,
         smooth_targets: bool = True,
         alpha: float | None = None,
+        features: str | int | Sequence[str | int] | None = None,
         class_pooling: float | Literal["auto"] = "auto",
         clip: float | Literal["auto"] | None = "auto",
         multiclass: Literal["ovr", "top_label"] = "ovr",
@@ -151,6 +170,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self.parameters = parameters
         self.smooth_targets = smooth_targets
         self.alpha = alpha
+        self.features = features
         self.class_pooling = class_pooling
         self.clip = clip
         self.multiclass = multiclass
@@ -166,17 +186,19 @@ class BetaCalibration(PartiallyPooledRecalibrator):
             return "any"
         return super()._needs_classes
 
-    def _fit_binary(self, log_odds, labels, sample_weight):
+    def _fit_binary(self, log_odds, labels, sample_weight, beside=None):
         """Fit a logistic regression on log(s) and -log(1 - s), with s the scores, given
-        as log-odds (n,), to boolean labels (n,).
+        as log-odds (n,), and on the features `beside`, a `SideFeatures` or None, to
+        boolean labels (n,).
         """
         targets = labels
         if self.smooth_targets:
             targets = platt_targets(labels, sample_weight)
-        coef = fit_logistic(
+        coef = self._logistic_coef(
             lambda rows: self._features(log_odds[rows]),
             targets,
             sample_weight,
+            beside,
             **self._ridge,
         )
         self._set_map(coef)
@@ -283,8 +305,11 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         """Return the map from the score of a binary problem to the event's probability
         as a `skcalib.maps.Node`; the argument is one, too.
         """
-        slopes = np.array([[self.a_, self.b_]])
-        return Expit(Affine(LogSides(log_odds), slopes, np.array([self.c_])))
+        sides = LogSides(log_odds)
+        slopes = np.array([self.a_, self.b_])
+        if self.features is not None:
+            return Expit(self._with_features(sides, slopes, self.c_))
+        return Expit(Affine(sides, slopes[None], np.array([self.c_])))
 
 
 def _log_features(log_odds):

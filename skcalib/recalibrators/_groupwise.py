@@ -17,6 +17,7 @@ from skcalib._fitting.wrapped import (
     check_recalibrator,
     class_parameters,
     fitted_clone,
+    refuse_features,
 )
 from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups
@@ -233,6 +234,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         self._validate_params()
         with unchanged_if_refused(self):
+            refuse_features(self._resolved("recalibrator"))
             vars(self).pop("_group_column", None)  # of an earlier fit to a table
             self._check_one_source(groups)
             y = self._with_counted_labels(y, sample_weight, X)

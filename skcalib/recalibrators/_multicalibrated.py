@@ -19,8 +19,13 @@ from skcalib._fitting.feature_columns import FeatureColumns, cells, cuts_between
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import Design, mean_gain
 from skcalib._fitting.provenance import provenance
-from skcalib._fitting.wrapped import class_parameters, fitted_clone
+from skcalib._fitting.wrapped import (
+    class_parameters,
+    fitted_clone,
+    refuse_features,
+)
 from skcalib._input.annotations import CrossValidation
+from skcalib._input.columns import column_keys
 from skcalib._input.scores import (
     check_estimator_scores,
     check_sample_weight,
@@ -237,6 +242,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """
         self._validate_params()
         with unchanged_if_refused(self):
+            refuse_features(self._resolved("recalibrator"))
             y = self._with_counted_labels(y, sample_weight, X)
             X, classes = self._in_class_order_beside(
                 X, y, self._feature_columns(), "features"
@@ -372,20 +378,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """
         if callable(self.features):
             return []
-        if isinstance(self.features, str | Integral):
-            keys = [self.features]
-        else:
-            keys = list(self.features)
-        are_keys = all(
-            isinstance(key, str | Integral) and not isinstance(key, bool)
-            for key in keys
-        )
-        if not keys or not are_keys:
-            raise ValueError(
-                "features must be names or positions of columns of X, found"
-                f" {self.features!r}."
-            )
-        return keys
+        return column_keys(self.features, name="features")
 
     def _fit_rounds(self, rows):
         """Fit the global recalibrator to a `_Rows`, then `n_rounds_` rounds of trees to

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.columns import spread_top_label, top_label
 from skcalib._defaults import check_fitted, unchanged_if_refused
+from skcalib._fitting.wrapped import refuse_features
 from skcalib._input.classes import (
     EVENT_HINTS,
     encode_labels,
@@ -377,6 +378,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             )
         inner: BaseEstimator = self.recalibrator.estimator
         check_is_fitted(inner)
+        refuse_features(inner)
         if getattr(inner, "input", self.input) != self.input:
             raise ValueError(
                 f"recalibrator has input={inner.input!r}, but this object has"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,17 +12,17 @@ from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._intervals.one_probability import regression
 from skcalib._solvers.logistic import (
-    fit_logistic,
     fit_squared_sigmoid,
     location_scale,
     platt_targets,
 )
 from skcalib.maps import Expit, Scaled
 from skcalib.maps.checks import number
+from skcalib.recalibrators._features import FeatureRecalibrator
 from skcalib.recalibrators._partially_pooled import PartiallyPooledRecalibrator
 
 
-class PlattScaling(PartiallyPooledRecalibrator):
+class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
     """Platt scaling: ``sigmoid(slope * log_odds + intercept)``.
 
     Parameters
@@ -33,6 +34,13 @@ class PlattScaling(PartiallyPooledRecalibrator):
         Whether to minimise the log-loss for Platt's targets ``(N+ + 1) / (N+ + 2)`` and
         ``1 / (N- + 2)`` instead of 1 and 0. These targets keep the slope finite if the
         classes are separable. The squared loss uses the original labels.
+    features : str, int or list of these, default=None
+        Columns of `X`, by name or position, that enter the log-odds linearly beside the
+        score, such as an age or the length of a text. The other columns are the scores.
+        Features are numbers without missing values, and require two classes and ``loss="log"``.
+        Their coefficients have a ridge penalty, on the scale of standardised features,
+        whose strength maximises the marginal likelihood; it may be infinite, which
+        leaves the features out.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes, the strength, at least 0, of the ridge penalty that pulls the
         sigmoid of each class toward a common sigmoid, which is fitted jointly to all K
@@ -78,6 +86,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes, these are lists with one entry per
         class.
+    feature_coef_ : ndarray of shape (n_features,)
+        Change of the calibrated log-odds per unit of each feature. This attribute and
+        the next two exist only if `features` is given.
+    feature_mean_ : ndarray of shape (n_features,)
+        Mean of each feature, at which it changes nothing.
+    feature_penalty_ : float
+        The selected strength of the ridge penalty; infinity if the features are left
+        out.
 
     Raises
     ------
@@ -91,6 +107,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         each end of the map.
     skcalib.QuadraticScaling : A parabola in the log-odds.
     skcalib.TemperatureScaling : One temperature for all logits.
+    skcalib.GroupwiseRecalibrator : A separate map for each group.
+    skcalib.MulticalibratedRecalibrator : Corrections by trees on any features.
 
     Notes
     -----
@@ -118,9 +136,22 @@ class PlattScaling(PartiallyPooledRecalibrator):
     >>> platt = PlattScaling(input="logit").fit(log_odds, y)
     >>> round(platt.slope_, 2), round(abs(platt.intercept_), 2)
     (0.5, 0.0)
+
+    A model that does not know the age of its patients, whose log-odds of an event rise
+    by .05 per year:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack((rng.normal(size=5000), rng.uniform(40, 80, 5000)))
+    >>> y = rng.random(5000) < expit(X[:, 0] + 0.05 * (X[:, 1] - 60))
+    >>> aged = PlattScaling(features=1, input="logit").fit(X, y)
+    >>> aged.feature_coef_.round(2).tolist()
+    [0.05]
+    >>> aged.predict_proba([[0.0, 40], [0.0, 80]])[:, 1].round(1).tolist()
+    [0.3, 0.7]
     """  # noqa: E501
 
     _parameter_constraints = {
+        **FeatureRecalibrator._parameter_constraints,
         **PartiallyPooledRecalibrator._parameter_constraints,
         "loss": [StrOptions({"log", "squared"})],
         "smooth_targets": ["boolean"],
@@ -137,6 +168,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         *,
         loss: Literal["log", "squared"] = "log",
         smooth_targets: bool = True,
+        features: str | int | Sequence[str | int] | None = None,
         class_pooling: float | Literal["auto"] = "auto",
         clip: float | Literal["auto"] | None = "auto",
         multiclass: Literal["ovr", "top_label"] = "ovr",
@@ -146,6 +178,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     ):
         self.loss = loss
         self.smooth_targets = smooth_targets
+        self.features = features
         self.class_pooling = class_pooling
         self.clip = clip
         self.multiclass = multiclass
@@ -173,8 +206,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
         """Whether Platt's targets take the place of the labels."""
         return self.loss == "log" and self.smooth_targets
 
-    def _fit_binary(self, log_odds, labels, sample_weight):
-        """Fit a logistic regression on the log-odds (n,) to boolean labels (n,)."""
+    def _check_features_allowed(self):
+        if self.loss == "squared":
+            raise ValueError("features require loss='log', found loss='squared'.")
+
+    def _fit_binary(self, log_odds, labels, sample_weight, beside=None):
+        """Fit a logistic regression on the log-odds (n,), and on the features `beside`,
+        a `SideFeatures` or None, to boolean labels (n,).
+        """
         # On centred and scaled log-odds both coefficients are of the size of 1.
         centre, scale = location_scale(log_odds, sample_weight)
         position = (log_odds - centre) / scale
@@ -184,8 +223,11 @@ class PlattScaling(PartiallyPooledRecalibrator):
             targets = labels
             if self._smooths_targets:
                 targets = platt_targets(labels, sample_weight)
-            slope, at_centre = fit_logistic(
-                lambda rows: _affine_features(position[rows]), targets, sample_weight
+            slope, at_centre = self._logistic_coef(
+                lambda rows: _affine_features(position[rows]),
+                targets,
+                sample_weight,
+                beside,
             )
         # back to the log-odds themselves
         self.slope_ = float(slope / scale)
@@ -224,6 +266,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
         """Return the map from the score of a binary problem to the event's probability
         as a `skcalib.maps.Node`; the argument is one, too.
         """
+        if self.features is not None:
+            slopes = np.array([self.slope_])
+            return Expit(self._with_features(log_odds, slopes, self.intercept_))
         return Expit(Scaled(log_odds, self.slope_, self.intercept_))
 
 

@@ -4,7 +4,7 @@ forecast and the uniform one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
+from skcalib._fitting.side_features import SideFeatures
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
 from skcalib._intervals.one_probability import (
@@ -35,21 +36,25 @@ from skcalib._solvers.sums import (
 )
 from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
 from skcalib.maps import (
+    Affine,
+    Exp,
     Mixture,
     Scaled,
+    Times,
     class_probabilities,
     clipped_probability,
     normalized_rows,
 )
 from skcalib.maps.checks import positive, weights
 from skcalib.recalibrators._clipping import ClippedRecalibrator
+from skcalib.recalibrators._features import FeatureRecalibrator
 from skcalib.recalibrators._logit import LogitRecalibrator
 
 _GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
 _FEW_STEPS = 6  # of the search on all rows then
 
 
-class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
+class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibrator):
     """Temperature scaling: ``softmax(logits / temperature)``.
 
     Parameters
@@ -61,6 +66,13 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         smallest result is used. A metric ``loss(y_true, y_proba)`` (smaller values are
         better; `sample_weight` is passed on if given) is minimised first on a grid,
         over at most 40,000 samples, and then by Brent's method (Algorithm 1 of [2]_).
+    features : str, int or list of these, default=None
+        Columns of `X`, by name or position, on which the logarithm of the temperature
+        depends linearly, such as the length of a text. The other columns are the
+        scores. Features are numbers without missing values, and require ``loss="log"``.
+        Their coefficients have a ridge penalty, on the scale of standardised features,
+        whose strength maximises the marginal likelihood; it may be infinite, which
+        leaves the features out.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -94,6 +106,14 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     plain_temperature_ : float
         The temperature of Guo et al. without a floor, that is, for the given logits,
         with probabilities clipped only to 2^-52.
+    feature_coef_ : ndarray of shape (n_features,)
+        Change of the logarithm of the temperature per unit of each feature. This
+        attribute and the next two exist only if `features` is given.
+    feature_mean_ : ndarray of shape (n_features,)
+        Mean of each feature, at which the temperature is `temperature_`.
+    feature_penalty_ : float
+        The selected strength of the ridge penalty; infinity if the features are left
+        out.
 
     Raises
     ------
@@ -141,6 +161,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     """
 
     _parameter_constraints = {
+        **FeatureRecalibrator._parameter_constraints,
         **ClippedRecalibrator._parameter_constraints,
         **LogitRecalibrator._parameter_constraints,
         "loss": [StrOptions({"log", "brier"}), callable],
@@ -166,11 +187,13 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self,
         *,
         loss: Literal["log", "brier"] | Callable[..., float] = "log",
+        features: str | int | Sequence[str | int] | None = None,
         clip: float | Literal["auto"] | None = "auto",
         input: Literal["probability", "logit"] = "probability",
         classes: ArrayLike | None = None,
     ):
         self.loss = loss
+        self.features = features
         self.clip = clip
         self.input = input
         self.classes = classes
@@ -196,6 +219,25 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             )
             self.plain_temperature_ = float(1 / inverse)
         return limits
+
+    def _check_features_allowed(self):
+        if self.loss != "log":
+            raise ValueError(f"features require loss='log', found loss={self.loss!r}.")
+
+    def _fit_with_features(self, scores, codes, names, sample_weight, features):
+        """Fit to validated scores (n, C) and features (n, d): a temperature without
+        features first, then how its logarithm depends on them.
+        """
+        self._fit_scores(scores, codes, sample_weight)
+        logits = self._logits(self._clipped(scores)).astype(np.float64, copy=False)
+        beside = SideFeatures.of(features, sample_weight)
+        log_factor, coef, strength = beside.fit_log_factor(
+            logits * self.inverse_temperature_, codes, sample_weight
+        )
+        self.inverse_temperature_ *= float(np.exp(log_factor))
+        self.temperature_ = 1 / self.inverse_temperature_
+        # the factor is that of the logits, by which the temperature divides them
+        self._set_features(beside, -coef, strength)
 
     def _fit_logits(self, logits, codes, sample_weight, shortcuts=None):
         """Set the temperature of least loss for logits (n, K)."""
@@ -254,12 +296,21 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
         argument is one, too.
         """
-        return class_probabilities(Scaled(logits, self.inverse_temperature_))
+        scaled = Scaled(logits, self.inverse_temperature_)
+        if self.features is not None:
+            # exp(feature_coef_ @ (feature_mean_ - features)), the factor of each row
+            shift = float(self.feature_coef_ @ self.feature_mean_)
+            log_factor = Affine(
+                self._features_node(), -self.feature_coef_[None], np.array([shift])
+            )
+            scaled = Times(scaled, Exp(log_factor))
+        return class_probabilities(scaled)
 
     def _check_attributes(self):
         """Raise a ValueError unless the fitted attributes, which were read from a JSON
         document, are consistent with each other.
         """
+        super()._check_attributes()
         if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
 

@@ -114,6 +114,50 @@ class ProbabilityTransformer(
             columns=columns,
         )
 
+    def _in_class_order_beside(self, X, y, keys, name):
+        """Return what `_in_class_order` does for a table that has other columns, too:
+        those with the names or positions `keys`, a list, which the parameter `name`
+        holds.
+        """
+        columns = None
+        if keys and column_names(X):
+            columns = self._score_positions(X, keys, name)
+        return self._in_class_order(X, y, columns)
+
+    def _score_positions(self, X, keys, name):
+        """Return the positions of the columns of X that are scores; `keys` are the
+        names or positions of the others, and `name` is the parameter that holds them.
+        """
+        positions = column_positions(X, keys, name=name)
+        score_positions = [k for k in range(X.shape[1]) if k not in positions]
+        if not score_positions:
+            raise ValueError(
+                f"{name} uses all {X.shape[1]} columns of X, so no scores are left."
+            )
+        return score_positions
+
+    def _scores_and_columns(self, X, keys, name, *, reset):
+        """Return the validated scores (n, C) of X, and its other columns.
+
+        `keys` are the names or positions of the other columns, `name` the parameter
+        that holds them, for messages; `reset` is true in `fit`.
+        """
+        if sparse.issparse(X):
+            raise TypeError(
+                "X must be dense, found a sparse matrix. Convert it with .toarray()."
+            )
+        if not hasattr(X, "shape"):
+            X = np.asarray(X, dtype=object)
+        score_positions = self._score_positions(X, keys, name)
+        if not reset:
+            X = in_fitted_order(self, X, score_positions)
+            validate_data(self, X, skip_check_array=True, reset=False)
+        score_columns = select_columns(X, score_positions)
+        scores = check_scores(score_columns, name="X", input=self.input)
+        if reset:
+            validate_data(self, X, skip_check_array=True, reset=True)
+        return scores, select_columns(X, column_positions(X, keys, name=name))
+
     def _encoded(self, y, scores, classes):
         """Set `classes_`; return the column index of each label (n,).
 
@@ -273,47 +317,3 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         """Number of the columns given to `fit` that are scores."""
         inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
         return inner.n_features_in_
-
-    def _in_class_order_beside(self, X, y, keys, name):
-        """Return what `_in_class_order` does for a table that has other columns, too:
-        those with the names or positions `keys`, a list, which the parameter `name`
-        holds.
-        """
-        columns = None
-        if keys and column_names(X):
-            columns = self._score_positions(X, keys, name)
-        return self._in_class_order(X, y, columns)
-
-    def _score_positions(self, X, keys, name):
-        """Return the positions of the columns of X that are scores; `keys` are the
-        names or positions of the others, and `name` is the parameter that holds them.
-        """
-        positions = column_positions(X, keys, name=name)
-        score_positions = [k for k in range(X.shape[1]) if k not in positions]
-        if not score_positions:
-            raise ValueError(
-                f"{name} uses all {X.shape[1]} columns of X, so no scores are left."
-            )
-        return score_positions
-
-    def _scores_and_columns(self, X, keys, name, *, reset):
-        """Return the validated scores (n, C) of X, and its other columns.
-
-        `keys` are the names or positions of the other columns, `name` the parameter
-        that holds them, for messages; `reset` is true in `fit`.
-        """
-        if sparse.issparse(X):
-            raise TypeError(
-                "X must be dense, found a sparse matrix. Convert it with .toarray()."
-            )
-        if not hasattr(X, "shape"):
-            X = np.asarray(X, dtype=object)
-        score_positions = self._score_positions(X, keys, name)
-        if not reset:
-            X = in_fitted_order(self, X, score_positions)
-            validate_data(self, X, skip_check_array=True, reset=False)
-        score_columns = select_columns(X, score_positions)
-        scores = check_scores(score_columns, name="X", input=self.input)
-        if reset:
-            validate_data(self, X, skip_check_array=True, reset=True)
-        return scores, select_columns(X, column_positions(X, keys, name=name))

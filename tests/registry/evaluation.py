@@ -15,6 +15,7 @@ from skcalib.evaluation import (
     mean_interval,
     recalibration_gain,
     refinement_loss,
+    update_test,
     validation_sample_size,
 )
 from skcalib.monitoring import (
@@ -70,6 +71,12 @@ ENTRIES = {
     "skcalib.evaluation.calibration_by_cluster": Entry(
         job="doc/reporting.md",
         result=_by_cluster,
+    ),
+    "skcalib.evaluation.update_test": Entry(
+        job="doc/pipelines.md",
+        result=lambda rows: update_test(
+            rows.y, rows.inner_scores, features=rows.inner_scores**2
+        ),
     ),
     "skcalib.evaluation.validation_sample_size": Entry(
         job="doc/reporting.md",
