@@ -2,18 +2,21 @@
 general-purpose solver.
 """
 
+import json
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from _catalog import refused
 from _twins import repeated
-from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, softmax
 from scipy.stats import norm
 from sklearn.metrics import brier_score_loss
 
 from skcalib import PriorShift, RecalibratedClassifierCV, estimate_target_prior
+from skcalib._inference.results import IntervalEstimate
+from skcalib.export import from_dict, to_dict
 
 TRAIN, TARGET = [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]
 
@@ -186,6 +189,69 @@ def test_without_priors_the_mean_probability_is_the_frequency(n_classes):
         .predict_proba(proba)
     )
     assert np.isfinite(np.log(absent)).all()
+
+
+# --- The mean of another population
+
+
+def _shift_of_mean(log_odds, mean, weight):
+    """Return the number that gives the log-odds this mean probability, by bisection."""
+    return brentq(
+        lambda a: np.average(expit(log_odds + a), weights=weight) - mean, -60, 60
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_probability_is_that_which_was_given(weighted):
+    rng = np.random.default_rng(3)
+    log_odds = rng.normal(-1, 1.5, 300)
+    weight = rng.integers(1, 4, 300) if weighted else None
+    y = rng.random(300) < 0.4  # plays no part
+    given = IntervalEstimate(0.05, 0.03, 0.09, confidence_level=0.8)
+    shift = PriorShift(target_mean=given, input="logit").fit(log_odds, y, weight)
+    number = PriorShift(target_mean=0.05, input="logit").fit(log_odds, ~y, weight)
+    found = shift.predict_proba(log_odds)
+    assert (number.predict_proba(log_odds) == found).all()
+    assert np.average(found[:, 1], weights=weight) == pytest.approx(0.05, abs=1e-9)
+    middle, low, high = (_shift_of_mean(log_odds, m, weight) for m in given)
+    for level in (0.8, 0.95):
+        ratio = norm.ppf((1 + level) / 2) / norm.ppf(0.9)
+        ends = [middle + ratio * (end - middle) for end in (low, high)]
+        np.testing.assert_allclose(
+            shift.predict_interval(log_odds, level),
+            expit(log_odds[:, None] + ends),
+            atol=1e-9,
+        )
+    read = from_dict(json.loads(json.dumps(to_dict(shift))))
+    expected = shift.predict_interval([0.0, 1.0])
+    assert (read.predict_interval([0.0, 1.0]) == expected).all()
+    plain = PriorShift(target_mean=tuple(given), input="logit").fit(log_odds, y, weight)
+    # an interval without a level has the level .9
+    np.testing.assert_allclose(
+        plain.predict_interval([0.3], 0.9), shift.predict_interval([0.3], 0.8)
+    )
+    with pytest.raises(ValueError, match="only with target_mean=.estimate, low, high"):
+        number.predict_interval([0.3])
+
+
+def test_a_mean_needs_two_classes_and_no_priors():
+    proba, y = _many()
+    scores, event = proba[:, 0], y == 0
+    with refused(ValueError, "target_mean takes the place of both priors"):
+        PriorShift("balanced", target_mean=0.1).fit(scores, event)
+    with refused(ValueError, "target_mean is for two classes, found 3"):
+        PriorShift(target_mean=0.1).fit(proba, y)
+    unknown = IntervalEstimate(0.1, np.nan, np.nan, reason="few clusters")
+    no_interval = [(0.1, 0.2), (0.1, 0.2, 0.3), (0.1, 0, 0.2), [0.1, 0.05, 1]]
+    for mean in (*no_interval, unknown):
+        with refused(ValueError, "target_mean"):
+            PriorShift(target_mean=mean).fit(scores, event)
+    one_class = PriorShift(target_mean=[0.3], classes=[0, 1]).fit(scores, y * 0)
+    assert one_class.predict_proba(scores)[:, 1].mean() == pytest.approx(0.3)
+    state = to_dict(PriorShift(target_mean=(0.1, 0.1, 0.2)).fit(scores, event))
+    text = json.dumps(state).replace('["level", 0.9]', '["level", 0.0]')
+    with pytest.raises(ValueError, match="level between 0 and 1"):
+        from_dict(json.loads(text))
 
 
 # --- The prior of unlabelled scores

@@ -725,12 +725,25 @@ def _log_likelihood(positives, count, probability):
     return xlogy(positives, probability) + xlogy(negatives, 1 - probability)
 
 
+# --- a shift of the log-odds ---
+
+
+def _shift_limits(state, log_odds, level):
+    """Return the limits (n,) and (n,) of the probabilities with log-odds (n,), whose
+    shift has limits of a level of its own: those of another level are normal ones.
+    """
+    ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
+    low = expit(log_odds - ratio * state["below"])
+    return low, expit(log_odds + ratio * state["above"])
+
+
 # What each kind of state says: functions of a state, of what the limits depend on, and
 # of the level.
 LIMITS = {
     "regression": _regression_limits,
     "bins": _bins_limits,
     "monotone": _monotone_limits,
+    "shift": _shift_limits,
 }
 
 
@@ -742,6 +755,7 @@ _KEYS = {
     "mixture": ({}, {"events"}),
     "bins": ({"count": 1, "positives": 1}, {"events"}),
     "monotone": ({"first": 1, "last": 1, "count": 1, "positives": 1}, {"events"}),
+    "shift": ({}, {"below", "above", "level", "events"}),
 }
 
 
@@ -762,6 +776,8 @@ def check_limits(value):
             raise ValueError(f"must have an array of numbers as {name}")
     if len({length for array in arrays.values() for length in array.shape}) > 1:
         raise ValueError("must have arrays of one length")
+    if not 0 < value.get("level", 0.5) < 1:
+        raise ValueError("must have a level between 0 and 1")
     if "count" in arrays:
         _check_counts(arrays)
     return value

@@ -20,6 +20,7 @@ _ADDED_TO_SCHEMA_2 = {
     "BetaCalibration": {"alpha": 0.0, "features": None},
     "CertifiedThreshold": {"classes": None},
     "PlattScaling": {"features": None},
+    "PriorShift": {"target_mean": None},
     "TemperatureScaling": {"features": None},
 }
 # What a fit needs no longer.

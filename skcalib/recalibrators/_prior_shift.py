@@ -9,10 +9,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logit
 
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._intervals.one_probability import LIMITS, Maker
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
@@ -21,6 +23,7 @@ from skcalib.maps.checks import weights
 from skcalib.recalibrators._logit import LogitRecalibrator
 
 _ROUNDING = 1e-6  # frequencies sum to 1 up to it
+_LEVEL = 0.9  # of an interval that does not know its own
 _MOST_STEPS = 100
 _SETTLED = 1e-18  # twice the gain in log-likelihood per row of a last step
 _NO_CURVATURE = 1e-12  # added to the curvature, so that it can be inverted
@@ -40,7 +43,8 @@ class PriorShift(LogitRecalibrator):
     None is estimated from the labels given to `fit`. If both are None, the target
     frequencies come from the labels, and the training frequencies are estimated by
     maximum likelihood. The mean probability of each class then equals its frequency in
-    the labels.
+    the labels. With `target_mean`, the mean probability of the event equals that number
+    instead, and labels only name the classes.
 
     Parameters
     ----------
@@ -52,6 +56,11 @@ class PriorShift(LogitRecalibrator):
     target_prior : array-like, dict, float or "balanced", default=None
         Class frequencies in deployment, in the same format; see `estimate_target_prior`
         for unlabelled data.
+    target_mean : float or (estimate, low, high), default=None
+        Mean of the event's probability over the samples of the fit, in (0, 1), in place
+        of both priors and for two classes: a long-run frequency from elsewhere. An
+        interval, such as `skcalib.evaluation.mean_interval` returns, gives
+        `predict_interval` its limits. One without a level has the level .9.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -95,6 +104,16 @@ class PriorShift(LogitRecalibrator):
     ... )
     >>> shift.predict_proba([0.5]).round(6).tolist()
     [[0.999, 0.001]]
+
+    Probabilities of default for three loans are shifted to the long-run frequency of
+    defaults, 2% with limits from 1.5% to 2.6%:
+
+    >>> pd = [0.01, 0.03, 0.11]
+    >>> central = PriorShift(target_mean=(0.02, 0.015, 0.026)).fit(pd, [0, 0, 1])
+    >>> central.predict_proba(pd)[:, 1].round(3).tolist()
+    [0.004, 0.011, 0.045]
+    >>> central.predict_interval([0.11]).round(3).tolist()
+    [[0.034, 0.059]]
     """
 
     _parameter_constraints = {
@@ -113,6 +132,7 @@ class PriorShift(LogitRecalibrator):
             StrOptions({"balanced"}),
             None,
         ],
+        "target_mean": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
     }
 
     _attributes = {"train_prior_": weights, "target_prior_": weights}
@@ -125,11 +145,13 @@ class PriorShift(LogitRecalibrator):
         train_prior: ArrayLike | dict | None = None,
         target_prior: ArrayLike | dict | None = None,
         *,
+        target_mean: float | ArrayLike | None = None,
         input: Literal["probability", "logit"] = "probability",
         classes: ArrayLike | None = None,
     ):
         self.train_prior = train_prior
         self.target_prior = target_prior
+        self.target_mean = target_mean
         self.input = input
         self.classes = classes
 
@@ -149,21 +171,77 @@ class PriorShift(LogitRecalibrator):
         If neither is given, the target frequencies are the observed ones, and the
         training frequencies make the mean probabilities agree with them.
         """
+        if self.target_mean is not None:
+            return self._fit_mean(logits, sample_weight)
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
         if self.train_prior is None and self.target_prior is None:
-            self.target_prior_, intercepts = _prior_and_intercepts(
-                logits, counts, sample_weight
-            )
-            # the intercepts are log(target / train), up to a constant
-            train = self.target_prior_ * np.exp(-intercepts)
-            self.train_prior_ = train / train.sum()
-            return
+            weight = weights_or_ones(sample_weight, len(logits))
+            # One more row, which is divided among the classes as the mean forecast is,
+            # keeps the intercepts of classes without rows finite.
+            mean_forecast = np.average(row_softmax(logits), axis=0, weights=weight)
+            target = (counts + mean_forecast) / (1 + counts.sum())
+            self._set_shift(target, _intercepts(logits, target, weight))
+            return None
         self.train_prior_ = _prior(
             self.train_prior, self.classes_, counts, "train_prior"
         )
         self.target_prior_ = _prior(
             self.target_prior, self.classes_, counts, "target_prior"
         )
+        return None
+
+    def _fit_mean(self, logits, sample_weight):
+        """Set the class frequencies that give the event the mean probability
+        `target_mean`; return the `Maker` of the state of limits, or None.
+        """
+        if self.train_prior is not None or self.target_prior is not None:
+            raise ValueError(
+                "target_mean takes the place of both priors: leave out train_prior and"
+                " target_prior."
+            )
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"target_mean is for two classes, found {len(self.classes_)}. Use"
+                " target_prior."
+            )
+        means = _mean_and_limits(self.target_mean)
+        weight = weights_or_ones(sample_weight, len(logits))
+        shifts = []
+        for mean in means[::-1]:  # the estimate comes last, and stays
+            target = np.array([1 - mean, mean])
+            intercepts = _intercepts(logits, target, weight)
+            shifts.append(float(intercepts[1] - intercepts[0]))
+        self._set_shift(target, intercepts)
+        if len(means) == 1:
+            return None
+        high, low, shift = shifts
+        level = getattr(self.target_mean, "confidence_level", None) or _LEVEL
+        state = {
+            "kind": "shift",
+            "below": shift - low,
+            "above": high - shift,
+            "level": float(level),
+            "events": np.inf,
+        }
+        return Maker(lambda samples: state)
+
+    def _set_shift(self, target, intercepts):
+        """Set the class frequencies from those of the target (n_classes,) and the
+        intercepts (n_classes,) that lead to them.
+        """
+        self.target_prior_ = target
+        # the intercepts are log(target / train), up to a constant
+        train = target * np.exp(-intercepts)
+        self.train_prior_ = train / train.sum()
+
+    def _why_no_limits(self):
+        if hasattr(self, "_limits"):
+            return ""
+        return "it has limits only with target_mean=(estimate, low, high)"
+
+    def _limits_at(self, scores, probabilities, level):
+        """Return the limits (n,) and (n,) at calibrated probabilities (n, 2)."""
+        return LIMITS["shift"](self._limits, logit(probabilities[:, 1]), level)
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
@@ -179,21 +257,33 @@ class PriorShift(LogitRecalibrator):
         return np.log(target) - np.log(self.train_prior_)
 
 
-def _prior_and_intercepts(logits, counts, sample_weight):
-    """Return class frequencies (K,), and intercepts (K,) such that the mean of
-    ``softmax(logits + intercepts)`` over the rows is these frequencies.
-
-    `counts` (K,) are the numbers of rows, or the weights, of the classes. The
-    frequencies are those of the rows and one more, which is divided among the classes
-    as the mean forecast is: it keeps the intercepts of classes without rows finite.
-    Newton's method finds the intercepts.
+def _mean_and_limits(target_mean):
+    """Return the entries of the parameter `target_mean`, (1,) or (3,): the mean, and
+    its limits if they were given.
     """
-    weight = weights_or_ones(sample_weight, len(logits))
+    values = np.atleast_1d(as_numbers(target_mean, "target_mean"))
+    if values.shape == (3,):
+        mean, low, high = values
+        is_valid = 0 < low <= mean <= high < 1
+    else:
+        is_valid = values.shape == (1,) and 0 < values[0] < 1
+    if not is_valid:
+        raise ValueError(
+            "target_mean must be a number between 0 and 1, or an estimate between its"
+            f" limits (estimate, low, high) there, found {target_mean!r}."
+        )
+    return values
+
+
+def _intercepts(logits, target, weight):
+    """Return intercepts (K,) such that the mean of ``softmax(logits + intercepts)``
+    over rows with weights (n,) is the class frequencies `target` (K,), by Newton's
+    method.
+    """
     share = weight / weight.sum()
     n_classes = logits.shape[1]
     intercepts = np.zeros(n_classes)
     probability = row_softmax(logits)
-    target = (counts + share @ probability) / (1 + counts.sum())
     # The mean log-likelihood of a multinomial regression with intercepts alone is
     # concave. Its gradient is the target less the mean probability, and its curvature
     # the mean of diag(p) - p p'.
@@ -218,7 +308,7 @@ def _prior_and_intercepts(logits, counts, sample_weight):
                 break
             step = step / 2
         intercepts = intercepts + step
-    return target, intercepts
+    return intercepts
 
 
 def estimate_target_prior(
