@@ -725,25 +725,12 @@ def _log_likelihood(positives, count, probability):
     return xlogy(positives, probability) + xlogy(negatives, 1 - probability)
 
 
-# --- a shift of the log-odds ---
-
-
-def _shift_limits(state, log_odds, level):
-    """Return the limits (n,) and (n,) of the probabilities with log-odds (n,), whose
-    shift has limits of a level of its own: those of another level are normal ones.
-    """
-    ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
-    low = expit(log_odds - ratio * state["below"])
-    return low, expit(log_odds + ratio * state["above"])
-
-
 # What each kind of state says: functions of a state, of what the limits depend on, and
 # of the level.
 LIMITS = {
     "regression": _regression_limits,
     "bins": _bins_limits,
     "monotone": _monotone_limits,
-    "shift": _shift_limits,
 }
 
 

@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
+from scipy.special import expit, logit, ndtri
 
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._intervals.one_probability import LIMITS, Maker
+from skcalib._intervals.one_probability import Maker
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
@@ -240,8 +240,14 @@ class PriorShift(LogitRecalibrator):
         return "it has limits only with target_mean=(estimate, low, high)"
 
     def _limits_at(self, scores, probabilities, level):
-        """Return the limits (n,) and (n,) at calibrated probabilities (n, 2)."""
-        return LIMITS["shift"](self._limits, logit(probabilities[:, 1]), level)
+        """Return the limits (n,) and (n,) at calibrated probabilities (n, 2): of the
+        level of the mean's interval its own, of another one normal ones.
+        """
+        state = self._limits
+        ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
+        log_odds = logit(probabilities[:, 1])
+        low = expit(log_odds - ratio * state["below"])
+        return low, expit(log_odds + ratio * state["above"])
 
     def _map(self, logits):
         """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
