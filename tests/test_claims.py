@@ -418,7 +418,7 @@ def test_figures_of_recalibrating_training_rows():
     told = re.search(r"the second figure is (\.\d+)", _page("pipelines"))[1]
     spline = (
         SplineCalibration()
-        .fit(names["of_training_rows"], names["y_train"])
+        .fit(names["of_training"], names["y_train"])
         .predict_proba(names["new"])
     )
     assert names["log_loss"](names["y_test"], spline) == pytest.approx(

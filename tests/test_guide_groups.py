@@ -57,7 +57,7 @@ def test_which_groups():
             )
     found = names["segments"].segments
     for k, (words, n, bias, statistic, adjusted) in enumerate(
-        _rows(text, "| segment | n | bias")
+        _rows(text, "| `segment` | n | bias")
     ):
         assert (words, int(n)) == (found.segment[k], found.n[k])
         assert float(bias) == pytest.approx(found.bias[k], abs=0.005)

@@ -264,7 +264,7 @@ def segment_columns(columns, names, notes):
     n_segments = len(np.unique(combined))
     if n_segments > _MOST_SEGMENTS:
         notes.append(
-            f"The crossing of {', '.join(names)} has {n_segments:,} segments and is"
+            f"The crossing of {', '.join(names)} has {n_segments:,} groups and is"
             f" left out: a report takes at most {_MOST_SEGMENTS}."
         )
         return segments
@@ -282,7 +282,7 @@ def _segment_names(column, name):
     if len(names) > _MOST_SEGMENTS:
         raise ReportError(
             f"column {name!r} has {len(names)} different values; a report has at most"
-            f" {_MOST_SEGMENTS} segments."
+            f" {_MOST_SEGMENTS} groups."
         )
     return np.array(names)[positions]
 

@@ -131,7 +131,7 @@ def add_report_command(commands):
         "--segment",
         action="append",
         help=(
-            "column that divides the rows into segments; if repeated, the report covers"
+            "column that divides the rows into groups; if repeated, the report covers"
             " each column and their combinations"
         ),
     )

@@ -98,7 +98,7 @@ class MonitorDisplay:
         Parameters
         ----------
         monitor : CalibrationMonitor, dict of CalibrationMonitor or GroupMonitors
-            Monitors that have processed data. A dict maps the names of segments to
+            Monitors that have processed data. A dict maps the names of groups to
             their monitors. If there are more than twelve groups, those with the most
             evidence are drawn.
         name : str, default=None

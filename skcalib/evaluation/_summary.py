@@ -315,7 +315,7 @@ def calibration_summary(
     Notes
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: local parabolas fitted to the
-    nearest 75% of the samples. Scores are first pooled to at most 128 values, at which
+    nearest 75% of the samples. Scores are first merged to at most 128 values, at which
     the curve is computed. The curve agrees with that of R to all digits at the points
     at which R also computes its curve. R interpolates between these points and extends
     the curve to the outermost rows, so the ICI differs by about .0005, and Emax by

@@ -482,7 +482,7 @@ def calibration_by_group(
     --------
     groupwise_calibration_error : The largest or mean error of the groups, as a single
         number.
-    segment_calibration_test : Finds miscalibrated segments if no groups are given.
+    segment_calibration_test : Searches features for miscalibrated groups.
 
     Notes
     -----

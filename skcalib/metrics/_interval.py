@@ -440,8 +440,8 @@ def unwrapped_metric(metric, params):
         )
     if "groups" in params and not _has_groups(metric):
         raise ValueError(
-            f"groups= are segments, which {_name_of(metric)} does not use. Use"
-            " clusters= for rows that are not independent; for an error by segment, use"
+            f"groups= is not used by {_name_of(metric)}. Use"
+            " clusters= for rows that are not independent; for an error by group, use"
             " metric=groupwise_calibration_error."
         )
     return metric, params

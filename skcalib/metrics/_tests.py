@@ -196,7 +196,7 @@ def calibration_test(
     See Also
     --------
     skcalib.metrics.calibration_error_interval : An error with its confidence interval.
-    skcalib.metrics.segment_calibration_test : Finds the worst segment and tests its
+    skcalib.metrics.segment_calibration_test : Finds the worst group and tests its
         miscalibration.
     skcalib.monitoring.CalibrationMonitor : An alarm that may be checked after every
         sample.

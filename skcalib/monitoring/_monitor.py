@@ -202,7 +202,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
     arrive, the first rows contain only events, which causes a false alarm.
 
     A monitor can be pickled, and continues to work after it is loaded. To monitor
-    segments, or the column of scores of each class, use a dict of monitors. Give each
+    groups, or the column of scores of each class, use a dict of monitors. Give each
     of them the confidence level ``1 - (1 - level) / n_monitors`` to control the joint
     error rate.
 

@@ -49,7 +49,7 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibrator that also calibrates within segments described by features.
+    """Recalibrator that also calibrates within groups described by features.
 
     A global map is fitted to the scores alone. It is then corrected in rounds of Newton
     steps, by histogram gradient boosting on the features and the score.
@@ -112,7 +112,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     See Also
     --------
     GroupwiseRecalibrator : A separate map for each given group.
-    skcalib.metrics.segment_calibration_test : Tests whether any segment is
+    skcalib.metrics.segment_calibration_test : Tests whether any group is
         miscalibrated.
 
     Notes
@@ -131,7 +131,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     In 76 fits on 11 data sets, a margin of two standard errors was the best rule: with
     one, the log-loss on new samples increases by up to 1%; with three, a quarter of the
-    useful corrections is lost. Requiring that the error of the worst held-out segment
+    useful corrections is lost. Requiring that the error of the worst held-out group
     also falls made no difference.
 
     References

@@ -34,8 +34,8 @@ class VennAbers(BinaryRecalibrator):
     Parameters
     ----------
     max_n_knots : int, default=None
-        Number of groups of equal mass into which the scores are pooled first, which
-        makes the model smaller. With 300 groups, the predictions hardly change. None
+        Number of cells of equal mass into which the scores are merged first, which
+        makes the model smaller. With 300 cells, the predictions hardly change. None
         keeps every distinct score, which gives the exact predictions.
     multiclass : {"ovr", "top_label"}, default="ovr"
         For K > 2 classes, whether to calibrate each class against the rest, or only the
