@@ -175,7 +175,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     .057 in both cases.
 
     A class that is missing from a fold's training samples has probability 0 in that
-    fold's pair. Test rows of this class are excluded from the recalibration of the
+    fold's pair. Test samples of this class are excluded from the recalibration of the
     pair, because its classifier does not know the class. If a class is missing from a
     fold's test samples, only recalibrators that cannot be fitted without it raise an
     error. A recalibrator that all pairs share is fitted to all samples.

@@ -28,7 +28,7 @@ class MonitorDisplay:
     """Evidence of a `CalibrationMonitor` against calibration, batch by batch.
 
     The dashed line is the evidence that triggers the alarm. A filled marker shows the
-    alarm, and a vertical line the row at which calibration seems to have changed.
+    alarm, and a vertical line the sample at which calibration seems to have changed.
     Create the display with `from_monitor`.
 
     Parameters

@@ -244,14 +244,14 @@ def segment_calibration_test(
     the residuals y - s; see `calibration_test`. The level is then approximate, and the
     test may reject too often if fewer than about 40 events are expected.
 
-    An intersection with the same rows as one of its parts is omitted. Weighted rows are
-    repeated in memory. Importance weights are multiplied by the ratio of their mean to
-    their mean square, and so are the residuals; `n` and `min_size` count rows. If the
-    weight of the other label is known, labels are drawn as the sample holds them, each
-    with the weight of its label, and the terms s (1 - s) are multiplied by both
-    weights. Otherwise, residuals are multiplied by random signs, s (1 - s) becomes the
-    squared residual, and groups with fewer than 20 effective events or non-events
-    have a p-value of NaN.
+    An intersection with the same samples as one of its parts is omitted. Weighted
+    samples are repeated in memory. Importance weights are multiplied by the ratio of
+    their mean to their mean square, and so are the residuals; `n` and `min_size` count
+    samples. If the weight of the other label is known, labels are drawn as the sample
+    holds them, each with the weight of its label, and the terms s (1 - s) are
+    multiplied by both weights. Otherwise, residuals are multiplied by random signs, s
+    (1 - s) becomes the squared residual, and groups with fewer than 20 effective events
+    or non-events have a p-value of NaN.
 
     References
     ----------

@@ -76,7 +76,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Folds for selecting the number of rounds; every sample must be in exactly one
         test set. None means 5.
     random_state : int, RandomState instance or None, default=None
-        Seed for histogram gradient boosting, which subsamples the rows if there are
+        Seed for histogram gradient boosting, which subsamples the samples if there are
         more than 200,000.
     verbose : bool or int, default=False
         Whether to write the number of completed rounds to standard error.
@@ -120,10 +120,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     Inside a pipeline, pass columns of the data around the classifier, as in the example
     below; `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class
     has separate steps on the logits of the softmax. Weights are used in the log-loss
-    and in the steps, but a leaf needs 20 rows regardless of their weights, so a weight
-    of 2 is not exactly equivalent to two rows. Up to 50,000 rows are fitted in one
-    thread, and larger data sets in the threads of scikit-learn's histogram gradient
-    boosting (``OMP_NUM_THREADS``).
+    and in the steps, but a leaf needs 20 samples regardless of their weights, so a
+    weight of 2 is not exactly equivalent to two samples. Up to 50,000 samples are
+    fitted in one thread, and larger data sets in the threads of scikit-learn's
+    histogram gradient boosting (``OMP_NUM_THREADS``).
 
     The number of rounds is the one for which the mean gain minus two standard errors is
     largest, if this difference is above 0. Rounds are added until three in succession
