@@ -506,7 +506,8 @@ def test_alarms_of_the_other_monitors():
         for restarts in (False, True)
     ]
     assert (
-        f"raises its alarm at row {alarms[0]:,}, and the second at row {alarms[1]:,}"
+        f"raises its alarm at sample {alarms[0]:,}, and the second at sample"
+        f" {alarms[1]:,}"
         in _page("after_release#Has it drifted?")
     )
 
