@@ -507,8 +507,7 @@ def test_alarms_of_the_other_monitors():
     ]
     assert (
         f"raises its alarm at sample {alarms[0]:,}, and the second at sample"
-        f" {alarms[1]:,}"
-        in _page("after_release#Has it drifted?")
+        f" {alarms[1]:,}" in _page("after_release#Has it drifted?")
     )
 
 
