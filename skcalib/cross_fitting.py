@@ -366,8 +366,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Returns
         -------
         scores : ndarray or DataFrame of shape (n_samples, n_scores)
-            Scores of each row from the model that was fitted without its fold, followed
-            by the columns of `passthrough`.
+            Scores of each sample from the model that was fitted without its fold,
+            followed by the columns of `passthrough`.
 
         Raises
         ------

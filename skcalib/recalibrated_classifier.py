@@ -53,9 +53,9 @@ __all__ = ["RecalibratedClassifierCV"]
 # Scores of a model up to which those of all models go through their common recalibrator
 # together. A call costs as much as some thousand scores.
 _FEW_SCORES = 10_000
-# Number of standard errors of the gain above which a pool of recalibrated models takes
-# the place of the original model. It is negative because the gain compares one model
-# with one, and pooling lowers the loss further.
+# Number of standard errors of the gain above which an average of recalibrated models
+# takes the place of the original model. It is negative because the gain compares one
+# model with one, and averaging lowers the loss further.
 _POOLED_STANDARD_ERRORS = -0.5
 # The name of the scale that a recalibrator is told.
 _SCALE = {"decision_function": "logit", "predict_proba": "probability"}
@@ -112,7 +112,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         averaged. With False, one recalibrator is fitted to the cross-fitted scores of
         all samples, and the classifier to all samples. "auto" combines the fold
         classifiers and a classifier fitted to all samples with a single recalibrator,
-        and pools their probabilities into one forecast: see Notes. "auto" is equivalent
+        and averages their probabilities: see Notes. "auto" is equivalent
         to False for a `FrozenEstimator` (nothing is split), for a precomputed kernel,
         and for a `cv` that leaves some samples out of all test sets. "auto" is
         equivalent to True for a `cv` with overlapping test sets.
@@ -132,14 +132,14 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         samples), or a single pair.
 
     pooling_exponent_ : float or None
-        Exponent of the geometric mean that pools the pairs; None if their probabilities
-        are averaged or if there is only one pair.
+        Exponent of the geometric mean over the pairs; None if the mean is arithmetic or
+        if there is only one pair.
 
     gain_ : IntervalEstimate
         Reduction in out-of-fold log-loss, in nats per sample, from recalibrating one
-        classifier: the estimate and its approximate 90% limits, low and high. Pooling
-        reduces the loss further. Available if all pairs share a recalibrator that
-        measures its gain, such as `Recalibrator` (the default) or
+        classifier: the estimate and its approximate 90% limits, low and high.
+        Averaging reduces the loss further. Available if all pairs share a recalibrator
+        that measures its gain, such as `Recalibrator` (the default) or
         `StackedRecalibrator`.
 
     chosen_ : recalibrator
@@ -172,16 +172,17 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     An arithmetic mean of calibrated forecasts that differ is underconfident [3]_.
     "auto" therefore uses their normalised geometric mean, raised to the power 1.03,
     where a probability of 0 is treated as 2^-52. Each prediction evaluates all
-    classifiers. Since pooling also reduces the log-loss, the default keeps the original
-    model only if `gain_` is below 0 by more than half its standard error. If nothing is
-    pooled, it keeps the original model unless `gain_` is above 0 by more than half its
-    standard error. Use ``ensemble=False`` to deploy or explain a single classifier. For
-    a stable model and about a hundred samples, ``ensemble=False`` can also be slightly
-    better: logistic regression on 100 samples of iris has a log-loss of .105 instead of
-    .111 (10 splits); linear discriminant analysis has a log-loss of .057 in both cases.
+    classifiers. Since averaging also reduces the log-loss, the default keeps the
+    original model only if `gain_` is below 0 by more than half its standard error. If
+    nothing is averaged, it keeps the original model unless `gain_` is above 0 by more
+    than half its standard error. Use ``ensemble=False`` to deploy or explain a single
+    classifier. For a stable model and about a hundred samples, ``ensemble=False`` can
+    also be slightly better: logistic regression on 100 samples of iris has a log-loss
+    of .105 instead of .111 (10 splits); linear discriminant analysis has a log-loss of
+    .057 in both cases.
 
     A class that is missing from a fold's training samples has probability 0 in that
-    fold's pair. Test rows of this class are excluded from the recalibration of the
+    fold's pair. Test samples of this class are excluded from the recalibration of the
     pair, because its classifier does not know the class. If a class is missing from a
     fold's test samples, only recalibrators that cannot be fitted without it raise an
     error. A recalibrator that all pairs share is fitted to all samples.
@@ -377,7 +378,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """Return recalibrated probabilities, pooled over the fitted pairs.
+        """Return recalibrated probabilities, averaged over the fitted pairs.
 
         Parameters
         ----------

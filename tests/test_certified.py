@@ -39,7 +39,7 @@ def _rows(n=1200, seed=0):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "forecasts are pooled from 6 classifiers"),
+        ({}, "forecasts are averaged over 6 classifiers"),
         ({"ensemble": False}, "out-of-fold scores of several classifiers"),
         (
             {"cv": ShuffleSplit(1, random_state=0), "ensemble": True},

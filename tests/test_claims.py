@@ -418,7 +418,7 @@ def test_figures_of_recalibrating_training_rows():
     told = re.search(r"the second figure is (\.\d+)", _page("pipelines"))[1]
     spline = (
         SplineCalibration()
-        .fit(names["of_training_rows"], names["y_train"])
+        .fit(names["of_training"], names["y_train"])
         .predict_proba(names["new"])
     )
     assert names["log_loss"](names["y_test"], spline) == pytest.approx(
@@ -506,8 +506,8 @@ def test_alarms_of_the_other_monitors():
         for restarts in (False, True)
     ]
     assert (
-        f"raises its alarm at row {alarms[0]:,}, and the second at row {alarms[1]:,}"
-        in _page("after_release#Has it drifted?")
+        f"raises its alarm at sample {alarms[0]:,}, and the second at sample"
+        f" {alarms[1]:,}" in _page("after_release#Has it drifted?")
     )
 
 

@@ -1231,3 +1231,28 @@ def test_keywords_of_matplotlib_lead_to_the_artist(keyword, write):
     y, scores = _scores(100)
     with pytest.raises(TypeError, match=re.escape(f"write {write}")):
         ReliabilityDisplay.from_predictions(y, scores, metric=None, **{keyword: 2})
+
+
+@pytest.mark.parametrize(
+    "option", ["n_bins", "strategy", "ref_line", "curve_kwargs", "response_method"]
+)
+def test_options_of_scikit_learn_have_a_hint(option):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GaussianNB().fit(X, y)
+    with pytest.raises(TypeError, match=f"no option '{option}': write "):
+        ReliabilityDisplay.from_estimator(model, X, y, **{option: 5})
+
+
+def test_what_the_hints_say_can_be_written():
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.5
+    display = ReliabilityDisplay.from_predictions(
+        y,
+        rng.random(200),
+        binning=EqualWidth(10),
+        reference_kw={"visible": False},
+        line_kw={"color": "red"},
+        random_state=0,
+    )
+    assert not display.reference_lines_[0].get_visible()
+    assert display.lines_[0].get_color() == "red"

@@ -492,7 +492,7 @@ def test_what_cannot_be_fitted_is_refused_by_name():
         match="binning must be EqualWidth, EqualMass, FixedEdges or UniqueScores",
     ):
         table.bin_statistics(MonotonicSweep())
-    with pytest.raises(ValueError, match="The segment g = 0 could not be fitted"):
+    with pytest.raises(ValueError, match="The group g = 0 could not be fitted"):
         PredictionTable(data, label="y", score="p", by="g").fit(TemperatureScaling())
 
 

@@ -447,7 +447,7 @@ def test_what_cannot_be_applied_is_refused_by_name():
     with pytest.raises(ValueError, match="not fitted"):
         table.apply(PlattScaling(), output="q")
     with pytest.raises(
-        ValueError, match="a dict of recalibrators is for a table with segments"
+        ValueError, match="a dict of recalibrators is for a table with groups"
     ):
         table.apply({"a": fitted}, output="q")
     groups = GroupwiseRecalibrator(PlattScaling(), groups=None).fit(

@@ -142,5 +142,5 @@ def test_a_groupwise_fit_to_a_table_knows_its_column(rows):
 
 @pytest.mark.parametrize("segments", [{}, {("a", "b"): 1}])
 def test_other_dicts_are_refused(segments):
-    with pytest.raises(ValueError, match="segment"):
+    with pytest.raises(ValueError, match="group"):
         to_sql(segments, group="country")

@@ -423,10 +423,12 @@ def _read(path, *, label="y", scores=("p",), positive=None, weight=None, **readi
     )
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_is_read_as_the_truth_or_refused_with_its_cause(name, tmp_path):
-    file, write, right, *options = FILES[name]
-    path = tmp_path / file
+def read_or_refused(case, folder):
+    """Check what comes out of a file that is written into a folder; `case` is a value
+    of `FILES`.
+    """
+    file, write, right, *options = case
+    path = folder / file
     write(path)
     (options,) = options or [{}]
     if isinstance(right, str) and right != READ:
@@ -442,6 +444,11 @@ def test_a_file_is_read_as_the_truth_or_refused_with_its_cause(name, tmp_path):
     np.testing.assert_allclose(scores, SCORE[n_dropped:], rtol=0, atol=1e-6)
     if n_dropped:
         assert f"{n_dropped} rows of 60 were left out" in " ".join(table.assumed)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_as_the_truth_or_refused_with_its_cause(name, tmp_path):
+    read_or_refused(FILES[name], tmp_path)
 
 
 def test_workbooks(tmp_path):
@@ -579,8 +586,6 @@ def test_rows_without_a_label_are_new_samples(tmp_path):
 
 def test_the_code_reads_what_the_report_read(tmp_path):
     """The lines that a page prints give the rows and scores of the report."""
-    from skcalib._report._advice_code import reading_lines
-
     names = [
         *(
             "semicolons and decimal commas",
@@ -601,8 +606,14 @@ def test_the_code_reads_what_the_report_read(tmp_path):
         "percent signs after a blank and a comma",
         "names of rows, as R writes them",
     ]
-    for name in names:
-        file, write, _, *options = FILES[name]
+    check_code([FILES[name] for name in names], tmp_path)
+
+
+def check_code(cases, tmp_path):
+    """Check that the Python of reports of files reads what the reports read."""
+    from skcalib._report._advice_code import reading_lines
+
+    for file, write, _, *options in cases:
         (options,) = options or [{}]
         path = tmp_path / file
         write(path)
@@ -613,4 +624,4 @@ def test_the_code_reads_what_the_report_read(tmp_path):
         frame = found["df"]
         (model,) = table.columns
         scores = frame[table.columns[model][0]].to_numpy()
-        np.testing.assert_allclose(scores, table.scores[model], atol=1e-9), name
+        np.testing.assert_allclose(scores, table.scores[model], atol=1e-9)

@@ -57,7 +57,7 @@ def test_which_groups():
             )
     found = names["segments"].segments
     for k, (words, n, bias, statistic, adjusted) in enumerate(
-        _rows(text, "| segment | n | bias")
+        _rows(text, "| `segment` | n | bias")
     ):
         assert (words, int(n)) == (found.segment[k], found.n[k])
         assert float(bias) == pytest.approx(found.bias[k], abs=0.005)
@@ -77,7 +77,7 @@ def test_drift():
             assert float(cell) == pytest.approx(columns[name][k], abs=0.0016)
     monitor = names["monitor"]
     words = " ".join(text.split())
-    assert f"row {monitor.alarm_row_} (`monitor.alarm_row_`)" in words
-    assert f"row {monitor.change_row_} (`monitor.change_row_`)" in words
+    assert f"sample {monitor.alarm_row_} (`monitor.alarm_row_`)" in words
+    assert f"sample {monitor.change_row_} (`monitor.change_row_`)" in words
     shown = re.search(r"```text\n(No alarm in 3 groups.*?)```", text, flags=re.S)[1]
     assert str(names["groups"].table_).split() == shown.split()

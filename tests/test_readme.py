@@ -68,7 +68,13 @@ def test_readme_snippets_name_nothing_that_they_do_not_define(readme):
 
 
 @pytest.mark.slow
-def test_readme_snippets_print_what_the_text_says(readme, capsys):
+def test_readme_snippets_print_what_the_text_says(
+    readme, capsys, tmp_path, monkeypatch
+):
+    """All blocks after the set-up, in the order of the page and in one folder."""
+    for package in ("pandas", "pyarrow", "jinja2", "matplotlib"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
     first, *jobs, fitted = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
     exec(first, {})
     lines = capsys.readouterr().out.splitlines()
@@ -78,10 +84,14 @@ def test_readme_snippets_print_what_the_text_says(readme, capsys):
     for line, told in zip(lines, shown[1].splitlines(), strict=True):
         assert line.split()[1] == told.split()[1]
         assert float(line.split()[0]) == pytest.approx(float(told.split()[0]), abs=2e-3)
-    assert len(jobs) == 2  # a search over bins, and scorers
-    for job in jobs:
+    search, scorers, file_of_report = jobs
+    for job in (search, scorers):
         exec(job, {})
         assert capsys.readouterr().out
+    exec(file_of_report, {})
+    command = re.search(r"^python -m skcalib (report .*)$", readme, flags=re.M)[1]
+    assert main(command.split()) == 0
+    assert "The report is in report.html." in capsys.readouterr().out
     exec(fitted, {})
     before, after = re.findall(r"log-loss (\d\.\d{3})", capsys.readouterr().out)
     assert float(after) < float(before)

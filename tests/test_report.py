@@ -572,13 +572,13 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     names, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=segments))
     assert text.startswith(
         "Do not use the scores of West as they are: 14.8 points too low (95 %: 12.5 to"
-        " 17.1). The other 2 segments are fine to within 1.6 points."
+        " 17.1). The other 2 groups are fine to within 1.6 points."
     )
     assert "average hides" in names
     unclear = [segments[0], _segment_row("North", 0.2, -4.2, 4.6)]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=unclear))
     assert (
-        "The other segment can keep its scores: it is not shown to be off, but for it"
+        "The other group can keep its scores: it is not shown to be off, but for it"
         " the samples cannot tell whether they are right to within 2 points; at least"
     ) in text
     # All segments are off on one side: the headline is about all samples.
@@ -649,19 +649,19 @@ def test_segments_are_counted_by_their_verdicts():
         _segment_row("South", 0.1, -5.2, 5.4),
     ]
     assert segment_sentence(rows) == (
-        "Of 3 segments 1 is off (West), 1 is fine to within the tolerance, and the"
+        "Of 3 groups 1 is off (West), 1 is fine to within the tolerance, and the"
         " samples cannot tell about 1."
     )
-    assert segment_sentence(rows[:1]) == "There is one segment only."
+    assert segment_sentence(rows[:1]) == "There is one group only."
     assert segment_sentence(rows[1:]) == (
-        "Of 2 segments 1 is fine to within the tolerance and the samples cannot tell"
+        "Of 2 groups 1 is fine to within the tolerance and the samples cannot tell"
         " about 1."
     )
-    alike = "All 2 segments are fine to within the tolerance."
+    alike = "All 2 groups are fine to within the tolerance."
     assert segment_sentence([rows[1], rows[1]]) == alike
-    unclear = "The samples cannot tell about any of the 2 segments."
+    unclear = "The samples cannot tell about any of the 2 groups."
     assert segment_sentence([rows[2], rows[2]]) == unclear
-    off = "All 2 segments are off (West, West)."
+    off = "All 2 groups are off (West, West)."
     assert segment_sentence([rows[0], rows[0]]) == off
 
 
@@ -1046,7 +1046,7 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
         "reading",
         "errors of p",
         "test of p",
-        "segments and periods of p",
+        "groups and periods of p",
         "recalibrators of p",
     )
     steps += ("numbers for a paper of p", "done")

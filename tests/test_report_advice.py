@@ -388,10 +388,10 @@ def test_advice_in_words():
     words = _said(rows=rows, others="unchanged", **by_segment, **GAIN)
     assert words[0].startswith(
         "Recalibrate law, math with PlattScaling(), each fitted to its own samples; the"
-        " other segments keep their scores. This leaves, over the samples of all"
-        " segments together, a mean absolute calibration error of"
+        " other groups keep their scores. This leaves, over the samples of all"
+        " groups together, a mean absolute calibration error of"
     )
-    assert "On held-out samples of all segments together the log-loss is" in words[0]
+    assert "On held-out samples of all groups together the log-loss is" in words[0]
 
 
 def test_the_error_that_a_recalibration_leaves_is_judged():
@@ -424,7 +424,7 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
     assert _said(FINE, rows=rows)[-1] == (
         "Do not use the scores of law as they are: 5.0 points too high (95 %: 3.0 to"
         " 7.0). Check these before use, too: math, too high by 0.5 to 3.5 points (95"
-        " %). The other segment is fine to within 1.0 points."
+        " %). The other group is fine to within 1.0 points."
     )
     # While rows may depend on each other: no verdict, interval or p-value.
     advised, known, headline = _said(FINE, rows=rows, needs_cluster="match")
@@ -480,7 +480,7 @@ def test_the_summary_dates_changes():
     *_, headline = _said(FINE, [change, whole], rows)
     assert headline.startswith(
         "Do not use the scores of law as they are: 16 points too low (95 %: 13 to 19)"
-        " from 2025-08 on. The other segment is fine to within 1.0 points. Look for the"
+        " from 2025-08 on. The other group is fine to within 1.0 points. Look for the"
         " cause before refitting: the population, the product or treatment, the"
         " definition of the event, the data, or labels that are late or missing."
     )

@@ -175,7 +175,7 @@ def test_a_crossing_with_too_many_segments_is_left_out_with_a_note(tmp_path):
         tmp_path / "x.csv", label="y", scores=["p"], segment=["first", "second"]
     )
     assert list(table.segmentations) == ["first", "second"]
-    assert "The crossing of first, second has 1,200 segments and is left out" in str(
+    assert "The crossing of first, second has 1,200 groups and is left out" in str(
         table.notes
     )
 

@@ -61,7 +61,7 @@ def test_bars_are_the_segments_of_the_table():
         text.get_text().replace("\n", " ") for text in display.ax_.get_yticklabels()
     ]
     assert names == table.segment[:shown].tolist()
-    assert f"the worst {shown} of {len(table)} segments" in display.ax_.get_xlabel()
+    assert f"the worst {shown} of {len(table)} groups" in display.ax_.get_xlabel()
 
 
 def test_significant_segments_are_filled():
@@ -117,7 +117,7 @@ def test_results_about_other_segments_are_refused():
     one, other = (
         segment_calibration_test(Y, SCORES, X[:, [j]], **QUICK) for j in (0, 1)
     )
-    with pytest.raises(ValueError, match="for different segments"):
+    with pytest.raises(ValueError, match="for different groups"):
         SegmentDisplay.from_result({"one": one, "other": other})
     with pytest.raises(ValueError, match="max_segments"):
         SegmentDisplay.from_result(one, max_segments=0)

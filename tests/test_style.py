@@ -1,7 +1,9 @@
 """Pages, docstrings and messages follow `.github/style.md`; code fits into its box."""
 
 import ast
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,96 @@ def test_code_has_at_most_88_columns(page):
     )
     long = [line for block in blocks for line in block.splitlines() if len(line) > 88]
     assert long == []
+
+
+# --- One word for one thing -----------------------------------------------------------
+
+# Samples with one value of a named column, or found by a search, are a *group*.
+# *Pooled* is what all groups, classes or clusters give together.
+_OTHER_WORDS = re.compile(
+    r"\b(segments?|slices?)\b"
+    r"|\bpool(s|ed|ing)? (the |their |several |all )?"
+    r"(predictions|probabilities|forecasts|classifiers|models|scores)\b"
+    r"|\b(predictions|probabilities|forecasts|classifiers|scores) are (first )?pooled",
+    re.I,
+)
+# Their strings are code, names of sentences, or name a key of a document.
+_NO_PROSE = {
+    "_report/_advice_code.py",
+    "_report/_claims.py",
+    "_report/_code.py",
+    "evaluation/_advice_code.py",
+    "export/_json.py",
+}
+
+
+def other_words(text):
+    """Return the words for a group that prose has, outside code and names."""
+    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.S | re.M)
+    text = re.sub(r"``[^`]*``|`[^`]*`|\{[^{}]*\}|\]\([^)]*\)", "", text)
+    text = re.sub(r"^ *(>>>|\.\.\.) .*$|^ *[\w, ]+ : .*$", "", text, flags=re.M)
+    return [one[0] for one in _OTHER_WORDS.finditer(" ".join(text.split()))]
+
+
+def public_docstrings():
+    """Yield the name and the docstring of each public object and its public methods."""
+    modules = ["", "binning", "metrics", "evaluation", "decisions", "monitoring"]
+    modules += ["export", "engines", "displays", "guarantees", "simulation", "maps"]
+    for module in modules:
+        package = import_module(f"skcalib.{module}".rstrip("."))
+        for name in package.__all__:
+            public = getattr(package, name)
+            yield name, inspect.getdoc(public) or ""
+            for key, member in vars(public).items() if inspect.isclass(public) else ():
+                if not key.startswith("_") and callable(member):
+                    yield f"{name}.{key}", inspect.getdoc(member) or ""
+
+
+def test_other_words_are_found():
+    assert other_words("The worst `segment`; [a segment](segments.md), ```x```.") == [
+        "segment"
+    ]
+    assert other_words("It pools their probabilities.") == ["pools their probabilities"]
+    assert other_words("Two slices, and the pooled map.") == ["slices"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_groups_have_one_word_on_pages(page):
+    assert other_words(page.read_text("utf-8")) == []
+
+
+def test_groups_have_one_word_in_docstrings():
+    found = {name: other_words(text) for name, text in public_docstrings()}
+    assert len(found) > 250
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_groups_have_one_word_in_messages():
+    """What is printed: strings with a full stop or a comma that are no docstrings."""
+    wrong = {}
+    for path in sorted((ROOT / "skcalib").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        docstrings = {
+            ast.get_docstring(node, clean=False)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        }
+        texts = [
+            text
+            for text in texts_of_code(path)
+            if text not in docstrings and " " in text and re.search("[.,:]", text)
+        ]
+        name = path.relative_to(ROOT / "skcalib").as_posix()
+        if name not in _NO_PROSE and (found := other_words(" ".join(texts))):
+            wrong[name] = found
+    assert not wrong
+
+
+def test_groups_have_one_word_in_reports():
+    from skcalib._report._claims import CLAIMS
+
+    found = {name: other_words(text) for name, text in CLAIMS.items()}
+    assert {name: words for name, words in found.items() if words} == {}
+    template = (ROOT / "skcalib/_report/page.html.jinja").read_text("utf-8")
+    shown = re.sub(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<[^>]*>", "", template, flags=re.S)
+    assert other_words(shown) == []

@@ -236,7 +236,7 @@ class CalibrationError:
             ``task.bin_cells(binning)`` its bins.
         most : int, default=None
             For label draws, the number of cells above which neighbouring cells may be
-            pooled. None requests the exact value.
+            merged. None requests the exact value.
 
         Returns
         -------

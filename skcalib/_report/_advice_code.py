@@ -173,7 +173,7 @@ def imports_of(lines):
     """Return the imports that lines of code need, pandas among them, as a list."""
     text = "\n".join(lines)
     imports = []
-    for name in ("duckdb", "json", "sqlite3"):
+    for name in ("duckdb", "json", "psycopg", "sqlite3"):
         if f"{name}." in text:
             imports.append(f"import {name}")
     if "glob(" in text:

@@ -44,7 +44,7 @@ def advice_claims(facts, is_usable, suggested_tolerance=None):
     # The samples that gain and error are about, if not all.
     which = from_words(advice["since"])
     if advice["segments"]:
-        which = f" of all segments together{which}"
+        which = f" of all groups together{which}"
     claims = [
         _what_to_do(facts, is_usable),
         _error_left(facts, suggested_tolerance),
@@ -128,7 +128,7 @@ def _error_left(facts, suggested_tolerance):
     where = ""
     if advice["segments"]:
         period = from_words(advice["since"])
-        where = f", over the samples of all segments together{period},"
+        where = f", over the samples of all groups together{period},"
     left = read_verdict(advice["error_left"])
     if left.kind == "fine":
         _, high = limits_words(left)
@@ -247,6 +247,6 @@ def _whose_maps(segments, n_segments):
     """
     # With one segment left, the shared map is that segment's own.
     if len(segments) >= n_segments - 1:
-        return "each segment needs a map of its own"
+        return "each group needs a map of its own"
     needs = "needs a map of its own" if len(segments) == 1 else "need maps of their own"
-    return f"{listed(segments)} {needs}; the other segments share one"
+    return f"{listed(segments)} {needs}; the other groups share one"

@@ -62,7 +62,7 @@ def events(column, name, positive, negative=None):
                 f"--negative {negative} names the label of the non-events: name that of"
                 " the event, too, with --positive."
             )
-        _refuse_probabilities(values, name)
+        _refuse_probabilities(values, counts, name)
         _refuse_look_alikes(values, counts, name)
         if not _is_one_the_event(present):
             several = ""
@@ -112,13 +112,21 @@ def _refuse_look_alikes(values, counts, name):
         ) from error
 
 
-def _refuse_probabilities(values, name):
+def _refuse_probabilities(values, counts, name):
     """Raise if the distinct labels of the column `name` are numbers in [0, 1], some
-    between 0 and 1.
+    between 0 and 1. `counts` are the rows of each.
     """
     if not all(isinstance(value, (int, float)) for value in values):
         return
     between = [value for value in values if 0 < value < 1]
+    n_between = sum(
+        count for value, count in zip(values, counts, strict=True) if 0 < value < 1
+    )
+    if n_between == 1 and {0, 1} <= set(values):
+        raise ReportError(
+            f"column {name!r} holds {between[0]:.6g} in one row, and 0 and 1 in the"
+            " others: if the row is a mean of the others, remove it."
+        )
     if between and min(values) >= 0 and max(values) <= 1:
         raise ReportError(
             f"column {name!r} holds probabilities such as {between[0]:.6g}, not labels:"
@@ -264,7 +272,7 @@ def segment_columns(columns, names, notes):
     n_segments = len(np.unique(combined))
     if n_segments > _MOST_SEGMENTS:
         notes.append(
-            f"The crossing of {', '.join(names)} has {n_segments:,} segments and is"
+            f"The crossing of {', '.join(names)} has {n_segments:,} groups and is"
             f" left out: a report takes at most {_MOST_SEGMENTS}."
         )
         return segments
@@ -282,7 +290,7 @@ def _segment_names(column, name):
     if len(names) > _MOST_SEGMENTS:
         raise ReportError(
             f"column {name!r} has {len(names)} different values; a report has at most"
-            f" {_MOST_SEGMENTS} segments."
+            f" {_MOST_SEGMENTS} groups."
         )
     return np.array(names)[positions]
 

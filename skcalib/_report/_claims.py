@@ -25,7 +25,7 @@ CLAIMS = {
         " they are right to within {tolerance} points{needed}."
     ),
     "segments cannot be told": (
-        "{none}for {number} segments the samples cannot tell{needed}."
+        "{none}for {number} groups the samples cannot tell{needed}."
     ),
     "periods cannot be told": (
         "{none}for {number} periods the samples cannot tell{needed}."
@@ -109,9 +109,9 @@ CLAIMS = {
         " largest is that of class {first}{size}{bias}."
     ),
     "no class off": "No class of {n} has an error that chance does not explain.",
-    "segments off": "By {column}, {share} segments {are} off{names}.",
+    "segments off": "By {column}, {share} groups {are} off{names}.",
     "average hides": (
-        "The average of all samples ({bias}) hides how the segments differ."
+        "The average of all samples ({bias}) hides how the groups differ."
     ),
     "changed": (
         "From {since} on, {whose} are {after} on average; before, their average was"
@@ -149,7 +149,7 @@ CLAIMS = {
     ),
     "recalibrate": "{Recalibrate} with {name}(){since}.",
     "recalibrate segments": (
-        "{Recalibrate} {segments} with {name}(), {each}; the other segments keep their"
+        "{Recalibrate} {segments} with {name}(), {each}; the other groups keep their"
         " {subject}."
     ),
     "recalibrate by segment": (
@@ -189,7 +189,7 @@ CLAIMS = {
     "better than the first": (
         "Prefer {name} to {first}: its Brier score is lower (better) by {size}."
     ),
-    "one segment": "There is one segment only.",
+    "one segment": "There is one group only.",
     "segments": "{counts}.",
     "periods": "{counts}.",
     "other classes": (

@@ -20,7 +20,7 @@ from skcalib._report._counts import (
     needs_single_samples,
     read_counts,
 )
-from skcalib._report._database import is_url
+from skcalib._report._database import is_url, without_passwords
 from skcalib._report._error import ReportError
 from skcalib._report._numbers import report_numbers
 from skcalib._report._page import counts_page, report_page
@@ -131,7 +131,7 @@ def add_report_command(commands):
         "--segment",
         action="append",
         help=(
-            "column that divides the rows into segments; if repeated, the report covers"
+            "column that divides the rows into groups; if repeated, the report covers"
             " each column and their combinations"
         ),
     )
@@ -360,8 +360,9 @@ def _write_code(path, code):
 
 
 def _shown_command(arguments):
-    """Return the command line by which a report was made."""
-    return " ".join(["python -m skcalib", *map(quote, arguments.argv)])
+    """Return the command line by which a report was made, without passwords."""
+    words = map(without_passwords, arguments.argv)
+    return " ".join(["python -m skcalib", *map(quote, words)])
 
 
 def _report_of_counts(arguments, output):

@@ -20,7 +20,7 @@ from skcalib.metrics import (
 _LEVEL = 0.95
 _LIGHTS = ((0.01, "red"), (0.05, "amber"), (2.0, "green"))
 NEEDS_SAMPLES = (
-    "Slope, log-loss by sample, segments, times, thresholds and the gain from"
+    "Slope, log-loss by sample, groups, times, thresholds and the gain from"
     " recalibrating need single samples, which a table of counts does not have."
 )
 

@@ -1,22 +1,43 @@
-"""Tables of databases: SQLite by Python itself, DuckDB and PostgreSQL by DuckDB."""
+"""Tables of databases: SQLite by Python itself, DuckDB by DuckDB, and PostgreSQL by
+DuckDB with its extension or by psycopg.
+"""
 
 import re
 import sqlite3
 from importlib.util import find_spec
+from json import dumps
 from pathlib import Path
 
 from skcalib._install import install
 from skcalib._report._error import ReportError
 
 _URL = re.compile(r"(duckdb|sqlite|postgres|postgresql):(.*)", re.DOTALL)
-_IN_DUCKDB = (
-    "SELECT table_name FROM information_schema.tables WHERE table_schema NOT IN"
-    " ('information_schema', 'pg_catalog') ORDER BY table_name"
+_TABLES = (  # of DuckDB and of PostgreSQL
+    "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema"
+    " NOT IN ('information_schema', 'pg_catalog') ORDER BY table_schema, table_name"
 )
 _IN_SQLITE = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE"
     " 'sqlite_%' ORDER BY name"
 )
+
+
+_PASSWORD = re.compile(
+    r"(://[^/@:\s]*):[^@\s]*@|([?&]password=)[^&\s'\"]*|(\bpassword\s*=\s*)\S+"
+)
+
+
+def without_passwords(text):
+    """Return a text without the passwords that URLs of databases in it hold."""
+    return _PASSWORD.sub(_but_the_password, text)
+
+
+def _but_the_password(match):
+    """Return what a match of a password is replaced by."""
+    in_url, *named = match.groups()
+    if in_url is not None:
+        return f"{in_url}@"
+    return f"{named[0] or named[1]}..."
 
 
 def is_url(text):
@@ -66,36 +87,112 @@ def quoted(name):
     return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
 
 
-def duckdb_relation(kind, location, name, table, query):
-    """Return the DuckDB relation of a table or query in a database, and the query.
+def duckdb_relation(location, name, table, query):
+    """Return the DuckDB relation of a table or query in a DuckDB file, and the Python
+    that makes it.
 
-    `kind` and `location` are what `parts_of` returns; `name` is the database as the
-    user gave it, without a password in messages.
+    `location` is its path, `name` the file as the user gave it.
     """
     if find_spec("duckdb") is None:
         raise ReportError(f"{name} needs DuckDB to be read: {install('engine')}.")
     import duckdb
 
+    _check_file(location, name)
+    opening = f"duckdb.connect({dumps(location)}, read_only=True)"
     try:
-        if kind == "duckdb":
-            _check_file(location, name)
-            connection = duckdb.connect(location, read_only=True)
-        else:
-            connection = duckdb.connect()
-            connection.execute("INSTALL postgres; LOAD postgres")
-            attached = location.replace("'", "''")
-            connection.execute(
-                f"ATTACH '{attached}' AS given (TYPE postgres, READ_ONLY); USE given"
-            )
-        tables = [row[0] for row in connection.execute(_IN_DUCKDB).fetchall()]
-        text = asked(table, query, tables, name)
-        return connection.sql(text), text
+        connection = duckdb.connect(location, read_only=True)
+        return _asked_of_duckdb(connection, opening, name, table, query)
     except duckdb.Error as error:
         raise ReportError(f"{name} cannot be read by DuckDB: {error}") from error
 
 
+def postgres_relation(url, name, table, query):
+    """Return the DuckDB relation of a table or query of a PostgreSQL server and the
+    Python that makes it; None if DuckDB or its extension for PostgreSQL is not there.
+
+    `name` is the URL without a password.
+    """
+    if find_spec("duckdb") is None:
+        return None
+    import duckdb
+
+    connection = duckdb.connect()
+    try:
+        connection.execute("LOAD postgres")
+    except duckdb.Error:
+        try:
+            connection.execute("INSTALL postgres; LOAD postgres")
+        except duckdb.Error:  # it is downloaded, which may be impossible here
+            return None
+    quoted_url = "'" + url.replace("'", "''") + "'"
+    attaching = f"ATTACH {quoted_url} AS given (TYPE postgres, READ_ONLY); USE given"
+    opening = f"duckdb.connect().execute({dumps(without_passwords(attaching))})"
+    try:
+        connection.execute(attaching)
+        return _asked_of_duckdb(connection, opening, name, table, query)
+    except duckdb.Error as error:
+        raise _unreadable_by("DuckDB", name, error) from error
+
+
+def _asked_of_duckdb(connection, opening, name, table, query):
+    """Return the relation of a table or query and the Python that makes it from a
+    connection, which the Python `opening` makes.
+    """
+    tables = [_qualified(*row) for row in connection.execute(_TABLES).fetchall()]
+    text = asked(table, query, tables, name)
+    return connection.sql(text), f"{opening}.sql({dumps(text)})"
+
+
+def postgres_frame(url, name, table, query):
+    """Return a DataFrame of a table or query of a PostgreSQL server, read by psycopg,
+    and the Python that makes it. `name` is the URL without a password.
+    """
+    if find_spec("psycopg") is None:
+        raise ReportError(
+            f"{name} needs psycopg to be read (pip install 'psycopg[binary]'), or"
+            f" DuckDB ({install('engine')}) and its extension postgres, which DuckDB"
+            " downloads once: duckdb.sql('INSTALL postgres')."
+        )
+    import pandas as pd
+    import psycopg
+    from psycopg.types.numeric import FloatLoader
+
+    try:
+        with psycopg.connect(url) as connection:
+            connection.read_only = True
+            connection.adapters.register_loader("numeric", FloatLoader)
+            rows = connection.execute(_TABLES).fetchall()
+            text = asked(table, query, [_qualified(*row) for row in rows], name)
+            cursor = connection.execute(text)
+            if cursor.description is None:
+                raise ReportError(f"--query {query!r} returns no table.")
+            names = [column.name for column in cursor.description]
+            frame = pd.DataFrame(cursor.fetchall(), columns=names)
+    except psycopg.Error as error:
+        raise _unreadable_by("psycopg", name, error) from error
+    opening = f"psycopg.connect({dumps(without_passwords(url))})"
+    return frame, f"pd.read_sql_query({dumps(text)}, {opening})"
+
+
+def _unreadable_by(package, name, error):
+    """Return the error for a database of which a package says why it cannot be read, in
+    one line.
+    """
+    why = " ".join(without_passwords(str(error)).split())
+    return ReportError(f"{name} cannot be read by {package}: {why}")
+
+
+def _qualified(schema, table):
+    """Return the name of a table with that of its schema, unless that is the usual
+    one.
+    """
+    return table if schema in ("main", "public") else f"{schema}.{table}"
+
+
 def sqlite_frame(location, name, table, query):
-    """Return a DataFrame of a table or query of an SQLite file, and the query."""
+    """Return a DataFrame of a table or query of an SQLite file, and the Python that
+    makes it.
+    """
     import pandas as pd
 
     _check_file(location, name)
@@ -105,7 +202,8 @@ def sqlite_frame(location, name, table, query):
     try:
         tables = [row[0] for row in connection.execute(_IN_SQLITE)]
         text = asked(table, query, tables, name)
-        return pd.read_sql_query(text, connection), text
+        code = f"pd.read_sql_query({dumps(text)}, sqlite3.connect({dumps(location)}))"
+        return pd.read_sql_query(text, connection), code
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise ReportError(f"{name} cannot be read as SQLite: {error}") from error
     finally:

@@ -1,8 +1,10 @@
 """What kind of file it is, by its first bytes; packed files are unpacked."""
 
 import bz2
+import codecs
 import gzip
 import lzma
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -26,6 +28,8 @@ _TABLES = {
 # What is recognised, but not read, and how to turn it into a file that is.
 _AS_CSV = "save it as CSV, or as Parquet"
 _WITH_PANDAS = "write it as CSV, for example with pandas: pd.{}({!r}).to_csv(...)"
+_STATA = ("a Stata file", _WITH_PANDAS.format("read_stata", "FILE"))
+_SAS = ("a SAS file", _WITH_PANDAS.format("read_sas", "FILE"))
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": ("a workbook of an old Excel (.xls)", "save it as .xlsx"),
     b"FEA1": ("a Feather file of version 1", "write it again as Feather or Parquet"),
@@ -34,16 +38,26 @@ _OTHERS = {
     b"Obj\x01": ("an Avro file", _AS_CSV),
     b"\x93NUMPY": ("a NumPy array", "write it as CSV with a line of names"),
     b"$FL2": ("an SPSS file", _WITH_PANDAS.format("read_spss", "FILE")),
-    b"<stata_dta>": ("a Stata file", _WITH_PANDAS.format("read_stata", "FILE")),
+    b"<stata_dta>": _STATA,
+    **{
+        bytes((version, order, 1, 0)): _STATA
+        for version in range(110, 116)
+        for order in (1, 2)
+    },
+    b"\x00" * 12 + b"\xc2\xea\x81\x60": _SAS,
+    b"HEADER RECORD*******": _SAS,
     b"RDX3": ("an R workspace", "write the table with write.csv()"),
     b"RDX2": ("an R workspace", "write the table with write.csv()"),
+    b"X\n\x00\x00": ("an object of R (.rds)", "write the table with write.csv()"),
     b"%PDF": ("a PDF", "copy its table into a CSV file"),
     b"\x89PNG": ("a picture (PNG)", "name the file of the scores"),
     b"\xff\xd8\xff": ("a picture (JPEG)", "name the file of the scores"),
     b"7z\xbc\xaf\x27\x1c": ("a 7-Zip archive", "unpack it"),
     b"Rar!": ("a RAR archive", "unpack it"),
-    b"\x80\x04": ("a pickle of Python", _AS_CSV),
-    b"\x80\x05": ("a pickle of Python", _AS_CSV),
+    **{
+        bytes((0x80, version)): ("a pickle of Python", _AS_CSV)
+        for version in range(2, 6)
+    },
 }
 _HTML = (b"<!doctype html", b"<html", b"<table", b"<?xml")
 
@@ -62,16 +76,28 @@ def format_of(path):
         return "duckdb"
     if first.startswith(b"PK\x03\x04"):
         return "excel"
+    _refuse_others(path, first)
+    return "text"
+
+
+def _refuse_others(path, first):
+    """Raise if the first bytes of a file are those of a kind that is known, but not
+    read.
+    """
     if first[257:262] == b"ustar":
         raise ReportError(f"{path} is a TAR archive: unpack it and give its file.")
     for magic, (kind, cure) in _OTHERS.items():
         if first.startswith(magic):
             raise ReportError(f"{path} is {kind}, which is not read: {cure}.")
-    if first.lstrip().lower().startswith(_HTML):
+    text = first.removeprefix(codecs.BOM_UTF8).lstrip().lower()
+    if re.match(rb"(%.*\s+)*@relation\b", text):
+        raise ReportError(
+            f"{path} is an ARFF file of Weka, which is not read: {_AS_CSV}."
+        )
+    if text.startswith(_HTML):
         raise ReportError(
             f"{path} is a page of the web (HTML or XML), no table of text: {_AS_CSV}."
         )
-    return "text"
 
 
 def unpacked(path, folder, member=None):
@@ -123,6 +149,11 @@ def unpacked(path, folder, member=None):
     return path, unpacked_as
 
 
+def is_packed(path):
+    """Return whether a file is packed, other than as a ZIP archive."""
+    return _first_bytes(path).startswith(tuple(_PACKED))
+
+
 def _first_bytes(path):
     """Return the first bytes of a file."""
     with path.open("rb") as file:
@@ -170,6 +201,11 @@ def _member(path, wanted):
         for name in names
         if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")
     ]
+    if names and all(name.endswith(".npy") for name in names):
+        raise ReportError(
+            f"{path} holds arrays of NumPy ({', '.join(names[:4])}): write them as the"
+            " columns of a CSV file."
+        )
     if wanted is not None and wanted not in names:
         raise ReportError(
             f"{path} has no file {wanted!r}; it holds {', '.join(names[:12])}."

@@ -328,7 +328,7 @@ def _other_segments(facts):
     if len(fine) < len(others):
         return [_others_unclear(facts, len(others) - len(fine), others)]
     widest = max(fine, key=lambda verdict: verdict.limit)
-    which = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
+    which = "group is" if len(fine) == 1 else f"{len(fine)} groups are"
     return [claim("others are fine", others=which, limit=limit_words(widest))]
 
 
@@ -342,12 +342,12 @@ def _others_unclear(facts, n_unclear, others):
     can_keep = advice["kind"] == "none" or advice.get("others") == "unchanged"
     if len(others) == 1:
         which = "it"
-        clause = "The other segment is not"
+        clause = "The other group is not"
         if can_keep:
-            clause = f"The other segment can keep its {facts.subject}: it is not"
+            clause = f"The other group can keep its {facts.subject}: it is not"
     else:
         which = "them" if n_unclear == len(others) else f"{n_unclear} of them"
-        who = f"the other {len(others)} segments"
+        who = f"the other {len(others)} groups"
         clause = f"none of {who} is"
         if can_keep:
             clause = f"{who} can keep their {facts.subject}: none is"
@@ -432,7 +432,7 @@ def _nothing_found(facts):
     for row in facts.model.get("periods", ()):
         periods.append(read_verdict(row["verdict"]))
     claims = [first]
-    claims += _cannot_be_told("segments cannot be told", "segment", segments)
+    claims += _cannot_be_told("segments cannot be told", "group", segments)
     claims += _cannot_be_told("periods cannot be told", "period", periods)
     return claims
 
@@ -520,7 +520,7 @@ def _cannot_be_told(name, kind, verdicts):
     """Return a list with the claim about how many segments or periods the samples
     cannot tell; an empty list if there are none.
 
-    `name` is that of the claim, `kind` is "segment" or "period", and `verdicts` is a
+    `name` is that of the claim, `kind` is "group" or "period", and `verdicts` is a
     list with the `Verdict` of each.
     """
     unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]

@@ -190,7 +190,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     step(f"test of {name}")
     model["test"] = tested_calibration(event_rows, seed)
     model["bins"] = bin_rows(event_rows)
-    step(f"segments and periods of {name}")
+    step(f"groups and periods of {name}")
     model["segments"] = rows_by_column(event_rows, table.segmentations, seed, tolerance)
     model["periods"] = period_rows(table, name, baseline, seed, tolerance)
     model["trend"] = trend_numbers(table, event_rows)

@@ -21,10 +21,13 @@ from skcalib._report._database import (
     duckdb_relation,
     is_url,
     parts_of,
+    postgres_frame,
+    postgres_relation,
     sqlite_frame,
+    without_passwords,
 )
 from skcalib._report._error import ReportError
-from skcalib._report._formats import format_of, unpacked
+from skcalib._report._formats import format_of, is_packed, unpacked
 from skcalib._report._json import json_columns
 from skcalib._report._text import layout_of
 from skcalib._report._values import MISSING, as_numbers, refuse_points_beside_commas
@@ -34,6 +37,7 @@ _MOST_ROWS = 2_000_000  # that are held in memory as they are
 _LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
 _LARGE_PACKED_CSV = 2**26
 STANDARD_INPUT = "-"
+_MOST_TITLE_ROWS = 20
 _NEW_SCORES = "new_scores.csv"
 
 
@@ -76,6 +80,11 @@ def opened(path, table=None, query=None):
         raise ReportError(
             f"{name} needs {needed} to be read: {install('report')}."
         ) from error
+    except UnicodeError as error:
+        raise ReportError(
+            f"{name} is no table of text in the encoding that its first bytes state:"
+            " save it as CSV in UTF-8."
+        ) from error
     except MemoryError as error:
         raise ReportError(
             f"{name} does not fit into memory: save it as Parquet and install DuckDB"
@@ -91,7 +100,7 @@ def shown_source(given):
     """Return the names of files as a text: all of up to three, or their number. A
     password in a URL is left out.
     """
-    texts = [re.sub(r"(://[^/@:]*):[^@]*@", r"\1@", str(path)) for path in given]
+    texts = [without_passwords(str(path)) for path in given]
     if texts == [STANDARD_INPUT]:
         return "standard input"
     if len(texts) > 3:
@@ -198,6 +207,16 @@ class OpenedFile:
             alike = [name for name in header if name.lower() == missing[0].lower()]
             if alike:
                 hint = f" Did you mean {alike[0]!r}?"
+            elif "*" in missing[0]:
+                hint = (
+                    " If there is a column for each class, make one of them that names"
+                    " the class: df[columns].idxmax(axis=1)."
+                )
+            elif len(header) == 1 and isinstance(self.source, _CsvSource):
+                hint = (
+                    " If they are several, their separator is none of commas,"
+                    " semicolons, tabs, bars and blanks: use one of these."
+                )
             raise ReportError(
                 f"{self.name} has no column {missing[0]!r}; its columns are {shown}."
                 f"{hint}"
@@ -226,7 +245,9 @@ def _source(given, name, folder, table, query):
             raise ReportError(f"{shown_source([text])} cannot be one of several files.")
         files += _files_of(text)
     if len(given) == 1 and _is_scanned(str(given[0]), files):
-        return _scanned_source(str(given[0]), name, files)
+        scanned = _scanned_source(str(given[0]), name, files)
+        if scanned is not None:
+            return scanned
     if len(files) == 1:
         return _plain_source(files[0], name, folder, table, query)
     parts = []
@@ -309,7 +330,7 @@ def _text_source(path, original, name, kind):
     """
     with path.open("rb") as file:
         first = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    if re.match(rb"\{|\[\s*[{\]]", first):
+    if re.match(rb"\{|\[\s*[\[{\]]", first):
         return _JsonSource(path, original, name)
     return _CsvSource(path, original, name)
 
@@ -503,9 +524,13 @@ class _ExcelSource(_InMemory):
                 f"{name} has no sheet {sheet!r}; it has {', '.join(sheets)}."
             )
         frame = sheets[sheet]
-        names = [str(value).strip() for value in frame.iloc[0]]
-        n_before = int(frame.index[0])
-        frame = frame.iloc[1:].reset_index(drop=True).infer_objects()
+        first = _row_of_names(frame)
+        names = [
+            "" if value is None or value != value else str(value).strip()
+            for value in frame.iloc[first]
+        ]
+        n_before = int(frame.index[first])
+        frame = frame.iloc[first + 1 :].reset_index(drop=True).infer_objects()
         frame.columns = names
         options = f", sheet_name={literal(sheet)}"
         if n_before:
@@ -513,6 +538,22 @@ class _ExcelSource(_InMemory):
         super().__init__(frame, f"pd.read_excel({literal(str(original))}{options})")
         if len(filled) > 1:
             self.notes.append(f"The sheet {sheet} of the workbook was read.")
+        if first:
+            self.notes.append(f"Rows before the names of the columns: {first}.")
+
+
+def _row_of_names(frame):
+    """Return the position of the row of a sheet that names its columns: the first that
+    holds words only, one for each column except one at most, which may be a title
+    above them; else the first row.
+    """
+    n_columns = frame.shape[1]
+    for position in range(min(len(frame), _MOST_TITLE_ROWS)):
+        filled = frame.iloc[position].dropna()
+        is_wide = len(filled) >= max(n_columns - 1, min(n_columns, 2))
+        if is_wide and all(isinstance(value, str) for value in filled):
+            return position
+    return 0
 
 
 class _ArrowSource:
@@ -607,17 +648,26 @@ def _is_scanned(text, files):
     name = text.lower()
     size = sum(file.stat().st_size for file in files)
     if name.endswith(_PARQUET):
-        return True
+        return all(format_of(file) == "parquet" for file in files)
+    are_packed = [is_packed(file) for file in files]
     if name.endswith((".csv", ".tsv", ".txt")):
-        return size > _LARGE_CSV
-    return name.endswith(".csv.gz") and size > _LARGE_PACKED_CSV
+        return size > _LARGE_CSV and not any(are_packed)
+    return name.endswith(".csv.gz") and size > _LARGE_PACKED_CSV and all(are_packed)
 
 
 def _scanned_source(text, name, files):
     """Return the source that DuckDB reads, for a file or a glob; a single Parquet file
-    with few rows is read as it is.
+    with few rows is read as it is. None for text in which DuckDB does not find the
+    columns that pandas finds.
     """
     from skcalib.engines import scan
+
+    is_parquet = text.lower().endswith(_PARQUET)
+    layouts = []
+    if not is_parquet and not text.lower().endswith(".gz"):
+        layouts = [layout_of(file, str(file)) for file in files]
+        if not all(layout.is_plain for layout in layouts):
+            return None
 
     if len(files) == 1 and format_of(files[0]) == "parquet":
         from pyarrow.parquet import ParquetFile
@@ -628,8 +678,11 @@ def _scanned_source(text, name, files):
     try:
         relation = scan(text)
     except (FileNotFoundError, ValueError) as error:
+        if not is_parquet:
+            return None  # pandas reads it, or says in one line why not
         raise ReportError(error) from error
-    is_parquet = text.lower().endswith(_PARQUET)
+    if any(layout.header != list(relation.columns) for layout in layouts):
+        return None
     reader = "read_parquet" if is_parquet else "read_csv"
     code = f"pd.{reader}({literal(text)})"
     if len(files) > 1:
@@ -645,13 +698,15 @@ def _database_source(kind, location, name, table, query):
     if table is not None and query is not None:
         raise ReportError("--table and --query are both given: omit one.")
     if kind == "sqlite":
-        frame, asked_for = sqlite_frame(location, name, table, query)
-        connection = f"sqlite3.connect({literal(location)})"
-        code = f"pd.read_sql_query({literal(asked_for)}, {connection})"
-        return _InMemory(frame, code)
-    relation, asked_for = duckdb_relation(kind, location, name, table, query)
-    connection = f"duckdb.connect({literal(location)})"
-    return _DuckdbSource(relation, f"{connection}.sql({literal(asked_for)}).df()")
+        return _InMemory(*sqlite_frame(location, name, table, query))
+    if kind == "duckdb":
+        found = duckdb_relation(location, name, table, query)
+    else:
+        found = postgres_relation(location, name, table, query)
+    if found is None:
+        return _InMemory(*postgres_frame(location, name, table, query))
+    relation, code = found
+    return _DuckdbSource(relation, f"{code}.df()")
 
 
 class _DuckdbSource:

@@ -114,22 +114,22 @@ def segment_sentence(rows):
     """
     if len(rows) == 1:
         return claim("one segment")
-    return claim("segments", counts=_counts(rows, "segment"))
+    return claim("segments", counts=_counts(rows, "segment", "group"))
 
 
 def period_sentence(rows):
     """Return the claim on how many periods are off, fine or unclear. `rows` are dicts,
     the rows of the table of periods.
     """
-    return claim("periods", counts=_counts(rows, "period"))
+    return claim("periods", counts=_counts(rows, "period", "period"))
 
 
-def _counts(rows, kind):
-    """Return a clause on how many segments or periods are off, fine and unclear, as in
-    "of 5 segments 1 is off (north), and the samples cannot tell about 4".
+def _counts(rows, key, kind):
+    """Return a clause on how many groups or periods are off, fine and unclear, as in
+    "of 5 groups 1 is off (north), and the samples cannot tell about 4".
 
-    `rows` are the dicts of their table; `kind` is "segment" or "period", the key of the
-    name in a dict.
+    `rows` are the dicts of their table, `key` is that of the name in a dict, and `kind`
+    is "group" or "period".
     """
     n = len(rows)
     off = []  # names
@@ -138,7 +138,7 @@ def _counts(rows, kind):
     for row in rows:
         verdict = row["verdict"]["kind"]
         if verdict in ("off", "off, size unclear"):
-            off.append(row[kind])
+            off.append(row[key])
         n_fine += verdict == "fine"
         n_unclear += verdict == "cannot tell"
     if n_unclear == n:

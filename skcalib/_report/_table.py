@@ -1,4 +1,4 @@
-"""What a report is about: labels, scores, weights, clusters, segments and times of a
+"""What a report is about: labels, scores, weights, clusters, groups and times of a
 file, checked.
 """
 
@@ -146,7 +146,7 @@ def read_table(
     horizon : float, default=None
         Time up to which events count.
     segment : str or list of str, default=None
-        Columns of segments; of several also their crossing.
+        Columns of groups; of several also their crossing.
     weight, cluster : str, default=None
         Columns of weights, and of what rows that are not independent have in common.
     weight_type : {"frequency", "importance"}, default=None

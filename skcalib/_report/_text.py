@@ -65,6 +65,17 @@ class Layout(NamedTuple):
     is_commented: bool
     notes: list
 
+    @property
+    def is_plain(self):
+        """Whether the text is UTF-8 that begins with the names of the columns, with a
+        single character between them.
+        """
+        is_first = self.n_skipped == 1 and not self.is_commented
+        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
+        return (
+            is_first and is_utf8 and not self.has_spaces and self.separator != _BLANKS
+        )
+
 
 def layout_of(path, name):
     """Return the `Layout` of a text file; `name` is that of the user's file, for

@@ -22,7 +22,7 @@ _NUMBER = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_EXPONENT}|[+-]?inf(?:inity)?",
 # Separators of thousands besides comma and point: blanks of several kinds, apostrophes.
 _GAP = "[ \u00a0\u202f\u2009'’]"
 _WITH_COMMA = re.compile(
-    rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:(?:\.|{_GAP})\d{{3}})+)?(?:,\d+)?{_EXPONENT}"
+    rf"(?=.*\d)[+-]?(?:\d+|[1-9]\d{{0,2}}(?:(?:\.|{_GAP})\d{{3}})+)?(?:,\d+)?{_EXPONENT}"
 )
 _WITH_THOUSANDS = re.compile(
     rf"[+-]?(?:\d+|[1-9]\d{{0,2}}(?:(?:,|{_GAP})\d{{3}})+)(?:\.\d*)?"
@@ -43,6 +43,7 @@ def as_numbers(column, name, *, are_whole=False):
     """
     if column.dtype.kind != "O":
         return column, "", ""
+    column, replaced = _without_words(column)
     present = [value for value in column if value is not None]
     if not present:
         return np.full(len(column), np.nan), "", ""
@@ -51,25 +52,50 @@ def as_numbers(column, name, *, are_whole=False):
         return _vectors(column, name, _plain_list), "", _code_of_lists(name, first)
     if any(isinstance(value, str) for value in present):
         first = next(value for value in present if isinstance(value, str))
-        if _LIST.fullmatch(first) or _SPARSE.fullmatch(first):
+        if _is_written_list(first):
             return (
                 _vectors(column, name, _written_list),
                 "",
                 _code_of_lists(name, first),
             )
-        return _numbers_of_texts(column, name, are_whole)
+        return _numbers_of_texts(column, name, are_whole, replaced)
     if all(isinstance(value, (int, float, Decimal)) for value in present):
         numbers = [np.nan if value is None else float(value) for value in column]
-        return np.array(numbers), "", ""
+        line = ""
+        if replaced:
+            code = f"df[{dumps(name, ensure_ascii=False)}]"
+            line = f"{code} = {code}{replaced}.astype(float)"
+        return np.array(numbers), "", line
     raise ReportError(
         f"column {name!r} holds {type(first).__name__} values, such as {first!s:.40}:"
         " it must hold numbers."
     )
 
 
-def _numbers_of_texts(column, name, are_whole):
+def _is_written_list(text):
+    """Return whether a text is a list of numbers, or a vector of Spark."""
+    try:
+        return [*map(float, _written_list(text))] != []
+    except ValueError:
+        return False
+
+
+def _without_words(column):
+    """Return a column with None for words that mean "missing", and the Python that
+    replaces them in a column of pandas, or "".
+    """
+    texts = {value for value in column if isinstance(value, str)}
+    words = sorted(texts & set(MISSING))
+    if not words:
+        return column, ""
+    is_word = [isinstance(value, str) and value in words for value in column]
+    return np.where(is_word, None, column), f".replace({dumps(words)}, np.nan)"
+
+
+def _numbers_of_texts(column, name, are_whole, replaced):
     """Return texts as numbers, with a note and a line of Python as `as_numbers` does;
-    raise for what is no number, or may be two.
+    raise for what is no number, or may be two. `replaced` is the Python that replaced
+    words for missing values.
     """
     import pandas as pd
 
@@ -86,7 +112,11 @@ def _numbers_of_texts(column, name, are_whole):
     are_percent = [text.endswith("%") for text in texts]
     notes = []
     code = f"df[{dumps(name, ensure_ascii=False)}]"
-    assigned = f"{code} = {code}"
+    assigned = f"{code} = {code}{replaced}"
+    if any("\u2212" in text for text in texts):
+        notes.append("minus signs (U+2212)")
+        assigned += r'.str.replace("\u2212", "-")'
+        texts = [text.replace("\u2212", "-") for text in texts]
     divisor = 1
     if any(are_percent):
         if not all(are_percent):
@@ -230,11 +260,18 @@ def refuse_unclear_scale(column, name):
         few = f"; {is_outside.sum():,} of {known.size:,} are outside"
     raise ReportError(
         f"column {name!r}: scores must be probabilities in [0, 1], but row {row} is"
-        f" {example:.6g} (they go from {known.min():.6g} to {known.max():.6g}{few})."
+        f" {_outside(example)} (they go from {_outside(known.min())} to"
+        f" {_outside(known.max())}{few})."
         " Correct them, or state their scale with --scores percent, logit, odds (p / (1"
         " - p)) or decimal-odds (1 / p). Rows are counted from 0, the header not"
         " included."
     )
+
+
+def _outside(value):
+    """Return a number as text that is not rounded to 0 or 1."""
+    text = f"{value:.6g}"
+    return str(float(value)) if text in ("0", "1", "-0") else text
 
 
 def _vectors(column, name, numbers_of):

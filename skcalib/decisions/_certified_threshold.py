@@ -161,16 +161,16 @@ def certified_threshold(
 
     Notes
     -----
-    Let :math:`n_l` be the number of rows at or above the threshold l, and :math:`e_l`
-    the number of errors among them. With the target :math:`\alpha` (one minus a
-    precision) and :math:`\delta` = 1 - `confidence_level`, the p-value of l is
+    Let :math:`n_l` be the number of samples at or above the threshold l, and
+    :math:`e_l` the number of errors among them. With the target :math:`\alpha` (one
+    minus a precision) and :math:`\delta` = 1 - `confidence_level`, the p-value of l is
     :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for "answered_and_wrong" and
     "accuracy", :math:`n_l` is the total number of samples. The search goes from strict
     to lenient thresholds as long as the p-value is at most :math:`\delta`. No
     correction for the number of thresholds is needed, because the first threshold that
     violates the guarantee is tested at level :math:`\delta`. A threshold passes only
     if, in addition, :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for
-    rows with different error probabilities [1]_.
+    samples with different error probabilities [1]_.
 
     The start of the search may depend on the scores, but not on the labels. With
     ``start=None``, 3/4 of :math:`\delta` is spent on a search from the largest set
@@ -189,8 +189,8 @@ def certified_threshold(
     the largest of their p-values. Recall, for which lenient thresholds are better, has
     a separate sequence: each of the two sequences uses half of :math:`\delta`.
 
-    With `clusters`, each accepted row contributes 1 - :math:`\alpha` for an error and
-    :math:`-\alpha` otherwise; :math:`X_g` is the sum of these terms over cluster g,
+    With `clusters`, each accepted sample contributes 1 - :math:`\alpha` for an error
+    and :math:`-\alpha` otherwise; :math:`X_g` is the sum of these terms over cluster g,
     divided by the size of the largest cluster. The p-value is the reciprocal of the
     mean, over 50 bets :math:`\lambda` from 0 to :math:`1 / (1 - \alpha)`, of
     :math:`\prod_g (1 - \lambda X_g)` [3]_.

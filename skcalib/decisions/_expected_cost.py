@@ -291,7 +291,8 @@ def mean_cost(
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns; None means the classes.
     labels : array-like of shape (n_classes,), default=None
-        The sorted labels of the rows, required if a class does not occur in `y_true`.
+        The sorted labels of the samples, required if a class does not occur in
+        `y_true`.
     sample_weight : array-like of shape (n,), default=None
         Frequency weights: a sample with weight 2 counts twice.
 

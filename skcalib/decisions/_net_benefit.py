@@ -264,29 +264,29 @@ def net_benefit(
     Notes
     -----
     Let w = t / (1 - t) be the cost of a false alarm. A treated event counts as 1, a
-    treated non-event as -w, and any other row as 0; the net benefit is the mean [1]_.
-    The interval contains the values that a score test does not reject; the test of a
-    value uses the variance of the most likely distribution with that net benefit [2]_.
-    The interval is therefore not symmetric, and it is valid even if there are few
-    treated non-events, or none: 25 treated events among 500 rows at a threshold of .95
-    do not rule out that treatment is harmful. Importance weights are taken into
+    treated non-event as -w, and any other sample as 0; the net benefit is the mean
+    [1]_. The interval contains the values that a score test does not reject; the test
+    of a value uses the variance of the most likely distribution with that net benefit
+    [2]_. The interval is therefore not symmetric, and it is valid even if there are few
+    treated non-events, or none: 25 treated events among 500 samples at a threshold of
+    .95 do not rule out that treatment is harmful. Importance weights are taken into
     account, approximately, by the effective number of samples in each cell of label and
     decision. If they say nothing of the weight of the other label, limits are NaN with
     fewer than 20 effective events or non-events.
 
     With `clusters`, sample sizes are divided by a design effect: the ratio of the
-    jackknife variance of the clusters' sums (CR3) to the variance of independent rows
-    or, if it is larger, the design effect implied by the correlation within clusters
-    [3]_, because a large cluster may have a dependence that was observed only in small
-    clusters. The quantiles are those of Student's t distribution with Satterthwaite
-    degrees of freedom. If the effective number of clusters is below three, the limits
-    are NaN. For the worst clusters found by a search, the coverage of a 90% interval
-    was .89. The limits of the difference between two models are NaN if either of them
-    performs better on fewer than 10 rows. With a given `prevalence`, the limits of both
-    labels are combined by the "square and add" method.
+    jackknife variance of the clusters' sums (CR3) to the variance of independent
+    samples or, if it is larger, the design effect implied by the correlation within
+    clusters [3]_, because a large cluster may have a dependence that was observed only
+    in small clusters. The quantiles are those of Student's t distribution with
+    Satterthwaite degrees of freedom. If the effective number of clusters is below
+    three, the limits are NaN. For the worst clusters found by a search, the coverage of
+    a 90% interval was .89. The limits of the difference between two models are NaN if
+    either of them performs better on fewer than 10 samples. With a given `prevalence`,
+    the limits of both labels are combined by the "square and add" method.
 
-    For a band, the residuals of each row or cluster are multiplied by a random normal
-    factor (multiplier bootstrap). The quantile of the largest deviation over the
+    For a band, the residuals of each sample or cluster are multiplied by a random
+    normal factor (multiplier bootstrap). The quantile of the largest deviation over the
     thresholds, in units of its standard error, replaces the normal quantile. At such
     quantiles, the normal approximation is poor for few samples, so a band also contains
     the values that a likelihood-ratio test does not reject.

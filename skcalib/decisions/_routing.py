@@ -106,7 +106,7 @@ def certified_routing(
     -----
     At each threshold, let a be the number of correct answers that are lost if the small
     model answers (it is wrong and the large model is correct), and b the number that
-    are gained. Let the loss D of a row be +1, 0 or -1. In the score statistic of the
+    are gained. Let the loss D of a sample be +1, 0 or -1. In the score statistic of the
     hypothesis that D has mean :math:`\epsilon`, the variance is evaluated at the most
     likely share q of gains under the hypothesis [1]_:
 
@@ -115,10 +115,10 @@ def certified_routing(
 
     :math:`B = (2 n - a + b) \epsilon - a - b`, :math:`C = -b \epsilon (1 - \epsilon)`.
     The p-value from the normal approximation is too small for small samples: with 163
-    rows and no loss, it is .0997 at :math:`\epsilon` = .01, where the exact p-value is
-    .194. This function therefore uses the exact p-value: the largest probability, over
-    all shares of gains, of a statistic no larger than z. The maximum is taken over 76
-    shares, and .0002 is added for the shares in between.
+    samples and no loss, it is .0997 at :math:`\epsilon` = .01, where the exact p-value
+    is .194. This function therefore uses the exact p-value: the largest probability,
+    over all shares of gains, of a statistic no larger than z. The maximum is taken over
+    76 shares, and .0002 is added for the shares in between.
 
     Thresholds are tested from strict to lenient, and the last threshold that passes is
     used. No correction for their number is needed. With `clusters`, the p-value is

@@ -28,7 +28,7 @@ class MonitorDisplay:
     """Evidence of a `CalibrationMonitor` against calibration, batch by batch.
 
     The dashed line is the evidence that triggers the alarm. A filled marker shows the
-    alarm, and a vertical line the row at which calibration seems to have changed.
+    alarm, and a vertical line the sample at which calibration seems to have changed.
     Create the display with `from_monitor`.
 
     Parameters
@@ -98,7 +98,7 @@ class MonitorDisplay:
         Parameters
         ----------
         monitor : CalibrationMonitor, dict of CalibrationMonitor or GroupMonitors
-            Monitors that have processed data. A dict maps the names of segments to
+            Monitors that have processed data. A dict maps the names of groups to
             their monitors. If there are more than twelve groups, those with the most
             evidence are drawn.
         name : str, default=None

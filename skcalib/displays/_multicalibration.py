@@ -39,7 +39,7 @@ class MulticalibrationDisplay:
     the rounds. The bars extend two standard errors below and above the gain; the round
     whose bar has the highest lower end is chosen, provided that this end is above 0.
     Create the display with `from_estimator`. `SegmentDisplay` shows the effect of the
-    rounds on the worst segments.
+    rounds on the worst groups.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class MulticalibrationDisplay:
     See Also
     --------
     skcalib.MulticalibratedRecalibrator : The recalibrator.
-    SegmentDisplay : The worst segments, before and after.
+    SegmentDisplay : The worst groups, before and after.
 
     Examples
     --------

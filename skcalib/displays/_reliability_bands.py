@@ -88,7 +88,7 @@ class BinLimitsMaker:
         """Return the `BinLimits` of bins: what is drawn around their event frequencies.
 
         Bins whose edges depend on the labels are made anew on each resample of the
-        samples, which are first pooled to a few hundred scores. Other bins keep their
+        samples, which are first merged to a few hundred scores. Other bins keep their
         edges, and the frequencies of a calibrated model in them are binomial: exactly
         if all scores of a bin are equal, otherwise the limits are a little too wide
         (Hoeffding 1956). Samples in clusters count as fewer independent samples.

@@ -1,4 +1,4 @@
-"""The worst segments as a forest plot: by how much the scores are off there, for one
+"""The worst groups as a forest plot: by how much the scores are off there, for one
 model or several.
 """
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 class SegmentDisplay:
-    """Forest plot of the worst segments: the bias of each, with its interval.
+    """Forest plot of the worst groups: the bias of each, with its interval.
 
-    The segment with the largest statistic is at the top. Filled markers show segments
-    that are significant after adjustment for all segments tested. Several models, such
-    as a global map and a multicalibrated one, are compared on the worst segments of the
+    The group with the largest statistic is at the top. Filled markers show groups
+    that are significant after adjustment for all groups tested. Several models, such
+    as a global map and a multicalibrated one, are compared on the worst groups of the
     first. Create the display with `from_predictions`, `from_estimator` or
     `from_result`.
 
@@ -58,7 +58,7 @@ class SegmentDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and markers, model by model: those of significant segments, then those
+        Intervals and markers, model by model: those of significant groups, then those
         of the others. An empty container is omitted.
     legend_ : Legend or None
         The legend.
@@ -72,9 +72,9 @@ class SegmentDisplay:
     -----
     The intervals are Clopper-Pearson intervals around the event frequency. Each
     interval is valid separately, but the intervals are not valid simultaneously, and
-    the segments shown are the worst of many: base conclusions on the adjusted p-values.
+    the groups shown are the worst of many: base conclusions on the adjusted p-values.
     The statistic also detects scores that are too extreme or not extreme enough: a
-    segment may be significant although its interval includes 0.
+    group may be significant although its interval includes 0.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class SegmentDisplay:
         plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Test the segments and draw the worst of them.
+        """Test the groups and draw the worst of them.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class SegmentDisplay:
             Probabilities in [0, 1], or a dict that maps model names to probabilities,
             to compare several models.
         X : array-like or DataFrame of shape (n, n_columns)
-            Columns in which to search for segments.
+            Columns in which to search for groups.
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
@@ -164,7 +164,7 @@ class SegmentDisplay:
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Predict, test the segments and draw the worst of them.
+        """Predict, test the groups and draw the worst of them.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class SegmentDisplay:
         y : array-like of shape (n,)
             Labels.
         columns : array-like or DataFrame of shape (n, n_columns), default=None
-            Columns in which to search for segments; None means `X`.
+            Columns in which to search for groups; None means `X`.
         name : str, default=None
             Name of the model in the figure; None means the name of its class.
         **options : dict
@@ -230,7 +230,7 @@ class SegmentDisplay:
         Raises
         ------
         ValueError
-            If the results are not for the same segments.
+            If the results are not for the same groups.
         """
         level = check_confidence_level(confidence_level)
         results = named_models(result, name)
@@ -239,7 +239,7 @@ class SegmentDisplay:
         ]
         if any(of_result != segments[0] for of_result in segments):
             raise ValueError(
-                "The results are for different segments: test all models with the"
+                "The results are for different groups: test all models with the"
                 " same X and min_size."
             )
         return cls(results, confidence_level=level).plot(ax, **plot_options)
@@ -259,11 +259,11 @@ class SegmentDisplay:
         Parameters
         ----------
         ax : Axes, default=None
-            Axes to draw on; None creates a figure that is tall enough for all segments.
+            Axes to draw on; None creates a figure that is tall enough for all groups.
         significance_level : float, default=0.05
-            A segment has a filled marker if its adjusted p-value is below this level.
+            A group has a filled marker if its adjusted p-value is below this level.
         max_segments : int, default=15
-            Maximum number of segments to show.
+            Maximum number of groups to show.
         legend : bool, default=True
             Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
@@ -319,9 +319,9 @@ class SegmentDisplay:
         """
         is_wide = frame.width >= 4  # inches
         level = f"{level_words(self.confidence_level)} intervals"
-        extent = "all segments"
+        extent = "all groups"
         if n_shown < n_segments:
-            extent = f"the worst {n_shown} of {count_words(n_segments)} segments"
+            extent = f"the worst {n_shown} of {count_words(n_segments)} groups"
         lines = ["Mean score minus event frequency (percentage points)"]
         if is_wide:
             lines.append(f"{level}; {extent}")

@@ -204,13 +204,12 @@ def _maps_of_dict(columns, recalibrators, default):
     """
     if not columns.by:
         raise ValueError(
-            "a dict of recalibrators is for a table with segments: name their columns"
+            "a dict of recalibrators is for a table with groups: name their columns"
             " with by=."
         )
     if not recalibrators:
         raise ValueError(
-            "a dict of recalibrators must contain one for each segment, but it is"
-            " empty."
+            "a dict of recalibrators must contain one for each group, but it is empty."
         )
     _check_keys(columns, recalibrators, "a key of the dict")
     index_of_segment = {key: index for index, key in enumerate(recalibrators)}

@@ -118,7 +118,7 @@ class PredictionColumns:
         except (TypeError, NotImplementedError) as error:
             # The values are lists, or of a type that Arrow does not know.
             raise ValueError(
-                f"by={self.by!r}: its values cannot name segments, cast them to text."
+                f"by={self.by!r}: its values cannot name groups, cast them to text."
                 f" {error}"
             ) from error
 
@@ -296,7 +296,7 @@ class PredictionColumns:
         if dtype.is_nested() or dtype == nw.Binary or has_unknown_values:
             raise ValueError(
                 f"by={name!r} is a column of {dtype}, whose values cannot name"
-                " segments: cast it to text first."
+                " groups: cast it to text first."
             )
         if is_unknown:  # a column without a type, and all of it NULL
             return nw.when(~column.is_null()).then(nw.lit(""))
@@ -316,7 +316,7 @@ def table_changed():
     one.
     """
     return ValueError(
-        "The table changed between two passes, or segments do not compare equal: later"
+        "The table changed between two passes, or groups do not compare equal: later"
         " rows are not those that were counted first. Use a table that stays as it is,"
         " and cast by= to text or integers."
     )

@@ -295,7 +295,7 @@ def _fit(recalibrator, columns, data):
         for name, value in zip(columns.by, data.key, strict=True):
             conditions.append(f"{name} = {value!r}")
         raise ValueError(
-            f"The segment {', '.join(conditions)} could not be fitted. {error}"
+            f"The group {', '.join(conditions)} could not be fitted. {error}"
         ) from error
     # It would count and hash cells in place of the table's rows.
     del fitted.provenance_

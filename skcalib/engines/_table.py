@@ -1,4 +1,4 @@
-"""A table of predictions: labels, scores, weights and segments, wherever they live."""
+"""A table of predictions: labels, scores, weights and groups, wherever they live."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class PredictionTable:
     weight : str, default=None
         Column of frequency weights: a row with weight 2 counts twice.
     by : str or list of str, default=None
-        Columns of segments: results are then dicts with one entry per segment. NULL is
-        a separate segment, with the key None; several columns give tuples.
+        Columns of groups: results are then dicts with one entry per group. NULL is
+        a separate group, with the key None; several columns give tuples.
     pos_label : object, default=None
         The label of the event. With None, the labels must be 0 and 1, or booleans.
     neg_label : object, default=None
@@ -352,7 +352,7 @@ class PredictionTable:
         Parameters
         ----------
         bits : int, default=20
-            Binary logarithm of the approximate number of cells per segment, from 8 to
+            Binary logarithm of the approximate number of cells per group, from 8 to
             24.
 
         Returns
@@ -418,19 +418,19 @@ class PredictionTable:
         to all rows, up to rounding. Parametric methods are fitted to two scores per
         cell and label, which have the mean and the variance of the corresponding rows.
         Their probabilities differ from those of a fit to all rows by less than 1e-9,
-        and the fit takes little memory even for many segments.
+        and the fit takes little memory even for many groups.
 
         Parameters
         ----------
         recalibrator : IsotonicCalibration, HistogramBinning or a parametric recalibrator
             An unfitted recalibrator, which is not changed. A `GroupwiseRecalibrator`
-            around one of these is fitted to the segments of `by`, and its pooled map to
+            around one of these is fitted to the groups of `by`, and its pooled map to
             all rows.
 
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; with `by`, a dict that maps segments to such clones, or a
+            A fitted clone; with `by`, a dict that maps groups to such clones, or a
             single `GroupwiseRecalibrator`. `apply` accepts either.
 
         Raises
@@ -455,20 +455,20 @@ class PredictionTable:
 
         Lazy tables stay lazy. Databases and Spark receive the map as SQL, which agrees
         with `predict_proba` to within 1e-12. For Polars, Dask and tables in memory,
-        `predict_proba` is called for each part. For maps by segment, the distinct
+        `predict_proba` is called for each part. For maps by group, the distinct
         values of `by` are queried immediately.
 
         Parameters
         ----------
         recalibrator : recalibrator or dict
             A recalibrator fitted to probabilities, for two classes. A dict, as returned
-            by `fit`, contains one for each segment. A `GroupwiseRecalibrator` takes the
+            by `fit`, contains one for each group. A `GroupwiseRecalibrator` takes the
             groups from `by`; other groups, and NULL, use its pooled map.
         output : str
             Name of the new column. It is NULL if the score is missing or outside [0,
             1].
         default : recalibrator, default=None
-            With a dict, the map for segments that are not in it. With None, their
+            With a dict, the map for groups that are not in it. With None, their
             predictions are NULL.
 
         Returns
@@ -482,7 +482,7 @@ class PredictionTable:
         ValueError
             If the table requires SQL and the recalibrator cannot be written in SQL, if
             it does not have two classes, if `output` is already a column, or if the key
-            of a segment cannot be a value of its column.
+            of a group cannot be a value of its column.
 
         Examples
         --------

@@ -121,7 +121,7 @@ class Advice(ResultTable):
         Range of the number of samples with which the advised fit keeps nine tenths of
         its gain over the step before.
     candidates : list of dict
-        What was compared, the best first: name, segments, losses and gains with their
+        What was compared, the best first: name, groups, losses and gains with their
         intervals, and the calibration error left.
     changes : list of FoundChange
         Significant changes over time, the clearest first.

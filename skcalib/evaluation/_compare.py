@@ -365,13 +365,13 @@ def compare(
 
     Notes
     -----
-    Proper scores are means over rows. The test of a difference is a t test of the mean
-    of the samples' differences. With `clusters`, the variance is the jackknife variance
-    of their sums over clusters (CR3), with Satterthwaite degrees of freedom for the
-    within-cluster correlation of the differences. If the effective number of clusters
-    is below three, the limits are NaN, and `reason` says so. The interval for the Brier
-    score itself is the gamma interval of `calibration_summary`; that for the log-loss
-    is a t interval, and NaN with fewer than 10 events or non-events.
+    Proper scores are means over samples. The test of a difference is a t test of the
+    mean of the samples' differences. With `clusters`, the variance is the jackknife
+    variance of their sums over clusters (CR3), with Satterthwaite degrees of freedom
+    for the within-cluster correlation of the differences. If the effective number of
+    clusters is below three, the limits are NaN, and `reason` says so. The interval for
+    the Brier score itself is the gamma interval of `calibration_summary`; that for the
+    log-loss is a t interval, and NaN with fewer than 10 events or non-events.
 
     If fewer than 20 events are expected, their observed spread says little. The
     hypothesis then is that both models have the same expected loss in each sample,
@@ -387,10 +387,10 @@ def compare(
     either with fewer than 10, since no drawn labels make two errors in bins equal.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
-    rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
-    variance of the difference is the jackknife variance minus the contribution of the
-    pairs alone, which the jackknife counts twice. If both models are calibrated, the
-    test is conservative in spite of this subtraction.
+    samples in a bin, where r = y - s (with `clusters`, pairs from different clusters).
+    The variance of the difference is the jackknife variance minus the contribution of
+    the pairs alone, which the jackknife counts twice. If both models are calibrated,
+    the test is conservative in spite of this subtraction.
 
     Other errors of this library are compared by applying the "square and add" method to
     their two intervals, as if the models were independent. This is conservative,

@@ -224,7 +224,7 @@ def recalibration_gain(
     `cross_validate`. For the log-loss, a single event with a probability of 0 makes the
     interval wide. If the training samples of a fold have only one class, its scores are
     left unchanged, and the limits are NaN. If only 1% of the samples are events, the
-    gains of the samples are skewed; with 1,000 simulated rows, the coverage of a 90%
+    gains of the samples are skewed; with 1,000 simulated samples, the coverage of a 90%
     interval was .94.
 
     References

@@ -81,9 +81,10 @@ def mean_interval(
     The interval without `largest` is that of Student's t distribution, with degrees of
     freedom from the kurtosis of the values [1]_. With `clusters`, the variance is the
     jackknife variance of their sums (CR3), with Satterthwaite degrees of freedom for
-    the within-cluster correlation [2]_. If clusters, or rows with importance weights,
-    are worth fewer than three of equal weight, the limits are NaN. With `largest`, the
-    interval is a gamma interval [3]_ for the effective number of samples.
+    the within-cluster correlation [2]_. If clusters, or samples with importance
+    weights, are worth fewer than three of equal weight, the limits are NaN. With
+    `largest`, the interval is a gamma interval [3]_ for the effective number of
+    samples.
 
     References
     ----------

@@ -315,10 +315,10 @@ def calibration_summary(
     Notes
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: local parabolas fitted to the
-    nearest 75% of the samples. Scores are first pooled to at most 128 values, at which
+    nearest 75% of the samples. Scores are first merged to at most 128 values, at which
     the curve is computed. The curve agrees with that of R to all digits at the points
     at which R also computes its curve. R interpolates between these points and extends
-    the curve to the outermost rows, so the ICI differs by about .0005, and Emax by
+    the curve to the outermost samples, so the ICI differs by about .0005, and Emax by
     more. If a parabola leaves [0, 1], the curve is clipped, unlike in R. `ici`, `e50`,
     `e90` and `emax` are above 0 even for calibrated scores, because of the noise in the
     labels. Their intervals account for this by test inversion, as in
@@ -329,15 +329,15 @@ def calibration_summary(
     equal scores, it is the Clopper-Pearson interval), and wider otherwise. The interval
     for the Brier score is a gamma interval. If a few samples contribute most of the
     loss, it is Garwood's interval for a Poisson count [3]_; the lower limit accounts
-    for rows with zero loss. The interval for the AUC is computed by Newcombe's method 5
-    [4]_, and is wider if DeLong's variance is larger. If there are only a few events
-    and one of them occasionally has a low score, the upper limit is too low: with 15
-    events and an AUC of .99, the coverage of a 95% interval was .92 in a simulation.
-    The intervals for slope and intercept are those of `calibration_slope_intercept`.
-    With clusters or importance weights, sample sizes are divided by the design effect,
-    and the interval for the AUC uses DeLong's variance on the log-odds scale. With
-    fewer than 10 events or non-events, this interval and that of the scaled Brier score
-    are NaN.
+    for samples with zero loss. The interval for the AUC is computed by Newcombe's
+    method 5 [4]_, and is wider if DeLong's variance is larger. If there are only a few
+    events and one of them occasionally has a low score, the upper limit is too low:
+    with 15 events and an AUC of .99, the coverage of a 95% interval was .92 in a
+    simulation. The intervals for slope and intercept are those of
+    `calibration_slope_intercept`. With clusters or importance weights, sample sizes are
+    divided by the design effect, and the interval for the AUC uses DeLong's variance on
+    the log-odds scale. With fewer than 10 events or non-events, this interval and that
+    of the scaled Brier score are NaN.
 
     The guide "Do the guarantees hold?" reports the coverage of these intervals.
 

@@ -133,9 +133,9 @@ def to_javascript(
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. It can also be a `CertifiedThresholdClassifier` that wraps such a
-        recalibrator in a `FrozenEstimator`, or a dict that maps segments to
+        recalibrator in a `FrozenEstimator`, or a dict that maps groups to
         recalibrators, as returned by `PredictionTable(by=...).fit`. For a dict, the
-        segment is the second argument of the function, and unknown segments give NaN.
+        group is the second argument of the function, and unknown groups give NaN.
     name : str, default="calibrate"
         Name of the function.
 

@@ -113,7 +113,7 @@ def to_dict(
         a `RecalibratedClassifierCV`, only the recalibrators are written, not the
         classifiers. A certified threshold is written with its guarantee, and monitors
         with their evidence, so that a restarted service can continue. Dates in monitors
-        are converted to strings. A dict that maps segments to recalibrators, as
+        are converted to strings. A dict that maps groups to recalibrators, as
         returned by `PredictionTable(by=...).fit`, is also accepted.
 
     Returns
@@ -271,7 +271,7 @@ def _segments(written, schema):
         is_pair = isinstance(item, Mapping) and item.keys() == {"segment", "map"}
         if not is_pair or not isinstance(item["map"], Mapping):
             raise ValueError(
-                f"The document is not valid. segments[{number}] must contain a segment"
+                f"The document is not valid. segments[{number}] must contain a group"
                 " and its map."
             )
         segment = item["segment"]
@@ -280,7 +280,7 @@ def _segments(written, schema):
         is_dict_of_segments = "segments" in item["map"]
         if not is_plain or segment in maps or is_dict_of_segments:
             raise ValueError(
-                f"The document is not valid. segments[{number}] must name a segment"
+                f"The document is not valid. segments[{number}] must name a group"
                 f" that no other entry has, found {segment!r:.60}."
             )
         maps[segment] = from_dict({**item["map"], "schema": schema})

@@ -36,7 +36,7 @@ def to_onnx(
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. It can also be a `CertifiedThresholdClassifier` that wraps such a
-        recalibrator in a `FrozenEstimator`, or a dict that maps segments to
+        recalibrator in a `FrozenEstimator`, or a dict that maps groups to
         recalibrators, as returned by `PredictionTable(by=...).fit`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 in both
@@ -53,7 +53,7 @@ def to_onnx(
         groups are passed directly or taken from a column has a second input ``group``,
         which contains strings and has shape (n, 1); groups of other types must be
         passed as strings, and unknown groups use the pooled fit. A dict of maps also
-        has this input, and returns NaN for unknown segments. A recalibrator with
+        has this input, and returns NaN for unknown groups. A recalibrator with
         `features` has a second input ``features`` of shape (n, n_features), in the
         order of that parameter. A `CertifiedThresholdClassifier` has a second output
         ``decision`` of shape (n,), the label that `predict` returns. The metadata

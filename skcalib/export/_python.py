@@ -179,7 +179,7 @@ def to_python(
     recalibrator : recalibrator
         Any object that `to_javascript` accepts: a fitted recalibrator that has a map, a
         `CertifiedThresholdClassifier` that wraps one in a `FrozenEstimator`, or a dict
-        that maps segments to recalibrators.
+        that maps groups to recalibrators.
     name : str, default="calibrate"
         Name of the function.
 
@@ -190,10 +190,9 @@ def to_python(
         imports only `math` and `bisect`. For two classes, the function takes the
         positive class's probability (its log-odds with ``input="logit"``) and returns
         its calibrated probability; for K classes, it takes and returns a list. If
-        groups or segments are used, they are the second argument. With `features`, the
-        second argument is a list of their numbers, in the order of that parameter. For
-        a `CertifiedThresholdClassifier`, the result is the label that `predict`
-        returns.
+        groups are used, they are the second argument. With `features`, the second
+        argument is a list of their numbers, in the order of that parameter. For a
+        `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
 
     Raises
     ------
@@ -210,9 +209,9 @@ def to_python(
     An invalid input gives NaN, or a list of NaN; a decision is then None. Invalid
     inputs are NaN, None, text, a score out of range, probabilities that do not sum to
     1, None as the group, and a feature that is no finite number. Groups that were not
-    seen in `fit` use the pooled fit, and segments that were not seen give NaN. A logit
-    of minus infinity, or more than 700 below the largest, marks an impossible class.
-    The results agree with those of `predict_proba` to within 1e-12.
+    seen in `fit` use the pooled fit, and a group that a dict of maps lacks gives NaN. A
+    logit of minus infinity, or more than 700 below the largest, marks an impossible
+    class. The results agree with those of `predict_proba` to within 1e-12.
 
     Examples
     --------

@@ -13,7 +13,7 @@ def segment_items(maps):
     entry.
     """
     if not maps:
-        raise ValueError("A dict of maps by segment must contain at least one map.")
+        raise ValueError("A dict of maps by group must contain at least one map.")
     pairs = []
     for segment, recalibrator in maps.items():
         if isinstance(segment, tuple) and len(segment) == 1:
@@ -22,7 +22,7 @@ def segment_items(maps):
             segment = segment.item()
         if not (segment is None or isinstance(segment, str | bool | int | float)):
             raise ValueError(
-                "A dict of maps needs segments of one column (strings, numbers or"
+                "A dict of maps needs groups of one column (strings, numbers or"
                 f" booleans), found {segment!r}."
             )
         pairs.append((segment, recalibrator))
@@ -68,7 +68,7 @@ def map_of_segments(maps):
     for segment, recalibrator in pairs:
         if segment is None:
             raise ValueError(
-                "The segments of a graph are strings, and none represents a missing"
+                "The groups of a graph are strings, and none represents a missing"
                 " value: omit the map of None."
             )
         n_columns = getattr(recalibrator, "_score_width", None)

@@ -74,8 +74,8 @@ def to_sql(
         integers. The result is that of ``predict_proba(scores, ids=...)``. Only DuckDB,
         Spark and PostgreSQL are supported.
     group : str, default=None
-        For a dict that maps segments to recalibrators, as returned by
-        `PredictionTable(by=...).fit`, the column of the segments. Segments that are not
+        For a dict that maps groups to recalibrators, as returned by
+        `PredictionTable(by=...).fit`, the column of the groups. Groups that are not
         in the dict give NULL.
 
     Returns
@@ -229,7 +229,7 @@ def _by_segment(maps, group, *, score, dialect, ids):
     """
     if not isinstance(group, str) or not group:
         raise ValueError(
-            f"group must name the column of the segments of a dict, found {group!r}."
+            f"group must name the column of the groups of a dict, found {group!r}."
         )
     named = dialect_named(dialect)
     column = named.identifier(group)
@@ -252,7 +252,7 @@ def _by_segment(maps, group, *, score, dialect, ids):
     if longest > _LONGEST:
         raise ValueError(
             f"The {len(pairs)} maps need an expression of {longest:,} characters, but"
-            f" engines reject more than {_LONGEST:,}: write fewer segments at once."
+            f" engines reject more than {_LONGEST:,}: write fewer groups at once."
         )
     if isinstance(score, list | tuple):
         return expressions

@@ -128,8 +128,8 @@ class CalibrationCertificate:
         Returns
         -------
         frame : pandas.DataFrame
-            One row per bin: the index of its binary problem (0 if there is only one),
-            the index of the bin, and the limits of its event frequency.
+            One row per bin: the index of its binary problem (0 if there is only
+            one), the index of the bin, and the limits of its event frequency.
 
         Raises
         ------
@@ -228,7 +228,7 @@ def uniform_mass_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows per bin, the counts are not those of the
+        If there are fewer than two samples per bin, the counts are not those of the
         samples strictly inside the bins (because of weights or ties), or an argument is
         out of range.
 
@@ -251,7 +251,7 @@ def uniform_mass_certificate(
       all intervals hold, for all K problems and m candidates. The event frequency at a
       prediction shared by several bins is a mixture of the frequencies of these bins,
       and is therefore also within the tolerance.
-    * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row
+    * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future sample
       depends on its score and the boundaries, not on the labels inside, so the interval
       of this bin holds at level ``1 - a_b``. The guarantee concerns the event frequency
       in the bin. Unless two bins predict the same value, this is the event frequency
@@ -267,8 +267,8 @@ def uniform_mass_certificate(
 
     Examples
     --------
-    With 1999 rows and 4 bins, each boundary is the score of one row, and 499 rows lie
-    inside each bin.
+    With 1999 samples and 4 bins, each boundary is the score of one sample, and 499
+    samples lie inside each bin.
 
     >>> import numpy as np
     >>> from skcalib.guarantees import uniform_mass_certificate
@@ -357,7 +357,7 @@ def independent_bins_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows per bin on average, the counts are not whole
+        If there are fewer than two samples per bin on average, the counts are not whole
         numbers (weights), or an argument is out of range.
 
     See Also
@@ -369,8 +369,8 @@ def independent_bins_certificate(
     -----
     Given the scores, the counts are fixed, and the numbers of events in the bins are
     independent binomial variables. The other steps are as in
-    `uniform_mass_certificate`. A bin without rows has the interval [0, 1], so that the
-    tolerance is at least 0.5.
+    `uniform_mass_certificate`. A bin without samples has the interval [0, 1], so that
+    the tolerance is at least 0.5.
 
     References
     ----------

@@ -26,10 +26,10 @@ def sample_split_epsilon(
     Parameters
     ----------
     n_binning : int
-        Number of rows used to form the bins, at least ``2 * n_bins``.
+        Number of samples used to form the bins, at least ``2 * n_bins``.
     n_estimation : int
-        Number of rows in the second part, whose labels are used to estimate the event
-        frequencies.
+        Number of samples in the second part, whose labels are used to estimate the
+        event frequencies.
     n_bins : int
         Number of equal-mass bins.
     confidence_level : float, default=0.9
@@ -59,13 +59,13 @@ def sample_split_epsilon(
 
     .. math:: B \; E[\min(1, 2 \exp(-2 N \epsilon^2))] = 1 - \text{confidence level}.
 
-    This bound replaces Appendix B of [1]_, which gives 17,500 rows for a tolerance of
-    0.1 with 10 bins at a confidence level of 90%; the constants in that appendix are
+    This bound replaces Appendix B of [1]_, which gives 17,500 samples for a tolerance
+    of 0.1 with 10 bins at a confidence level of 90%; the constants in that appendix are
     not reproduced. The usual derivation (2-well-balanced bins, then Hoeffding's
     inequality for the counts and for the labels, with half of the error probability
     each) gives 18,194. With the exact distribution of the counts, which this function
-    uses, 5,420 rows in two halves are sufficient; without a split (Theorem 3), 2,660
-    rows are sufficient.
+    uses, 5,420 samples in two halves are sufficient; without a split (Theorem 3), 2,660
+    samples are sufficient.
 
     References
     ----------

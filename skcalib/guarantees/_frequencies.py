@@ -48,7 +48,7 @@ def event_frequency_interval(
     Raises
     ------
     ValueError
-        If a count is negative or not finite, or a bin has more events than rows.
+        If a count is negative or not finite, or a bin has more events than samples.
 
     See Also
     --------
@@ -60,7 +60,7 @@ def event_frequency_interval(
     -----
     The labels of a bin must be independent of its edges. This holds if the edges are
     fixed beforehand, if they are formed on other samples, or if they are order
-    statistics of the scores and only rows strictly inside the bins are counted.
+    statistics of the scores and only samples strictly inside the bins are counted.
 
     References
     ----------
@@ -71,7 +71,7 @@ def event_frequency_interval(
 
     Examples
     --------
-    The bins contain no events in 40 rows, 30 events in 50 rows, and no rows:
+    The bins contain no events in 40 samples, 30 events in 50 samples, and no samples:
 
     >>> from skcalib.guarantees import event_frequency_interval
     >>> low, high = event_frequency_interval([0, 30, 0], [40, 50, 0])
@@ -93,8 +93,8 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
     Parameters
     ----------
     counts : array-like of shape (n_bins,)
-        Number of rows (or total weight) in each bin, for samples that were *not* used
-        to form the bins.
+        Number of samples (or total weight) in each bin, for samples that were *not*
+        used to form the bins.
 
     Returns
     -------

@@ -134,8 +134,9 @@ def marginal_epsilon(
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 / a)}{2 m}}.
 
-    For 1500 rows and 10 bins, the tolerance is 0.1003; the paper states "< 0.1", which
-    is true for 1510 or more rows. With one bin, it equals the conditional tolerance.
+    For 1500 samples and 10 bins, the tolerance is 0.1003; the paper states "< 0.1",
+    which is true for 1510 or more samples. With one bin, it equals the conditional
+    tolerance.
 
     References
     ----------
@@ -184,10 +185,10 @@ def expected_error_bound(n_samples: int, n_bins: int) -> float:
 
     Notes
     -----
-    This is the last part of Theorem 4 of [1]_. A bin with ``m_b`` rows strictly inside
-    contains ``(m_b + 1) / (n + 1)`` of the population on average, regardless of its
-    labels, and its squared error is at most ``1 / (4 m_b)`` on average. The sum is at
-    most ``B / (2 (n + 1))`` because ``m_b >= 1``.
+    This is the last part of Theorem 4 of [1]_. A bin with ``m_b`` samples strictly
+    inside contains ``(m_b + 1) / (n + 1)`` of the population on average, regardless of
+    its labels, and its squared error is at most ``1 / (4 m_b)`` on average. The sum is
+    at most ``B / (2 (n + 1))`` because ``m_b >= 1``.
 
     References
     ----------
@@ -340,7 +341,7 @@ def min_n_samples(
 
     Examples
     --------
-    Number of rows required for ten bins and a tolerance of .1, for all bins
+    Number of samples required for ten bins and a tolerance of .1, for all bins
     simultaneously and for the bin of one random sample:
 
     >>> from skcalib.guarantees import min_n_samples

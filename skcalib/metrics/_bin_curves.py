@@ -164,7 +164,7 @@ def reliability_curve(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, an indicator matrix of several labels per row, or bin sums, which
+        Labels, an indicator matrix of several labels per sample, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
@@ -401,8 +401,8 @@ def validity_curve(
 
     Examples
     --------
-    Example 1 of the paper: the forecasts are .2 (nine rows in ten, event frequency .3)
-    and .8 (event frequency .6).
+    Example 1 of the paper: the forecasts are .2 (nine samples in ten, event frequency
+    .3) and .8 (event frequency .6).
 
     >>> import numpy as np
     >>> from skcalib.metrics import validity_curve

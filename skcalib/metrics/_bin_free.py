@@ -89,7 +89,7 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error(y_true, y_proba), 3)
     0.057
 
-    Computed by hand: the cumulative sums of y - s over these four rows are -.2, -.6,
+    Computed by hand: the cumulative sums of y - s over these four samples are -.2, -.6,
     -.2 and 0, and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
@@ -181,7 +181,8 @@ def kuiper_calibration_error(
     >>> round(kuiper_calibration_error(y_true, y_proba), 3)
     0.057
 
-    The cumulative sums of y - s over four rows are -.2, .4, -.2 and .0; they range from
+    The cumulative sums of y - s over four samples are -.2, .4, -.2 and .0; they range
+    from
     -.2 to .4, and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kuiper_calibration_error
@@ -472,7 +473,7 @@ def smooth_calibration_error(
     -----
     The fixed point is found by solving the equation rather than by searching a grid of
     sigmas. If it is below 5e-4, the smECE at sigma = 5e-4 is returned. Some other
-    implementations omit the mirror image of a score of exactly 0 or 1, so such rows
+    implementations omit the mirror image of a score of exactly 0 or 1, so such samples
     have only half their weight.
 
     References

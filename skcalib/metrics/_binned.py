@@ -44,7 +44,7 @@ def calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, an indicator matrix of several labels per row, or bin sums, which
+        Labels, an indicator matrix of several labels per sample, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted
@@ -86,7 +86,7 @@ def calibration_error(
         to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns, required if not all of them occur in `y_true`,
-        or the names of several labels per row.
+        or the names of several labels per sample.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def calibration_error(
         If labels and scores differ in length or are empty, a label is unknown, a score
         is missing or outside [0, 1], or weights are negative or all zero. Also raised,
         for a debiased or unbiased error, if more than 5% of the weight lies in bins
-        with fewer than two rows.
+        with fewer than two samples.
 
     See Also
     --------
@@ -115,18 +115,18 @@ def calibration_error(
     ``norm=np.inf``, the marginal error is the largest error of any class with a
     positive weight.
 
-    For several labels per row (multilabel data), `y_true` is an indicator matrix of
+    For several labels per sample (multilabel data), `y_true` is an indicator matrix of
     shape (n, L), and `y_proba` has shape (n, L) or is the list of L arrays (n, 2) that
     scikit-learn's `MultiOutputClassifier` returns. The error is the marginal error over
     the labels. `labels`, or the columns of a DataFrame, give their names in the order
     of the columns. Labels drawn for intervals and tests have the same dependence as the
-    observed labels of a row. Rows with exactly one 1 whose probabilities sum to 1 may
-    also be one-hot encoded classes: they are rejected unless ``multiclass="marginal"``
-    declares them as labels.
+    observed labels of a sample. Rows with exactly one 1 whose probabilities sum to 1
+    may also be one-hot encoded classes: they are rejected unless
+    ``multiclass="marginal"`` declares them as labels.
 
-    For a pooled error, each row contributes K pairs, exactly one of which is an event.
-    The "unbiased" method, intervals and tests take this into account: one label is
-    drawn per row. If the columns do not sum to 1, they are drawn independently.
+    For a pooled error, each sample contributes K pairs, exactly one of which is an
+    event. The "unbiased" method, intervals and tests take this into account: one label
+    is drawn per sample. If the columns do not sum to 1, they are drawn independently.
 
     References
     ----------
@@ -155,9 +155,9 @@ def calibration_error(
     ... )
     (0.059, 0.036)
 
-    In two bins of four rows each, the mean scores are off by .1, so the plugin error is
-    .1. Label noise alone explains more than that, so the signed square is negative and
-    the default error is 0.
+    In two bins of four samples each, the mean scores are off by .1, so the plugin error
+    is .1. Label noise alone explains more than that, so the signed square is negative
+    and the default error is 0.
 
     >>> y_true = [0, 0, 0, 1, 0, 1, 1, 1]
     >>> y_proba = [0.15, 0.15, 0.15, 0.15, 0.65, 0.65, 0.65, 0.65]
@@ -207,7 +207,7 @@ def expected_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, an indicator matrix of several labels per row, or bin sums, which
+        Labels, an indicator matrix of several labels per sample, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
@@ -309,7 +309,7 @@ def maximum_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, an indicator matrix of several labels per row, or bin sums, which
+        Labels, an indicator matrix of several labels per sample, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
@@ -407,7 +407,7 @@ def sweep_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L)
-        Labels, or an indicator matrix of several labels per row.
+        Labels, or an indicator matrix of several labels per sample.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1

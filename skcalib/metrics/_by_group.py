@@ -482,12 +482,12 @@ def calibration_by_group(
     --------
     groupwise_calibration_error : The largest or mean error of the groups, as a single
         number.
-    segment_calibration_test : Finds miscalibrated segments if no groups are given.
+    segment_calibration_test : Searches features for miscalibrated groups.
 
     Notes
     -----
     `pvalue` tests calibration using the distribution of the number of events given the
-    scores. This distribution is computed exactly for fewer than 200 rows, and by a
+    scores. This distribution is computed exactly for fewer than 200 samples, and by a
     saddlepoint approximation otherwise. The interval for the bias is derived from a
     common shift in the log-odds; for equal scores, it is the Clopper-Pearson interval.
     If the residuals y - s vary more than that shift implies, the length of each side is
@@ -500,14 +500,14 @@ def calibration_by_group(
 
     The probability that any calibrated group has an adjusted p-value below .05 is at
     most .05. With Holm's method, this probability is .04 if groups have 200 or more
-    rows, but only .01 to .03 for groups with 10 to 70 rows or only a few events,
+    samples, but only .01 to .03 for groups with 10 to 70 samples or only a few events,
     because the p-values of such groups are coarse. With ``adjustment="exact"``, it is
-    .045 to .05 (for groups of up to 2,000 rows without fractional weights; the p-values
-    of larger groups are treated as continuous) [1]_.
+    .045 to .05 (for groups of up to 2,000 samples without fractional weights; the
+    p-values of larger groups are treated as continuous) [1]_.
 
     With `clusters`, the effective number of samples in a group is reduced by its design
     effect, the ratio of the jackknife variance of the clusters' sums of residuals to
-    the variance of independent rows, with Satterthwaite degrees of freedom. Both
+    the variance of independent samples, with Satterthwaite degrees of freedom. Both
     p-values and the interval take it into account, and dependent labels are drawn for
     the error's interval. If the effective number of clusters is below three, the limits
     are NaN and the p-values are 1, and `reason` says so. In groups with fewer than 40
@@ -523,7 +523,7 @@ def calibration_by_group(
 
     Examples
     --------
-    At two sites, all scores are 1/2. At one of them, 14 of 16 rows are events, and
+    At two sites, all scores are 1/2. At one of them, 14 of 16 samples are events, and
     ``P(S >= 14) = 137 / 2^16``.
 
     >>> from skcalib.metrics import calibration_by_group

@@ -71,9 +71,9 @@ def kernel_calibration_error(
     Notes
     -----
     All pairs are computed, at a cost of n^2 K / 2: 5 seconds of processor time for 100
-    classes and 10,000 rows. The test of this error draws one label per row; the kernel
-    is then approximated from 512 landmark rows (Nyström), which is exact for up to that
-    many distinct rows.
+    classes and 10,000 samples. The test of this error draws one label per sample; the
+    kernel is then approximated from 512 landmark samples (Nyström), which is exact for
+    up to that many distinct samples.
 
     References
     ----------

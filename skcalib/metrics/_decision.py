@@ -110,7 +110,7 @@ def decision_calibration_error(
     -----
     For the interval and the test of this error, the scores are recalibrated for each
     draw of the labels. With more than 1,024 distinct scores, neighbouring scores are
-    pooled.
+    merged.
 
     References
     ----------

@@ -125,7 +125,7 @@ def brier_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, an indicator matrix of several labels per row, or bin sums, which
+        Labels, an indicator matrix of several labels per sample, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
@@ -250,7 +250,7 @@ def log_loss_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L), or BinStatistics
-        Labels, an indicator matrix of several labels per row, or bin sums, which
+        Labels, an indicator matrix of several labels per sample, or bin sums, which
         replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].

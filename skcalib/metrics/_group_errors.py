@@ -76,7 +76,7 @@ def groupwise_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, L)
-        Labels, or an indicator matrix of several labels per row.
+        Labels, or an indicator matrix of several labels per sample.
     y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     groups : "predicted_class" or array-like of shape (n,), default="predicted_class"

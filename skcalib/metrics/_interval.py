@@ -157,16 +157,16 @@ def calibration_error_interval(
     treated as fixed, except for those of `sweep_calibration_error`, which are
     recomputed for each draw.
 
-    If there are several labels per row, they are drawn with the dependence estimated
+    If there are several labels per sample, they are drawn with the dependence estimated
     from the data. Shifts of each label, and a common shift of all labels, are then also
     used as d. With ten labels with event frequency s^1.5 and pairwise correlation .6
     (on the scale of a normal variable), and with 100 samples and ten bins per label,
     the coverage of 90% intervals was .89 (norm 2) and .93 (norm 1) in 150 data sets;
     with a correlation of .9, it was .83 and .90.
 
-    In simulations with 1 to 50 bins and 60 to 1,500 rows, intervals at level .9 covered
-    the error in 88% to 98% of the data sets. For a plugin error with norm 1, they
-    covered it in 82% if one of 15 bins contained the whole deviation.
+    In simulations with 1 to 50 bins and 60 to 1,500 samples, intervals at level .9
+    covered the error in 88% to 98% of the data sets. For a plugin error with norm 1,
+    they covered it in 82% if one of 15 bins contained the whole deviation.
 
     A "basic" interval for a plugin error excludes 0, the true error of a calibrated
     model, in 30% to 86% of the data sets.
@@ -440,8 +440,8 @@ def unwrapped_metric(metric, params):
         )
     if "groups" in params and not _has_groups(metric):
         raise ValueError(
-            f"groups= are segments, which {_name_of(metric)} does not use. Use"
-            " clusters= for rows that are not independent; for an error by segment, use"
+            f"groups= is not used by {_name_of(metric)}. Use"
+            " clusters= for rows that are not independent; for an error by group, use"
             " metric=groupwise_calibration_error."
         )
     return metric, params

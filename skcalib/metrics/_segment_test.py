@@ -1,4 +1,4 @@
-"""The worst segment: whether any segment of the samples is miscalibrated, adjusted for
+"""The worst group: whether any group of the samples is miscalibrated, adjusted for
 having looked at all of them.
 """
 
@@ -49,12 +49,12 @@ ALL_ROWS = "all rows"  # the name of the segment of all samples
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentTable(ResultTable):
-    """Table of the segments of `segment_calibration_test`, by decreasing statistic.
+    """Table of the groups of `segment_calibration_test`, by decreasing statistic.
 
     Parameters
     ----------
     segment : ndarray of str objects
-        Descriptions of the segments as conditions that select exactly their rows.
+        Descriptions of the groups as conditions that select exactly their rows.
     n : ndarray of int
         Number of samples.
     mean_score, event_frequency, bias : ndarray of float
@@ -63,7 +63,7 @@ class SegmentTable(ResultTable):
     statistic : ndarray of float
         Range of the cumulative sums of residuals, divided by their standard deviation.
     adjusted_pvalue : ndarray of float
-        P-value, adjusted for all segments.
+        P-value, adjusted for all groups.
     """
 
     segment: np.ndarray
@@ -82,11 +82,11 @@ class SegmentTestResult(ResultRecord):
     Parameters
     ----------
     statistic : float
-        The largest statistic of all segments.
+        The largest statistic of all groups.
     pvalue : float
         Probability of a statistic at least as large if the scores are calibrated.
     segments : SegmentTable
-        All segments.
+        All groups.
     """
 
     statistic: float
@@ -94,12 +94,12 @@ class SegmentTestResult(ResultRecord):
     segments: SegmentTable
 
     def to_frame(self) -> DataFrame:
-        """Return the table of the segments as a pandas DataFrame.
+        """Return the table of the groups as a pandas DataFrame.
 
         Returns
         -------
         frame : pandas.DataFrame
-            One row per segment, in decreasing order of the statistic.
+            One row per group, in decreasing order of the statistic.
         """
         return self.segments.to_frame()
 
@@ -109,7 +109,7 @@ class SegmentTestResult(ResultRecord):
         n = len(table)
         if np.isnan(self.pvalue):
             return (
-                f"None of {n} segments holds {count_words(FEWEST_EVENTS)} effective"
+                f"None of {n} groups holds {count_words(FEWEST_EVENTS)} effective"
                 " events and as many non-events, which the test needs where the weights"
                 " of the other label are unknown."
             )
@@ -121,12 +121,12 @@ class SegmentTestResult(ResultRecord):
                     f"{_more_clearly_than(n - 1)}."
                 )
             return (
-                f"Miscalibrated where {worst} ({shown}), the clearest of {n} segments:"
+                f"Miscalibrated where {worst} ({shown}), the clearest of {n} groups:"
                 f" mean score {rounded(table.mean_score[0])} against event frequency"
                 f" {rounded(table.event_frequency[0])}."
             )
         return (
-            f"No miscalibration is detectable in any of {n} segments ({shown} of the"
+            f"No miscalibration is detectable in any of {n} groups ({shown} of the"
             f" clearest, {worst})."
         )
 
@@ -139,8 +139,8 @@ def _more_clearly_than(n_segments):
     if n_segments == 0:
         return ""
     if n_segments == 1:
-        return ", more clearly than in the one segment"
-    return f", more clearly than in any of {n_segments:,} segments"
+        return ", more clearly than in the one group"
+    return f", more clearly than in any of {n_segments:,} groups"
 
 
 def segment_calibration_test(
@@ -161,12 +161,12 @@ def segment_calibration_test(
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
 ) -> SegmentTestResult:
-    """Test whether any segment of the data is miscalibrated, and find the worst one.
+    """Test whether any group of the data is miscalibrated, and find the worst one.
 
-    Segments are the whole data set, the parts of each column, and their intersections.
+    Groups are the whole data set, the parts of each column, and their intersections.
     The p-value is the probability, for calibrated scores, that the largest statistic of
-    any segment is at least as large as the observed one. It is valid for any number of
-    segments and samples.
+    any group is at least as large as the observed one. It is valid for any number of
+    groups and samples.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def segment_calibration_test(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     X : array-like or DataFrame of shape (n, n_columns)
-        Columns, of any type, in which to search for segments: numbers and dates are cut
+        Columns, of any type, in which to search for groups: numbers and dates are cut
         at quantiles, and each of the most frequent categories forms a part. Missing
         values form a separate part.
     max_depth : int, default=2
@@ -183,7 +183,7 @@ def segment_calibration_test(
     max_bins : int, default=8
         Maximum number of parts of a column, not counting missing values; at least 2.
     min_size : int, default=50
-        Segments with fewer samples are ignored.
+        Groups with fewer samples are ignored.
     n_resamples : int, default=999
         Number of label vectors drawn. The smallest possible p-value is
         ``1 / (n_resamples + 1)``.
@@ -228,30 +228,30 @@ def segment_calibration_test(
     See Also
     --------
     calibration_by_group : Bias and error for given groups.
-    skcalib.MulticalibratedRecalibrator : Recalibrates the segments found by this test.
+    skcalib.MulticalibratedRecalibrator : Recalibrates the groups found by this test.
 
     Notes
     -----
-    The statistic of a segment is the range of the cumulative sums of y - s, in the
+    The statistic of a group is the range of the cumulative sums of y - s, in the
     order of the scores, divided by ``sqrt(sum(s * (1 - s)) + 1)``. The statistic is
     large for scores that are too high, too low, or too extreme. Labels are drawn from
-    the scores, with the same label vector for all segments, which takes their overlap
+    the scores, with the same label vector for all groups, which takes their overlap
     into account. Adjusted p-values come from the step-down maxT method [1]_: at each
-    level, the probability that any calibrated segment is declared miscalibrated is at
+    level, the probability that any calibrated group is declared miscalibrated is at
     most that level.
 
     With `clusters`, labels are drawn with the within-cluster dependence estimated from
     the residuals y - s; see `calibration_test`. The level is then approximate, and the
     test may reject too often if fewer than about 40 events are expected.
 
-    An intersection with the same rows as one of its parts is omitted. Weighted rows are
-    repeated in memory. Importance weights are multiplied by the ratio of their mean to
-    their mean square, and so are the residuals; `n` and `min_size` count rows. If the
-    weight of the other label is known, labels are drawn as the sample holds them, each
-    with the weight of its label, and the terms s (1 - s) are multiplied by both
-    weights. Otherwise, residuals are multiplied by random signs, s (1 - s) becomes the
-    squared residual, and segments with fewer than 20 effective events or non-events
-    have a p-value of NaN.
+    An intersection with the same samples as one of its parts is omitted. Weighted
+    samples are repeated in memory. Importance weights are multiplied by the ratio of
+    their mean to their mean square, and so are the residuals; `n` and `min_size` count
+    samples. If the weight of the other label is known, labels are drawn as the sample
+    holds them, each with the weight of its label, and the terms s (1 - s) are
+    multiplied by both weights. Otherwise, residuals are multiplied by random signs, s
+    (1 - s) becomes the squared residual, and groups with fewer than 20 effective events
+    or non-events have a p-value of NaN.
 
     References
     ----------
@@ -322,7 +322,7 @@ def segment_calibration_test(
     progress = Progress("segment_calibration_test", verbose)
     for k in range(n_resamples):
         progress(
-            f"{k:,} of {n_resamples:,} draws, {len(observed):,} segments",
+            f"{k:,} of {n_resamples:,} draws, {len(observed):,} groups",
             k / n_resamples,
         )
         drawn[k] = segments.statistics(draws.draw())

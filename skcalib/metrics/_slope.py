@@ -184,14 +184,15 @@ def calibration_slope_intercept(
     intervals of ``glm`` are too narrow.
 
     With clusters or importance weights, the sandwich estimator uses the steps that the
-    coefficients take where one row, or one cluster, is left out (HC3 for rows, CR3 for
-    clusters), with a quantile of Student's t distribution. The degrees of freedom are
-    Satterthwaite's, and with clusters at most the number of clusters less 1. The
-    standard error is at least two thirds of that of independent labels with the given
-    scores: if it is smaller, the few heavy rows that determine it have not shown their
-    events. Limits are NaN, and `reason` says why, if it is less than a quarter, with
-    fewer than four degrees of freedom, or if the events of the clusters (or the
-    non-events, if they are rarer), divided by the design effect, number fewer than 20.
+    coefficients take where one sample, or one cluster, is left out (HC3 for samples,
+    CR3 for clusters), with a quantile of Student's t distribution. The degrees of
+    freedom are Satterthwaite's, and with clusters at most the number of clusters less
+    1. The standard error is at least two thirds of that of independent labels with the
+    given scores: if it is smaller, the few heavy samples that determine it have not
+    shown their events. Limits are NaN, and `reason` says why, if it is less than a
+    quarter, with fewer than four degrees of freedom, or if the events of the clusters
+    (or the non-events, if they are rarer), divided by the design effect, number fewer
+    than 20.
 
     In simulations, 90% intervals covered .88 to .99 with random weights of 50 for 2 to
     20% of the samples and with weights 1 / score, and .87 to .94 with 6 to 100 clusters

@@ -196,7 +196,7 @@ def calibration_test(
     See Also
     --------
     skcalib.metrics.calibration_error_interval : An error with its confidence interval.
-    skcalib.metrics.segment_calibration_test : Finds the worst segment and tests its
+    skcalib.metrics.segment_calibration_test : Finds the worst group and tests its
         miscalibration.
     skcalib.monitoring.CalibrationMonitor : An alarm that may be checked after every
         sample.
@@ -207,9 +207,9 @@ def calibration_test(
     samples, with or without ties. For the errors of this module, its cost hardly grows
     with n, because they are computed from sums over cells: bins, distinct scores, or
     4,096 cells of nearly equal scores if there are more than 8,192 distinct scores. The
-    number of events in a cell has the same mean and variance as with labels drawn row
-    by row. Only higher moments are approximate, and only if scores differ within a
-    cell. With the same `random_state`, the test draws the same labels as
+    number of events in a cell has the same mean and variance as with labels drawn
+    sample by sample. Only higher moments are approximate, and only if scores differ
+    within a cell. With the same `random_state`, the test draws the same labels as
     `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
@@ -240,7 +240,7 @@ def calibration_test(
     dict. Otherwise, w^2 (y - s)^2 takes the place of this variance, residuals with
     random signs that of drawn labels, and with fewer than 20 effective events or
     non-events, ``sum(w)**2 / sum(w**2)``, the p-value is NaN, and `reason` says so. If
-    a single row contributes more than 5% of the variance, "kuiper" and
+    a single sample contributes more than 5% of the variance, "kuiper" and
     "kolmogorov_smirnov" draw labels instead.
 
     If all scores are 0, 1 or (for Spiegelhalter) 1/2, the statistic has no variance:

@@ -118,7 +118,7 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
     Notes
     -----
     A group that appears late needs more evidence: the tenth group has .6% of the error
-    probability. If the groups are known before the first row, pass the important groups
+    probability. If the groups are known beforehand, pass the important groups
     first, for example in a sorted first batch.
 
     Examples

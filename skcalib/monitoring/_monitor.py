@@ -172,12 +172,13 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
     alarm_ : bool
         Whether there has been an alarm. It persists until `fit`.
     alarm_row_ : int or None
-        Row of the alarm, counted from 0; for a `BinStatistics`, the last row of its
-        batch.
+        Sample of the alarm, counted from 0; for a `BinStatistics`, the last sample of
+        its batch.
     change_row_ : int or None
-        Estimated first row after the change, computed at the alarm.
+        Estimated first sample after the change, computed at the alarm.
     alarm_time_, change_time_ : object or None
-        The times of these two rows; None if there is no alarm or no times were given.
+        The times of these two samples; None if there is no alarm or no times were
+        given.
     n_rows_ : int
         Number of samples processed.
     history_ : MonitorHistory
@@ -196,25 +197,25 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
 
     Notes
     -----
-    Add a row only when its label would be known regardless of its value. If events are
-    reported immediately but non-events only after 30 days, pass each sample to the
+    Add a sample only when its label would be known regardless of its value. If events
+    are reported immediately but non-events only after 30 days, pass each sample to the
     monitor 30 days after it was scored. If labels are added in the order in which they
-    arrive, the first rows contain only events, which causes a false alarm.
+    arrive, the first samples contain only events, which causes a false alarm.
 
     A monitor can be pickled, and continues to work after it is loaded. To monitor
-    segments, or the column of scores of each class, use a dict of monitors. Give each
+    groups, or the column of scores of each class, use a dict of monitors. Give each
     of them the confidence level ``1 - (1 - level) / n_monitors`` to control the joint
     error rate.
 
-    By the time of a late change, a likelihood ratio that starts at row 0 has become
+    By the time of a late change, a likelihood ratio that starts at sample 0 has become
     small. With `restarts`, this ratio has half of the weight, and the other half is
-    spread over ratios that start later. After n rows, a share of
+    spread over ratios that start later. After n samples, a share of
     ``log(10) / log(10 + n)`` of this other half has not yet started. Each ratio has the
-    value 1 at the row at which it starts. A mixture of likelihood ratios that start at
-    fixed rows controls the level. In simulations with a shift of .3 or .6 in the
-    log-odds at row 5,000 and level .05, the median delay is 1,487 or 464 rows, and
-    2,975 or 1,105 without `restarts`. If the size of the shift is known, the same
-    scheme needs 1,024 or 326 rows.
+    value 1 at the sample at which it starts. A mixture of likelihood ratios that start
+    at fixed samples controls the level. In simulations with a shift of .3 or .6 in the
+    log-odds at sample 5,000 and level .05, the median delay is 1,487 or 464 samples,
+    and 2,975 or 1,105 without `restarts`. If the size of the shift is known, the same
+    scheme needs 1,024 or 326 samples.
 
     A batch of `BinStatistics` counts as one step with its bin means, which gives
     slightly less power than one step for each sample. Weights are rejected. For a log
@@ -229,7 +230,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
 
     Examples
     --------
-    From row 3,000 onwards, the log-odds of the scores are too low:
+    From sample 3,000 onwards, the log-odds of the scores are too low:
 
     >>> import numpy as np
     >>> from skcalib.monitoring import CalibrationMonitor

@@ -276,7 +276,7 @@ def forbid_certificates_of_pairs(pairs, estimator):
     """
     if len(pairs) > 1:
         reason = (
-            f"forecasts are pooled from {len(pairs)} classifiers, each with its"
+            f"forecasts are averaged over {len(pairs)} classifiers, each with its"
             " recalibrator."
         )
     else:

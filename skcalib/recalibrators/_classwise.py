@@ -117,13 +117,13 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     expected if the classes did not differ, and is at least 0. The standard error is
     that of the inverse temperature of a typical class, and is estimated from the
     variance of the samples' slopes. If the standard error is as large as the spread of
-    the classes, they may deviate by half of that spread. With n rows, the limit grows
-    like sqrt(n), so with many samples it does not constrain any class. For classes that
-    do not differ, the result is temperature scaling. For normally distributed
-    deviations and errors, the limit with the smallest squared error is between ``0.8 *
-    variance / standard_error`` (few rows) and ``variance / standard_error`` (many
-    rows). Half of this is used, because overconfidence increases the log-loss more than
-    underconfidence.
+    the classes, they may deviate by half of that spread. With n samples, the limit
+    grows like sqrt(n), so with many samples it does not constrain any class. For
+    classes that do not differ, the result is temperature scaling. For normally
+    distributed deviations and errors, the limit with the smallest squared error is
+    between ``0.8 * variance / standard_error`` (few samples) and
+    ``variance / standard_error`` (many samples). Half of this is used, because
+    overconfidence increases the log-loss more than underconfidence.
 
     References
     ----------
@@ -133,9 +133,9 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     Examples
     --------
-    All log-odds are 2 log(3) in absolute value. Of the rows predicted as class 1, 3 of
-    4 are correct, so their log-odds must be halved. Of the rows predicted as class 0, 9
-    of 10 are correct, so their log-odds are calibrated.
+    All log-odds are 2 log(3) in absolute value. Of the samples predicted as class 1, 3
+    of 4 are correct, so their log-odds must be halved. Of the samples predicted as
+    class 0, 9 of 10 are correct, so their log-odds are calibrated.
 
     >>> import numpy as np
     >>> from skcalib import ClasswiseTemperatureScaling

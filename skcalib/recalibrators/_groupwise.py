@@ -68,7 +68,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Groups with fewer samples (total weight) use the pooled fit, or are merged.
     shrinkage : float, default=0.0
         Probabilities are a weighted mean of the two fits: the group's fit has the
-        weight n / (n + shrinkage), where n is the total weight of its rows, and the
+        weight n / (n + shrinkage), where n is the total weight of its samples, and the
         pooled fit has the remaining weight.
     merge_small_groups : bool, default=False
         Whether to merge small groups until they contain `min_group_size` samples in
@@ -132,7 +132,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     Examples
     --------
-    A score of 1/2 is followed by an event in 1 of 4 rows on Mondays and in 3 of 4 on
+    A score of 1/2 is followed by an event in 1 of 4 samples on Mondays and in 3 of 4 on
     Tuesdays:
 
     >>> import numpy as np
@@ -336,7 +336,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Fit the maps and return the calibrated probabilities of the same rows.
+        """Fit the maps and return the calibrated probabilities of the same samples.
 
         Parameters
         ----------

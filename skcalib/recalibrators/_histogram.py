@@ -257,8 +257,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     Examples
     --------
-    Samples with score s are events with probability s^2. The five bins contain 200 rows
-    each:
+    Samples with score s are events with probability s^2. The five bins contain 200
+    samples each:
 
     >>> import numpy as np
     >>> from skcalib import HistogramBinning

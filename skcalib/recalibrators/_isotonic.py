@@ -23,7 +23,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     Parameters
     ----------
     centered : bool, default=False
-        Whether to shrink each flat segment to a point at its mean score (centered
+        Whether to shrink each flat part to a point at its mean score (centered
         isotonic regression [2]_). The map is then strictly increasing between the outer
         knots, where it creates no ties.
     multiclass : {"ovr", "top_label"}, default="ovr"
@@ -79,7 +79,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     >>> isotonic.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
     [0.0, 0.21, 0.83]
 
-    The scores .4 and .6 violate the order and are pooled.
+    The scores .4 and .6 violate the order and are merged.
 
     >>> from skcalib import IsotonicCalibration
     >>> isotonic = IsotonicCalibration().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])

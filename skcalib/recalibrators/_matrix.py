@@ -261,10 +261,10 @@ class VectorScaling(AffineScaling):
         unpenalised fit.
     center : bool, default=True
         Whether the mean of each sample's logits is subtracted first. A constant added
-        to a row then has no effect. False uses the logits unchanged, which is eq. 4.5
-        of [3]_ with ``alpha=0``. The penalty pulls toward the same temperature scaling
-        either way. With ``input="probability"``, the logits are the logarithms of the
-        probabilities or, for one column, (0, log-odds).
+        to a sample then has no effect. False uses the logits unchanged, which is eq.
+        4.5 of [3]_ with ``alpha=0``. The penalty pulls toward the same temperature
+        scaling either way. With ``input="probability"``, the logits are the logarithms
+        of the probabilities or, for one column, (0, log-odds).
     alpha_intercept : float, default=None
         Strength of the penalty on the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
@@ -477,10 +477,10 @@ class MatrixScaling(AffineScaling):
     Notes
     -----
     ``alpha="auto"`` uses a weaker penalty only if the log-loss summed over held-out
-    rows falls by more than 5 nats, and stops when it rises. With up to 16 classes, the
-    fit without a given sample is approximated by one Newton step from the fit to all
-    samples; with more classes, one of five folds is held out. This takes as long as two
-    to eight fits. With fewer than 30 rows per class, alpha is 1.
+    samples falls by more than 5 nats, and stops when it rises. With up to 16 classes,
+    the fit without a given sample is approximated by one Newton step from the fit to
+    all samples; with more classes, one of five folds is held out. This takes as long as
+    two to eight fits. With fewer than 30 samples per class, alpha is 1.
 
     References
     ----------

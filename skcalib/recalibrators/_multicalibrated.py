@@ -54,7 +54,7 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibrator that also calibrates within segments described by features.
+    """Recalibrator that also calibrates within groups described by features.
 
     A global map is fitted to the scores alone. It is then corrected in rounds of Newton
     steps, by histogram gradient boosting on the features and the score.
@@ -81,7 +81,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Folds for selecting the number of rounds; every sample must be in exactly one
         test set. None means 5.
     random_state : int, RandomState instance or None, default=None
-        Seed for histogram gradient boosting, which subsamples the rows if there are
+        Seed for histogram gradient boosting, which subsamples the samples if there are
         more than 200,000.
     verbose : bool or int, default=False
         Whether to write the number of completed rounds to standard error.
@@ -117,7 +117,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     See Also
     --------
     GroupwiseRecalibrator : A separate map for each given group.
-    skcalib.metrics.segment_calibration_test : Tests whether any segment is
+    skcalib.metrics.segment_calibration_test : Tests whether any group is
         miscalibrated.
 
     Notes
@@ -125,10 +125,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     Inside a pipeline, pass columns of the data around the classifier, as in the example
     below; `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class
     has separate steps on the logits of the softmax. Weights are used in the log-loss
-    and in the steps, but a leaf needs 20 rows regardless of their weights, so a weight
-    of 2 is not exactly equivalent to two rows. Up to 50,000 rows are fitted in one
-    thread, and larger data sets in the threads of scikit-learn's histogram gradient
-    boosting (``OMP_NUM_THREADS``).
+    and in the steps, but a leaf needs 20 samples regardless of their weights, so a
+    weight of 2 is not exactly equivalent to two samples. Up to 50,000 samples are
+    fitted in one thread, and larger data sets in the threads of scikit-learn's
+    histogram gradient boosting (``OMP_NUM_THREADS``).
 
     The number of rounds is the one for which the mean gain minus two standard errors is
     largest, if this difference is above 0. Rounds are added until three in succession
@@ -136,7 +136,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     In 76 fits on 11 data sets, a margin of two standard errors was the best rule: with
     one, the log-loss on new samples increases by up to 1%; with three, a quarter of the
-    useful corrections is lost. Requiring that the error of the worst held-out segment
+    useful corrections is lost. Requiring that the error of the worst held-out group
     also falls made no difference.
 
     References

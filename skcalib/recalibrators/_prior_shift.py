@@ -332,8 +332,8 @@ def estimate_target_prior(
     Parameters
     ----------
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities of unlabelled rows; one column is the probability of the positive
-        class.
+        Probabilities of unlabelled samples; one column is the probability of the
+        positive class.
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
         Class frequencies of the training data: an array in the order of the columns,
         the frequency of the positive class if there are two classes, or "balanced" for
@@ -369,8 +369,8 @@ def estimate_target_prior(
 
     Examples
     --------
-    A model that was trained on equal class frequencies is applied to unlabelled rows,
-    of which a tenth are events.
+    A model that was trained on equal class frequencies is applied to unlabelled
+    samples, of which a tenth are events.
 
     >>> import numpy as np
     >>> from scipy.special import expit

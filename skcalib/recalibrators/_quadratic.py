@@ -111,10 +111,10 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     classes are separable.
 
     ``class_pooling="auto"`` uses a weaker penalty only if the log-loss of the K-class
-    predictions, summed over held-out rows, falls by more than 5 nats, and stops when it
-    rises. The fit of each class without a given row is approximated by one Newton step.
-    This takes as long as two to five fits. With more than 50 classes, or fewer than 30
-    rows per class, `class_pooling` is 1.
+    predictions, summed over held-out samples, falls by more than 5 nats, and stops when
+    it rises. The fit of each class without a given sample is approximated by one Newton
+    step. This takes as long as two to five fits. With more than 50 classes, or fewer
+    than 30 samples per class, `class_pooling` is 1.
 
     References
     ----------

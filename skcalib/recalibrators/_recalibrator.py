@@ -83,9 +83,9 @@ class Recalibrator(MeasuredRecalibrator):
     -----
     Even if the calibration set contains no event with a score of 0, new data may
     contain one; the log-loss of the original scores is then infinite. The mean gain
-    used for the decision therefore includes one more row than `gain_`, in which the
+    used for the decision therefore includes one more sample than `gain_`, in which the
     true class is the one with the smallest of all scores (the rule of succession). This
-    row is omitted if the scores predict the right class for every sample.
+    sample is omitted if the scores predict the right class for every sample.
 
     Raises
     ------

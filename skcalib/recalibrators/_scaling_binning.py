@@ -261,10 +261,10 @@ class ScalingBinning(BinnedRecalibrator):
         Notes
         -----
         The bound is the upper limit of `calibration_error_interval` with
-        ``interval="inverted"``. In simulations with 800 rows at level .9 and an error
-        exactly at the limit, 9% to 11% of models with 2, 3 and 10 bins are verified. If
-        the event frequency is the score to the power 1.6, the bound for a model with
-        ten bins holds in 87% to 88% of the data sets.
+        ``interval="inverted"``. In simulations with 800 samples at level .9 and an
+        error exactly at the limit, 9% to 11% of models with 2, 3 and 10 bins are
+        verified. If the event frequency is the score to the power 1.6, the bound for a
+        model with ten bins holds in 87% to 88% of the data sets.
 
         References
         ----------

@@ -170,8 +170,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     Stratified folds all have the same class frequencies, including their noise, and
     therefore reward members that fit this noise. With ten or more classes, an int
-    therefore assigns rows to folds regardless of class. In a fold, each member is
-    fitted to at most about 10,000 rows with two classes, or 20,000 with more.
+    therefore assigns samples to folds regardless of class. In a fold, each member is
+    fitted to at most about 10,000 samples with two classes, or 20,000 with more.
 
     If a fold's training samples have only one class, no member can be fitted to them.
     The samples of this fold are then scored with the uncalibrated probabilities.

@@ -132,11 +132,11 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
     -----
     The inverse temperature is always positive, so decisions never change. If every
     sample were classified correctly, the inverse temperature would be infinite, and so
-    would the loss of the first misclassified row. The fit then minimises the log-loss
-    for Platt's targets, in which one additional row of each class (for K > 2, one row
-    in total) is misclassified. For a model that is always wrong, the inverse
-    temperature would be negative; the fit stops at a bound, which is a millionth of the
-    value at which the logits span a range of 1.
+    would the loss of the first misclassified sample. The fit then minimises the
+    log-loss for Platt's targets, in which one additional sample of each class (for K >
+    2, one sample in total) is misclassified. For a model that is always wrong, the
+    inverse temperature would be negative; the fit stops at a bound, which is a
+    millionth of the value at which the logits span a range of 1.
 
     References
     ----------

@@ -119,7 +119,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     Examples
     --------
-    Samples with score s are events with probability s^2. With 1,000 rows, 13 is the
+    Samples with score s are events with probability s^2. With 1,000 samples, 13 is the
     largest number of bins that meets a tolerance of .2:
 
     >>> import numpy as np
@@ -134,8 +134,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     ... )
     (13, [0.04, 0.28, 0.79])
 
-    With five rows and two bins, the third row is the cut, and only the other rows are
-    counted.
+    With five samples and two bins, the third sample is the cut, and only the other
+    samples are counted.
 
     >>> from skcalib import UniformMassBinning
     >>> model = UniformMassBinning(2).fit([0.1, 0.2, 0.5, 0.7, 0.9], [0, 1, 0, 1, 1])
@@ -218,7 +218,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         y : array-like of shape (n,)
             Labels.
         sample_weight : None
-            Must be None, because no guarantee is available for weighted rows.
+            Must be None, because no guarantee is available for weighted samples.
         clusters : array-like of shape (n,), default=None
             Cluster of each sample: dependent samples (from the same patient or match)
             share a value. They matter to `predict_interval` alone.
@@ -371,7 +371,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             Scores.
         ids : array-like of shape (n,), default=None
             With ``randomize=True``, the ids of the samples (strings or integers). A
-            row's key is then determined by its id and `salt_`, identically in Python
+            sample's key is then determined by its id and `salt_`, identically in Python
             and SQL, so that a row is always assigned the same probability. None draws
             new keys in each call, regardless of `random_state`.
 

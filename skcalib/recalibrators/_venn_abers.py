@@ -34,8 +34,8 @@ class VennAbers(BinaryRecalibrator):
     Parameters
     ----------
     max_n_knots : int, default=None
-        Number of groups of equal mass into which the scores are pooled first, which
-        makes the model smaller. With 300 groups, the predictions hardly change. None
+        Number of cells of equal mass into which the scores are merged first, which
+        makes the model smaller. With 300 cells, the predictions hardly change. None
         keeps every distinct score, which gives the exact predictions.
     multiclass : {"ovr", "top_label"}, default="ovr"
         For K > 2 classes, whether to calibrate each class against the rest, or only the
@@ -78,7 +78,7 @@ class VennAbers(BinaryRecalibrator):
     Notes
     -----
     A fit takes O(n log n) time, and a prediction O(log n). The new sample counts as one
-    row; with `sample_weight`, the fit is equivalent to a fit to repeated rows.
+    sample; with `sample_weight`, the fit is equivalent to a fit to repeated samples.
 
     Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is
     intended for a classifier that is trained on the other folds. For given scores, it
@@ -107,8 +107,8 @@ class VennAbers(BinaryRecalibrator):
     >>> [bound.round(2).tolist() for bound in model.predict_pair([0.1, 0.5, 0.9])]
     [[0.0, 0.21, 0.8], [0.02, 0.22, 0.83]]
 
-    The calibration set contains one row of each label. A score between those of the two
-    rows has the interval (0, 1) and the prediction 1/2.
+    The calibration set contains one sample of each label. A score between those of the
+    two samples has the interval (0, 1) and the prediction 1/2.
 
     >>> from skcalib import VennAbers
     >>> model = VennAbers().fit([0.2, 0.8], [0, 1])

@@ -234,7 +234,7 @@ class CalibrationModel:
             labels. All metrics in a dict receive the same data sets, so that their
             differences have little noise.
         n : int
-            Number of rows in each simulated data set.
+            Number of samples in each simulated data set.
         n_simulations : int, default=1000
             Number of simulated data sets.
         n_jobs : int, default=None
@@ -323,7 +323,7 @@ class CalibrationModel:
         metric : callable or dict of callables
             ``metric(y_true, y_proba)``, which estimates the error of this `norm`.
         n : int
-            Number of rows in each simulated data set.
+            Number of samples in each simulated data set.
         n_simulations : int, default=1000
             Number of simulated data sets.
         norm : float, default=2
@@ -427,7 +427,7 @@ class CalibrationModel:
         metric : callable or dict of callables
             ``metric(y_true, y_proba)``, where larger values are worse.
         n : int
-            Number of rows in each simulated data set.
+            Number of samples in each simulated data set.
         n_simulations : int, default=1000
             Number of simulated data sets for each of the two models.
         significance_level : float, default=0.05
