@@ -2,6 +2,8 @@
 numbers.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from skcalib._inference.count_laws import NormalCounts, RareCounts, SingleRowCounts
@@ -52,28 +54,48 @@ class CountDraws:
         # By which factor, less 1, the observed residuals vary more than such labels.
         self.excess_variance = cells.residual_factor - 1
         self.n_draws = n_draws
-        n_cells = len(self.trials)
-        # The random numbers do not depend on the hypothesis. They are drawn once and
-        # kept as a list of `UniformBlock`, each for some draws of all cells. If they
-        # are too many to be kept, `_stored_blocks` is None: they are made again from
-        # the seed in each pass.
-        self._seed = rng.randint(np.iinfo(np.int32).max)
-        self._sizes = block_sizes(n_draws, n_cells)  # number of draws of each block
-        self._stored_blocks = None
-        if uniforms is not None:
+        # whether the counts of the cells are independent
+        self.is_independent = uniforms is None
+        self._uniforms = uniforms
+        self._rng = rng
+        # number of draws of each block
+        self._sizes = block_sizes(n_draws, len(self.trials))
+
+    @cached_property
+    def _seed(self):
+        """The seed of the random numbers. It is taken when they are first needed:
+        problems that are summed over their outcomes need none.
+        """
+        return self._rng.randint(np.iinfo(np.int32).max)
+
+    @property
+    def _are_stored(self):
+        """Whether the random numbers are kept, because they are few enough."""
+        n_numbers = self.n_draws * len(self.trials)
+        return self._uniforms is not None or n_numbers <= MOST_STORED
+
+    @cached_property
+    def _stored_blocks(self):
+        """The random numbers, a list of `UniformBlock`, each for some draws of all
+        cells; None if they are too many to be kept. They do not depend on the
+        hypothesis.
+        """
+        if not self._are_stored:
+            return None
+        if self._uniforms is not None:
             ends = np.cumsum(self._sizes)
-            self._stored_blocks = [
-                UniformBlock(part) for part in np.split(uniforms, ends[:-1])
-            ]
-        elif n_draws * n_cells <= MOST_STORED:
-            self._stored_blocks = []
-            for k, size in enumerate(self._sizes):
-                numbers = uniform_numbers(self._seed, k, (size, n_cells))
-                self._stored_blocks.append(UniformBlock(numbers))
-        # whether all draws are stored as one block, which `joined` needs
-        self.is_one_block = (
-            self._stored_blocks is not None and len(self._stored_blocks) == 1
-        )
+            parts = np.split(self._uniforms, ends[:-1])
+            return [UniformBlock(part) for part in parts]
+        blocks = []
+        for k, size in enumerate(self._sizes):
+            numbers = uniform_numbers(self._seed, k, (size, len(self.trials)))
+            blocks.append(UniformBlock(numbers))
+        return blocks
+
+    @property
+    def is_one_block(self):
+        """Whether all draws are stored as one block, which `joined` needs."""
+        return self._are_stored and len(self._sizes) == 1
 
     @classmethod
     def joined(cls, draws):

@@ -17,7 +17,7 @@ from skcalib._errors.error import ErrorPower
 from skcalib._progress import Progress
 
 # The first step of a search is at least this c.
-_SMALLEST_STEP = 1 / 8
+SMALLEST_STEP = 1 / 8
 
 
 class Drawn(NamedTuple):
@@ -61,6 +61,8 @@ class Hypotheses:
         What writes how many draws are done.
     power : ErrorPower, default=None
         The power that is the statistic, where it is that of one problem.
+    from_power : callable, default=None
+        Maps such a power to the metric's own value.
     """
 
     cells: Cells
@@ -71,6 +73,7 @@ class Hypotheses:
     directions: list
     progress: Progress
     power: ErrorPower | None = None
+    from_power: Callable | None = None
 
     def drawn(self, blocks, c, *, with_distances):
         """Return the `Drawn` of blocks of drawn event frequencies: their statistics
@@ -168,8 +171,8 @@ class Hypotheses:
         noise = np.sqrt(share @ self.cells.variance)
         size = np.sqrt(share @ direction**2)
         if size == 0:
-            return _SMALLEST_STEP
-        return max(0.5 * noise / size, _SMALLEST_STEP)
+            return SMALLEST_STEP
+        return max(0.5 * noise / size, SMALLEST_STEP)
 
 
 def resampling_pvalue(hypotheses):
