@@ -333,6 +333,7 @@ class JoinedPowers:
     def __init__(self, powers):
         first = powers[0]
         cells = Cells.joined([power.cells for power in powers])
+        self._cells = cells
         self._bins = type(first)(cells, norm=first.norm)
         self.share = np.concatenate([power.share_of_bin for power in powers])
         sizes = [len(power.weight) for power in powers]
@@ -346,11 +347,22 @@ class JoinedPowers:
         powers = self._bins.power_of_bins(frequency) * self.share
         return np.add.reduceat(powers, self.starts, axis=-1)
 
-    def weighted_sum(self, frequency, weight):
-        """Return the sum (...) of the powers of all problems, times their weights."""
-        return self._bins.power_of_bins(frequency) @ (
-            self.share * np.repeat(weight, self._sizes)
-        )
+    def terms(self, weight):
+        """Return the function ``term(frequency, cells)`` whose values (..., m) add up
+        to the sum of the powers of all problems, times their weights (n_problems,).
+
+        `frequency` (..., m) are event frequencies of the bins at the indices `cells`; a
+        slice stands for all bins.
+        """
+        factor = self.share * np.repeat(weight, self._sizes)
+
+        def term(frequency, cells):
+            bins = self._bins
+            if not isinstance(cells, slice):
+                bins = type(bins)(self._cells.at(cells), norm=bins.norm)
+            return bins.power_of_bins(frequency) * factor[cells]
+
+        return term
 
 
 def can_be_joined(powers):

@@ -108,6 +108,56 @@ class RareCounts:
         return self._smallest + block.inverted_counts(self.cells, self._cumulative)
 
 
+class QuietCounts(RareCounts):
+    """`RareCounts` of cells that mostly have no event. The few draws of a cell that do
+    are listed, and sums over all cells cost no more than these.
+    """
+
+    @property
+    def most(self):
+        """The largest number of events that is drawn."""
+        return len(self._cumulative)
+
+    def sums(self, block, tables):
+        """Return the sums over the cells of functions of their numbers of events, a
+        list of arrays (draws,).
+
+        Parameters
+        ----------
+        block : UniformBlock
+            The random numbers, of these and of all other cells.
+        tables : list of ndarray of shape (most + 1, m)
+            The values of each function for 0, 1, ... events in each cell.
+        """
+        # 1. The draws of cells with events, by their places among all draws and cells.
+        n_draws, n_cells = block.uniform.shape
+        no_event = np.full(n_cells, 2.0)  # other cells: no uniform number is above 2
+        if self.most > 0:
+            no_event[self.cells] = self._cumulative[0]
+        place = np.flatnonzero(block.uniform > no_event)
+        draw, cell = np.divmod(place, n_cells)
+        uniform = np.take(block.uniform, place)
+        if not isinstance(self.cells, slice):
+            position = np.zeros(n_cells, dtype=np.intp)
+            position[self.cells] = np.arange(len(self.cells))
+            cell = position[cell]
+        # 2. Their numbers of events, of which each has at least one.
+        count = np.ones(len(cell), dtype=np.intp)
+        rest = np.arange(len(cell))
+        for cumulative in self._cumulative[1:]:
+            rest = rest[uniform[rest] > np.take(cumulative, cell[rest])]
+            count[rest] += 1
+        # 3. What they differ by from cells without events.
+        entry = count * len(self._smallest) + cell
+        sums = []
+        for table in tables:
+            differences = np.take(table - table[0], entry)
+            sums.append(
+                table[0].sum() + np.bincount(draw, differences, minlength=n_draws)
+            )
+        return sums
+
+
 def _rate_and_trials(n, rare, missing):
     """Return the rate f' and the real number n' of trials (m,) of a binomial law with
     the mean n f and the variance n f (1 - f) (1 - missing), for the arrays (m,) of

@@ -3,6 +3,7 @@ are about.
 """
 
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -157,6 +158,7 @@ def error_hypotheses(error, data, resampling):
         progress=resampling.progress,
         power=joined.single_power,
         from_power=error.from_power,
+        term=joined.term,
     )
 
 
@@ -207,6 +209,15 @@ class _JoinedPowers:
             return self._powers_of_draws[0]
         return None
 
+    @cached_property
+    def term(self):
+        """What each cell adds to the statistic, see `JoinedPowers.terms`, where it is
+        such a sum; else None.
+        """
+        if self._joined is None or self._error.groups is not None:
+            return None
+        return self._joined.terms(self._classes.weight)
+
     def statistic(self, frequency):
         """Return the number by which draws are compared, (draws,), for drawn event
         frequencies (draws, m) of the cells of all problems.
@@ -215,8 +226,8 @@ class _JoinedPowers:
         """
         if self.single_power is not None:
             return self.single_power.power(frequency)
-        if self._joined is not None and self._error.groups is None:
-            return self._joined.weighted_sum(frequency, self._classes.weight)
+        if self.term is not None:
+            return self.term(frequency, slice(None)).sum(axis=-1)
         if self._joined is not None:
             return self._combined(self._joined.each(frequency))
         by_problem = np.split(frequency, self._ends, axis=-1)

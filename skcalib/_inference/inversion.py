@@ -85,11 +85,7 @@ def _limits_of_group(group, tail):
 def _drawn(hypotheses, request):
     """Return the `Drawn` that one search asks for."""
     frequency = hypotheses.frequency(request.direction, request.c)
-    return hypotheses.drawn(
-        hypotheses.draw(frequency, request.c),
-        request.c,
-        with_distances=request.with_distances,
-    )
+    return hypotheses.drawn(frequency, request.c, with_distances=request.with_distances)
 
 
 class JoinedHypotheses:
