@@ -458,6 +458,7 @@ def test_small_helpers_are_counted():
     assert small_helpers.small_helpers(files) == [(Path("a.py"), "_once")]
 
 
+@pytest.mark.slow
 def test_small_helpers_become_fewer():
     """Write a function that is named once where it is used, unless its name explains
     more than its statements; and lower the limit.

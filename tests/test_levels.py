@@ -405,8 +405,6 @@ _SAMPLED = (
     "events and 1 of 20 others, n = 600",
     "events and 1 of 200 others, n = 600",
     "events and 1 of 20 others by score, n = 600",
-    "weights of the label, hidden, n = 600",
-    "scores 1.2 times too high, 1 of 20 others",
     "scores 1.2 times too high, hidden weights",
 )
 
