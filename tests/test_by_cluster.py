@@ -295,10 +295,10 @@ def test_several_classes_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", [(5, 0.1), (10, 0.5)])
 def test_coverage_of_a_new_hospital(cell):
-    new, median, _ = coverage(*cell, 80, seed=3)
-    # .9, less two standard errors of .034
-    assert new > 0.83
-    assert median > 0.83
+    new, median, _ = coverage(*cell, 40, seed=3)
+    # .9, less two standard errors of .047
+    assert new > 0.8
+    assert median > 0.8
 
 
 # --- Sample sizes -------------------------------------------------------------------
