@@ -35,8 +35,8 @@ def _parameters(names):
         ]
         if name == "spark":
             marks = [pytest.mark.slow] if REQUIRE_SPARK else [pytest.mark.slow, *marks]
-        # An eager and a lazy one of the others are quick enough for each run.
-        if name in ("pyarrow", "polars_lazy", "dask", "ibis"):
+        # An eager and a lazy one are quick enough for each run.
+        if name not in ("polars", "duckdb", "spark"):
             marks.append(pytest.mark.slow)
         yield pytest.param(name, marks=marks)
 

@@ -35,7 +35,7 @@ def _run(advice, **arguments):
 
 
 def test_a_shift_is_advised_with_its_evidence_and_its_code():
-    odds, uniform, *_ = _samples(2000)
+    odds, uniform, *_ = _samples(1000)
     y, scores = uniform < expit(odds - 0.7), expit(odds)
     advice = advise(y, scores, random_state=0)
     assert advice.kind == "shift"
@@ -57,7 +57,7 @@ def test_a_shift_is_advised_with_its_evidence_and_its_code():
 
 
 def test_nothing_is_advised_for_calibrated_scores():
-    odds, uniform, groups, _ = _samples(1500)
+    odds, uniform, groups, _ = _samples(800)
     advice = advise(uniform < expit(odds), expit(odds), groups=groups)
     assert (advice.kind, advice.steps, advice.code()) == ("none", (), "")
     assert advice.gain is None
@@ -65,7 +65,7 @@ def test_nothing_is_advised_for_calibrated_scores():
 
 
 def test_a_group_of_its_own_gets_a_map_and_the_others_keep_their_scores():
-    odds, uniform, groups, _ = _samples(2000)
+    odds, uniform, groups, _ = _samples(1000)
     y, scores = uniform < expit(odds + 1.2 * (groups == "B")), expit(odds)
     advice = advise(y, scores, groups={"site": groups})
     assert (advice.kind, advice.steps[-1].segments) == ("map_by_segment", ("B",))

@@ -280,10 +280,10 @@ def test_measurements_are_no_clusters():
     with pytest.raises(ValueError, match="clusters holds .* distinct floats"):
         calibration_by_cluster(labels, risk, age)
     # Codes are floats in a column that had missing values.
-    many = np.arange(len(risk)) % 40
+    many = np.arange(len(risk)) % 12
     table = calibration_by_cluster(labels, risk, many.astype(float))
     expected = calibration_by_cluster(labels, risk, many)
-    assert len(table) == 40
+    assert len(table) == 12
     assert table.pooled == expected.pooled
 
 
@@ -293,12 +293,12 @@ def test_several_classes_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cell", [(5, 0.1), (5, 0.5), (10, 0.1), (24, 0.3)])
+@pytest.mark.parametrize("cell", [(5, 0.1), (10, 0.5)])
 def test_coverage_of_a_new_hospital(cell):
-    new, median, _ = coverage(*cell, 80, seed=3)
-    # .9, less two standard errors of .034
-    assert new > 0.83
-    assert median > 0.83
+    new, median, _ = coverage(*cell, 40, seed=3)
+    # .9, less two standard errors of .047
+    assert new > 0.8
+    assert median > 0.8
 
 
 # --- Sample sizes -------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from _catalog import refused
 from _twins import repeated
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import comb, expit, logit
 from scipy.stats import binomtest
 
 from skcalib._cells.cells import Cells
@@ -15,7 +15,7 @@ from skcalib._cells.tasks import BinaryTask
 from skcalib._errors.binned import BinnedError, JoinedPowers
 from skcalib._inference import event_counts
 from skcalib._inference.adjustment import holm
-from skcalib._inference.shift_test import BiasProblem, bias_test, bias_tests
+from skcalib._inference.shift_test import BiasProblem, BiasTestsOfRows, bias_test
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.metrics import (
     calibration_by_group,
@@ -133,7 +133,7 @@ def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
     scores = rng.beta(0.3, 5, 50_000)
     events = int((rng.random(50_000) < scores).sum()) + 100
     in_cells = bias_test(scores, events, 0.9)
-    monkeypatch.setattr(event_counts, "_MANY_ROWS", 10**9)
+    monkeypatch.setattr(event_counts, "MANY_ROWS", 10**9)
     np.testing.assert_allclose(
         in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6
     )
@@ -289,9 +289,98 @@ def test_intervals_beside_others_are_those_of_groups_alone(options):
                 **rows,
                 **{"n_resamples": 199, **options},
             )
-            assert (table.error[k], table.error_low[k], table.error_high[k]) == tuple(
-                alone
-            )
+            found = table.error[k], table.error_low[k], table.error_high[k]
+            np.testing.assert_allclose(found, tuple(alone), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("slope", [1, 4])
+@pytest.mark.parametrize("norm", [1, 2])
+def test_limits_of_few_rows_are_sums_over_all_outcomes(norm, slope):
+    """The plugin error of two bins of equal scores, by a sum over all pairs of numbers
+    of events at each c, and by bisection.
+    """
+    rng = np.random.default_rng(slope)
+    score, n = np.array([0.3, 0.8]), np.array([7, 5])
+    scores = np.repeat(score, n)
+    y = rng.random(12) < expit(slope * logit(scores))
+    found = calibration_error_interval(
+        y, scores, binning=FixedEdges([0, 0.5, 1]), norm=norm, method="plugin"
+    )
+    events = np.array([y[:7].sum(), y[7:].sum()])
+    counts = [(j, k) for j in range(8) for k in range(6)]
+
+    def error(frequency):
+        return (n / 12 * np.abs(frequency - score) ** norm).sum() ** (1 / norm)
+
+    values = np.array([error(np.array(pair) / n) for pair in counts])
+    observed = error(events / n)
+    deviation = events / n - score
+
+    pairs = np.array(counts)
+    ways = comb(n, pairs).prod(axis=1)
+
+    def masses(c, direction):
+        f = np.clip(score + c * direction, 0, 1)
+        return ways * (f**pairs * (1 - f) ** (n - pairs)).prod(axis=1)
+
+    order = np.argsort(values)
+    cumulative = np.cumsum(masses(0, deviation)[order])
+    median = values[order[np.flatnonzero(cumulative >= 0.5 - 1e-12)[0]]]
+    is_small = values <= max(observed, median) + 1e-9
+    is_large = values >= observed - 1e-9
+    distance = np.array(
+        [(n * deviation * (np.array(p) / n - score)).sum() for p in counts]
+    )
+    is_far = distance >= (n * deviation**2).sum() - 1e-9
+    is_rejected = masses(0, deviation)[is_large].sum() < 0.05
+
+    def limit(direction, probability, rises):
+        """Return the error at the first c of a fine grid, refined by bisection."""
+        room = np.where(direction > 0, 1 - score, score)
+        grid = np.linspace(0, np.max(room / np.abs(direction)), 201)
+        is_beyond = [(probability(c, direction) >= 0.05) == rises for c in grid[1:]]
+        if not any(is_beyond):
+            return error(np.clip(score + grid[-1] * direction, 0, 1))
+        low, high = grid[np.argmax(is_beyond)], grid[np.argmax(is_beyond) + 1]
+        for _ in range(40):
+            middle = (low + high) / 2
+            if (probability(middle, direction) >= 0.05) == rises:
+                high = middle
+            else:
+                low = middle
+        return error(np.clip(score + low * direction, 0, 1))
+
+    def small(c, direction):
+        return masses(c, direction)[is_small].sum()
+
+    def large(c, direction):
+        return masses(c, direction)[is_large].sum()
+
+    def small_and_far(c, direction):
+        mass = masses(c, direction)
+        return min(mass[is_small].sum(), mass[is_far].sum())
+
+    directions = _spread(deviation, n, score)
+    low = 0.0
+    high = max(limit(d, small, rises=False) for d in directions)
+    if is_rejected:
+        low = min(limit(d, large, rises=True) for d in directions)
+    else:
+        high = max(high, *(limit(-d, small_and_far, rises=False) for d in directions))
+    np.testing.assert_allclose(
+        (found.estimate, found.low, found.high), (observed, low, high), atol=1e-6
+    )
+
+
+def _spread(deviation, n, score):
+    """Return the deviation of two bins, smoothed twice and shrunk."""
+    variance = score * (1 - score) / n
+    weight = 1 / (variance + 0.25 / (n + 1) ** 2)
+    found = [deviation]
+    for width in (1, 3):
+        kernel = np.exp(-0.5 * (np.subtract.outer([0, 1], [0, 1]) / width) ** 2)
+        found.append(kernel @ (weight * deviation) / (kernel @ weight))
+    return [*found, deviation**3 / (deviation**2 + variance)]
 
 
 def test_orders():
@@ -607,7 +696,7 @@ def test_biases_tested_together_are_those_of_problems_alone():
         weight = rng.integers(1, 4, n) * rng.choice([1.0, 0.7])
         problems.append(BiasProblem(scores, weight @ y, weight, 0.3))
         problems.append(BiasProblem(scores, float(y.sum())))
-    together = np.array(bias_tests(problems, 0.9))
+    together = np.array(BiasTestsOfRows.of(problems).at(0.9))
     alone = np.array([bias_test(p[0], p[1], 0.9, *p[2:]) for p in problems]).T
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
 
@@ -630,5 +719,7 @@ def test_powers_of_many_problems_are_those_of_each(options):
     np.testing.assert_allclose(found.each(side_by_side), expected, rtol=1e-12)
     weight = np.array([0.2, 0.0, 0.8])
     np.testing.assert_allclose(
-        found.weighted_sum(side_by_side, weight), expected @ weight, rtol=1e-12
+        found.terms(weight)(side_by_side, slice(None)).sum(axis=1),
+        expected @ weight,
+        rtol=1e-12,
     )

@@ -137,13 +137,13 @@ def test_refusals():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "n_classes"), [(60, 2), (100, 3), (150, 10), (600, 4)])
+@pytest.mark.parametrize(("n", "n_classes"), [(60, 2), (100, 3), (150, 10)])
 def test_level(n, n_classes):
-    """Of 300 calibrated samples 15 are expected below .05; 26 are 3 standard errors
+    """Of 150 calibrated samples 7.5 are expected below .05; 15 are 2.8 standard errors
     more.
     """
     rejected = 0
-    for seed in range(300):
+    for seed in range(150):
         options = {
             "metric": kernel_calibration_error,
             "n_resamples": 99,
@@ -154,7 +154,7 @@ def test_level(n, n_classes):
             calibration_test(y, proba, labels=range(n_classes), **options).pvalue
             <= 0.05
         )
-    assert 4 <= rejected <= 26
+    assert 2 <= rejected <= 15
 
 
 @pytest.mark.slow

@@ -116,7 +116,16 @@ def in_duckdb(expression):
     return connection
 
 
-@pytest.mark.parametrize("kind", SQL_TYPES)
+_QUICK = ("zone", "hugeint", "zeros", "text", "enum", "constant")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[] if kind in _QUICK else pytest.mark.slow)
+        for kind in SQL_TYPES
+    ],
+)
 def test_duckdb(kind):
     connection = in_duckdb(SQL_TYPES[kind])
     connection.execute("SET TimeZone = 'Europe/Berlin'")

@@ -365,16 +365,17 @@ def test_rare_events_have_ratios_only_where_samples_are_expected():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_coverage_without_labels(name):
-    found = coverage(WORLDS[name], 400, seed=1)
+    found = coverage(WORLDS[name], 200, seed=1)
     for metric, (share, refused) in found.items():
-        # 400 samples: a standard error of .015.
-        assert share >= 0.84 or refused > 0.4, (metric, share)
+        # 200 samples: a standard error of .021.
+        assert share >= 0.83 or refused > 0.4, (metric, share)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_known", [100, 200, 500])
 def test_coverage_with_a_few_labels(n_known):
-    found = coverage(WORLDS["lower scores"], 300, seed=2, n_known=n_known)
+    found = coverage(WORLDS["lower scores"], 150, seed=2, n_known=n_known)
+    # .9 less two and a half standard errors
     assert min(share for share, _ in found.values()) > 0.84
 
 

@@ -302,12 +302,12 @@ def moving(events, spread, n=400):
 @pytest.mark.parametrize("events", [0.2, 1, 3, 5, 12, 25])
 @pytest.mark.parametrize("spread", [0.0, 1.0])
 def test_levels_with_few_events(events, spread):
-    """400 tables, two standard errors of .011 above .05; of .015 below .9."""
+    """200 tables, two standard errors of .015 above .05; of .021 below .9."""
     rng = np.random.default_rng(8)
     draw = moving(events, spread)
     rejected = {"trend": [], "half": [], "brier": []}
     covered = {"trend": [], "brier": [], "log": []}
-    for _ in range(400):
+    for _ in range(200):
         risk, labels = draw(rng)
         time = rng.random(len(risk)) if spread else np.arange(len(risk))
         trend = calibration_trend(labels, risk, time)
@@ -333,6 +333,6 @@ def test_levels_with_few_events(events, spread):
         if np.isfinite(table.low[2]):
             covered["log"].append(table.low[2] <= truth <= table.high[2])
     for name, values in rejected.items():
-        assert np.mean(values) <= 0.075, (name, np.mean(values))
+        assert np.mean(values) <= 0.08, (name, np.mean(values))
     for name, values in covered.items():
-        assert len(values) < 50 or np.mean(values) >= 0.865, (name, np.mean(values))
+        assert len(values) < 50 or np.mean(values) >= 0.858, (name, np.mean(values))

@@ -25,10 +25,10 @@ from skcalib import (
     GroupwiseRecalibrator,
     PlattScaling,
     Recalibrator,
-    StackedRecalibrator,
     maps,
 )
 from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_python, to_sql
+from skcalib.recalibrators._logit import LogitRecalibrator
 
 # --- Inputs ---------------------------------------------------------------------------
 
@@ -315,13 +315,6 @@ def _is_quick(recalibrator):
     return recalibrator.recalibrator is not None
 
 
-def _is_stack(recalibrator):
-    """Return whether it has the members of the default stack."""
-    if isinstance(recalibrator, StackedRecalibrator):
-        return recalibrator.recalibrators is None
-    return not _is_quick(recalibrator)
-
-
 QUICK = [
     pytest.param(number, id=str(recalibrator))
     for number, recalibrator in enumerate(RECALIBRATORS)
@@ -333,7 +326,8 @@ def _matrix():
     """Yield recalibrator, input and the formats of its fit.
 
     SQL of several classes is slow: DuckDB reads a text for each class, which is as long
-    as its map.
+    as its map. That it begins with the softmax of logits where the map is one of
+    probabilities is tested in `test_logits_are_probabilities`.
     """
     for number, recalibrator in enumerate(RECALIBRATORS):
         for name, given in INPUTS.items():
@@ -344,8 +338,8 @@ def _matrix():
             slow = []
             if n_columns == 1:
                 quick.append("SQL")
-            elif not (name == "four logits" and _is_stack(recalibrator)):
-                slow = ["SQL"]  # else a text that is longer than engines read: refused
+            elif name != "four logits" or isinstance(recalibrator, LogitRecalibrator):
+                slow = ["SQL"]
             if not _is_quick(recalibrator):
                 slow += quick
                 quick = []

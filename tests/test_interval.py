@@ -511,6 +511,29 @@ def test_counts_have_the_moments_of_rows():
     assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
 
 
+def test_sums_of_listed_events_are_those_of_the_draws():
+    rng = np.random.default_rng(0)
+    n = np.concatenate([[1, 1, 2, 5000], rng.integers(1, 300, 60)]).astype(float)
+    score = rng.beta(0.3, 3, len(n))
+    score[:4] = 0.001, 1, 0.6, 0.3
+    draws = CountDraws(calibrated_cells(n, score), 300, np.random.RandomState(0))
+    weight = rng.normal(size=len(n))
+
+    def square(frequency, cells):
+        return weight[cells] * (frequency - score[cells]) ** 2
+
+    def linear(frequency, cells):
+        return weight[cells] * frequency
+
+    for c, frequency in ((0, score), (1, rng.permutation(score)), (0, score * 0)):
+        drawn = np.concatenate(list(draws(frequency, c)))
+        np.testing.assert_allclose(
+            draws.sums([square, linear], frequency, c),
+            [weight @ (drawn - score).T ** 2, weight @ drawn.T],
+            atol=1e-12,
+        )
+
+
 def two_modes(seed, n=500):
     """Scores of .02 and .98, of which the high ones are events in 90 %."""
     rng = np.random.default_rng(seed)

@@ -487,6 +487,7 @@ def test_other_metrics_need_both_weights():
         calibration_test(y, scores, **options, **importance(hidden(9)[2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

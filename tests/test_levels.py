@@ -262,7 +262,7 @@ def test_worlds_that_were_found_are_shapes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", CHECKS)
 def test_intervals_of_small_tables_have_a_width(name):
     """10,000 tables of each: ``python -m benchmarks.levels.widths``."""
-    assert [fault for _, fault, _ in faults(name, 150, seed=1)] == []
+    assert [fault for _, fault, _ in faults(name, 75, seed=1)] == []
 
 
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl")
@@ -405,8 +405,6 @@ _SAMPLED = (
     "events and 1 of 20 others, n = 600",
     "events and 1 of 200 others, n = 600",
     "events and 1 of 20 others by score, n = 600",
-    "weights of the label, hidden, n = 600",
-    "scores 1.2 times too high, 1 of 20 others",
     "scores 1.2 times too high, hidden weights",
 )
 

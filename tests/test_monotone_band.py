@@ -32,8 +32,8 @@ def _all_pairs(scores, labels, level):
 @pytest.mark.parametrize("digits", [1, 6])
 def test_blocks_are_narrower_than_all_pairs(digits):
     rng = np.random.default_rng(0)
-    scores = rng.beta(2, 2, 150).round(digits)
-    labels = rng.random(150) < scores
+    scores = rng.beta(2, 2, 100).round(digits)
+    labels = rng.random(100) < scores
     score, low, high = monotone_band(scores, labels, 0.9)
     distinct, pair_low, pair_high = _all_pairs(scores, labels, 0.9)
     assert score.tolist() == distinct.tolist()

@@ -240,7 +240,7 @@ def test_float32_scores_are_float64_scores(sample):
 # Any labels belong to any scores here, also those that fall with the event.
 @pytest.mark.filterwarnings("ignore:The event is:UserWarning")
 @pytest.mark.parametrize("recalibrator", each_of(RECALIBRATORS))
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(sample=samples())
 def test_recalibrators_on_any_sample(recalibrator, sample):
     scores, y, weights = sample

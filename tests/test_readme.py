@@ -151,7 +151,9 @@ def test_readme_fits_into_190_lines(readme):
     assert len(readme.splitlines()) <= 190
 
 
-@pytest.mark.parametrize("data", ["digits", "breast_cancer"])
+@pytest.mark.parametrize(
+    "data", ["breast_cancer", pytest.param("digits", marks=pytest.mark.slow)]
+)
 def test_demo_prints_a_table_in_which_ours_is_the_best(data, capsys):
     assert main(["demo", "--data", data]) == 0
     rows = [

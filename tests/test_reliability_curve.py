@@ -170,11 +170,11 @@ def test_the_numbers_are_those_of_the_summary():
     ("kind", "size", "inside", "n_rows"),
     [
         ("smooth", (6.4, 4.8), False, 1000),
-        ("smooth", (3, 3.4), True, 1000),
+        pytest.param("smooth", (3, 3.4), True, 1000, marks=pytest.mark.slow),
         ("smooth", (3, 3.4), False, 60),  # a wide band
         ("both", (3, 3.4), False, 1000),
-        ("both", (6.4, 4.8), True, 1000),
-        ("bins", (12, 9), True, 1000),
+        pytest.param("both", (6.4, 4.8), True, 1000, marks=pytest.mark.slow),
+        pytest.param("bins", (12, 9), True, 1000, marks=pytest.mark.slow),
     ],
 )
 def test_the_numbers_cover_no_data(kind, size, inside, n_rows):

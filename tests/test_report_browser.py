@@ -136,6 +136,7 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
         assert whole <= shown or (width == 380 and "wide" in box.get_attribute("class"))
 
 
+@pytest.mark.slow
 def test_report_prints_on_a_few_pages(browser, page):
     from base64 import b64decode
 

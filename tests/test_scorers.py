@@ -26,14 +26,23 @@ from skcalib.metrics import (
 )
 from skcalib.metrics._registry import scorers
 
-X, Y = make_classification(400, n_features=6, random_state=0)
+X, Y = make_classification(200, n_features=6, random_state=0)
 X3, Y3 = make_classification(
-    400, n_features=6, n_informative=4, n_classes=3, random_state=0
+    200, n_features=6, n_informative=4, n_classes=3, random_state=0
 )
 NAMES = np.array(["no", "yes"])
 ECE = "neg_expected_calibration_error"
 
-every_scorer = pytest.mark.parametrize("name", get_scorer_names())
+# The refinement fits recalibrators in folds: once with the fast tests is enough.
+every_scorer = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=pytest.mark.slow if name == "neg_refinement_brier_score" else []
+        )
+        for name in get_scorer_names()
+    ],
+)
 OPTIONS = {"neg_neighborhood_calibration_error": {"n_neighbors": 20}}
 # Words have no order of their own.
 ORDERED = ("neg_ranked_probability_score",)
@@ -122,7 +131,7 @@ def test_labels_of_pandas_and_polars_score_the_same():
     model = LogisticRegression().fit(X, NAMES[Y])
     expected = get_scorer(ECE)(model, X, NAMES[Y])
     assert (
-        get_scorer(ECE)(model, X, pandas.Series(NAMES[Y], index=range(7, 407)))
+        get_scorer(ECE)(model, X, pandas.Series(NAMES[Y], index=range(7, 207)))
         == expected
     )
     assert get_scorer(ECE)(model, X, polars.Series(NAMES[Y])) == expected

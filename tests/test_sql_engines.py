@@ -187,6 +187,10 @@ def test_spark():
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
+    # Interpreted: to compile each query takes longer than to run it. `test_engines` has
+    # compiled ones.
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     for golden in GOLDEN:
         listed = types(golden, "DOUBLE", "STRING", "BIGINT")
         rows = [(n, *row) for n, row in enumerate(rows_of(golden))]
@@ -200,6 +204,8 @@ def test_spark():
                 golden,
                 [tuple(row) for row in session.sql(create_and_join[1]).collect()],
             )
+    session.conf.unset("spark.sql.codegen.wholeStage")
+    session.conf.unset("spark.sql.codegen.factoryMode")
 
 
 def test_ansi_is_parsed_and_not_run():

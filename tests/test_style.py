@@ -56,6 +56,7 @@ def test_words_of_pages(page):
     assert found_in(page.read_text("utf-8")) == []
 
 
+@pytest.mark.slow
 def test_words_of_docstrings_messages_and_examples():
     wrong = {}
     for folder in (ROOT / "skcalib", DOC / "gallery", DOC / "examples"):

@@ -116,6 +116,7 @@ def test_an_editor_completes_the_submodules(editor):
     assert completions >= {*skcalib._SUBMODULES, *skcalib.__all__}
 
 
+@pytest.mark.slow
 def test_samples_are_complete():
     """Each page with code is a sample, and each docstring with an example."""
     names = _type_check.samples()

@@ -1,8 +1,9 @@
 """Monte Carlo of intervals by test inversion and of tests with clusters: they cover,
 and keep their level.
 
-`benchmarks/levels` simulates more shapes of data. Frequencies of R runs at level p
-scatter by sqrt(p (1 - p) / R), which is 1.9 % for coverage at .9 in 250 runs.
+`benchmarks/levels` simulates more shapes of data, and every combination of them: here
+each metric, size and world occurs. Frequencies of R runs at level p scatter by
+sqrt(p (1 - p) / R), which is 2.1 % for coverage at .9 in 200 runs.
 """
 
 from functools import partial
@@ -26,7 +27,7 @@ from skcalib.metrics import (
 
 pytestmark = pytest.mark.slow
 
-RUNS = 250
+RUNS = 200
 BINNED = {
     "l2": (2, EqualMass, calibration_error),
     "l1": (1, EqualMass, partial(calibration_error, norm=1)),
@@ -47,11 +48,20 @@ def error_without_noise(scores, truth, edges, norm):
     )
 
 
-@pytest.mark.parametrize("power", [1.0, 1.6])
 @pytest.mark.parametrize(
-    ("n", "n_bins"), [(200, 1), (200, 3), (200, 15), (500, 50), (1500, 15)]
+    ("name", "n", "n_bins", "power"),
+    [
+        ("l2", 200, 1, 1.6),
+        ("l2", 200, 15, 1.0),
+        ("l2", 500, 50, 1.6),
+        ("l1", 200, 3, 1.0),
+        ("l1", 1500, 15, 1.6),
+        ("ECE", 200, 15, 1.6),
+        ("ECE", 500, 50, 1.0),
+        ("maximum", 200, 3, 1.6),
+        ("maximum", 1500, 15, 1.0),
+    ],
 )
-@pytest.mark.parametrize("name", BINNED)
 def test_binned_intervals_cover(name, n, n_bins, power):
     norm, strategy, metric = BINNED[name]
     rng = np.random.default_rng(n + n_bins)
@@ -105,14 +115,14 @@ def test_default_interval_covers_on_hard_data(draw, curve):
     assert points == 0
 
 
-@pytest.mark.parametrize("power", [1.0, 1.6])
-@pytest.mark.parametrize("n", [200, 1500])
 @pytest.mark.parametrize(
-    "metric",
+    ("metric", "n", "power"),
     [
-        sweep_calibration_error,
-        smooth_calibration_error,
-        kolmogorov_smirnov_calibration_error,
+        (sweep_calibration_error, 200, 1.6),
+        (smooth_calibration_error, 200, 1.0),
+        (smooth_calibration_error, 1500, 1.6),
+        (kolmogorov_smirnov_calibration_error, 200, 1.6),
+        (kolmogorov_smirnov_calibration_error, 1500, 1.0),
     ],
 )
 def test_bin_free_intervals_cover(metric, n, power):
@@ -141,13 +151,13 @@ def test_verify_is_wrong_as_often_as_it_says(n_bins):
     edges = UniqueScores().bin_edges(binned)
     limit = error_without_noise(binned, scores**1.6, edges, 2)
     wrong = 0
-    for run in range(400):
+    for run in range(RUNS):
         scores = rng.random(800)
         labels = rng.random(800) < scores**1.6
         wrong += model.verify(
             scores, labels, limit, n_resamples=300, random_state=run
         ).verified
-    assert wrong / 400 <= 0.13
+    assert wrong / RUNS <= 0.14
 
 
 @pytest.mark.parametrize(
@@ -165,7 +175,7 @@ def test_clustered_tests_keep_their_level(options):
     rng = np.random.default_rng(1)
     clusters = np.repeat(np.arange(40), 20)
     rejected = naive = 0
-    for run in range(400):
+    for run in range(RUNS):
         scores = rng.random(800)
         labels = rng.random(800) < scores + 0.8 * rng.choice([-1, 1], 40)[
             clusters
@@ -176,7 +186,7 @@ def test_clustered_tests_keep_their_level(options):
             <= 0.05
         )
         naive += calibration_test(labels, scores, **arguments).pvalue <= 0.05
-    assert rejected / 400 <= 0.08
+    assert rejected / RUNS <= 0.09
     assert naive > rejected
 
 

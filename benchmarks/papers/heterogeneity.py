@@ -164,7 +164,7 @@ ROWS = _rules()
 
 def measure(options):
     """Measure the tables, the sweeps and the classes over seeds."""
-    seeds = range(3 if options.quick else options.repeats or 16)
+    seeds = range(2 if options.quick else options.repeats or 16)
     X, y = _load(options.data)
     worlds = [
         ("clean", 0),

@@ -202,7 +202,7 @@ ROWS = _rules()
 
 def measure(options):
     """Measure all figures."""
-    repeats = 60 if options.quick else options.repeats or 120
+    repeats = 30 if options.quick else options.repeats or 120
     jobs = options.n_jobs
     yield from _figure_1(10 * repeats, jobs)
     first = next(iter(_HEAT))

@@ -248,6 +248,14 @@ class Cells(CellSums):
             sums[name] = taken(getattr(bins, name), is_filled)  # None stays None
         return cls(edges=edges, **sums)
 
+    def at(self, positions):
+        """Return the cells at some positions, of any problems."""
+        names = (*_FIELDS_BY_CELL, "trials", "noise")
+        return Cells(
+            edges=None,
+            **{name: taken(getattr(self, name), positions) for name in names},
+        )
+
     def condensed(self, most):
         """Return the cells as they are if there are at most `most`; else pool
         neighbours to that many cells of about equal weight, and to 4,096 at most.

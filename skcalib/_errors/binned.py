@@ -24,7 +24,7 @@ from skcalib.binning import (
 
 # Share of the weight in bins with fewer than two rows beyond which a debiased error
 # would be mostly left out.
-_MAX_THIN_SHARE = 0.05
+MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
 # A label-binned error is tabulated at this many frequencies, from this many scores of a
 # bin.
@@ -95,15 +95,22 @@ class BinnedError(CalibrationError):
             cells = Cells.of_bins(bins)
         if needs_moments:
             cells = task.adjusted(cells)
-        if self.method == "plugin":
-            return PluginPower(cells, norm=self.norm)
-        if self.method == "debiased":
-            return DebiasedPower(cells, norm=self.norm)
-        if self.method == "unbiased":
-            return UnbiasedPower(cells, norm=self.norm)
-        return LabelBinnedPower(
-            cells, norm=self.norm, task=task, is_exact=not for_draws
-        )
+        if self.method == "label_binned":
+            return LabelBinnedPower(
+                cells, norm=self.norm, task=task, is_exact=not for_draws
+            )
+        return self.power_of_sums(cells)
+
+    def power_of_sums(self, cells):
+        """Return the `ErrorPower` of a method that needs the sums of bins alone, for
+        the `Cells` of bins.
+        """
+        powers = {
+            "plugin": PluginPower,
+            "debiased": DebiasedPower,
+            "unbiased": UnbiasedPower,
+        }
+        return powers[self.method](cells, norm=self.norm)
 
     def from_power(self, power):
         """Return the error for its p-th power: the p-th root, or with `squared` the
@@ -200,6 +207,11 @@ class PluginPower(ErrorPower):
         """The factors (m,) with which the powers of the bins are added up."""
         return self.share
 
+    @property
+    def observed_of_bins(self):
+        """The `power_of_bins` (m,) of the observed labels."""
+        return self.power_of_bins(self.cells.event_frequency)
+
     def power(self, frequency):
         """Return the p-th power (...) of the error for event frequencies (..., m) of
         the bins.
@@ -282,11 +294,14 @@ class UnbiasedPower(DebiasedPower):
         self.score_variance = cells.score_variance  # within each bin, (m,)
 
     @property
+    def observed_of_bins(self):
+        """The squared errors (m,) of the observed labels in the bins."""
+        return self._unbiased(self.cells.event_frequency, self.cells.residual_variance)
+
+    @property
     def observed(self):
         """The squared error of the observed labels."""
-        frequency = self.cells.event_frequency
-        squares = self._unbiased(frequency, self.cells.residual_variance)
-        return float(squares @ self.usable_share)
+        return float(self.observed_of_bins @ self.usable_share)
 
     def power_of_bins(self, frequency):
         """Return the squared gaps of bins less the variances of their mean residuals
@@ -318,6 +333,7 @@ class JoinedPowers:
     def __init__(self, powers):
         first = powers[0]
         cells = Cells.joined([power.cells for power in powers])
+        self._cells = cells
         self._bins = type(first)(cells, norm=first.norm)
         self.share = np.concatenate([power.share_of_bin for power in powers])
         sizes = [len(power.weight) for power in powers]
@@ -331,11 +347,22 @@ class JoinedPowers:
         powers = self._bins.power_of_bins(frequency) * self.share
         return np.add.reduceat(powers, self.starts, axis=-1)
 
-    def weighted_sum(self, frequency, weight):
-        """Return the sum (...) of the powers of all problems, times their weights."""
-        return self._bins.power_of_bins(frequency) @ (
-            self.share * np.repeat(weight, self._sizes)
-        )
+    def terms(self, weight):
+        """Return the function ``term(frequency, cells)`` whose values (..., m) add up
+        to the sum of the powers of all problems, times their weights (n_problems,).
+
+        `frequency` (..., m) are event frequencies of the bins at the indices `cells`; a
+        slice stands for all bins.
+        """
+        factor = self.share * np.repeat(weight, self._sizes)
+
+        def term(frequency, cells):
+            bins = self._bins
+            if not isinstance(cells, slice):
+                bins = type(bins)(self._cells.at(cells), norm=bins.norm)
+            return bins.power_of_bins(frequency) * factor[cells]
+
+        return term
 
 
 def can_be_joined(powers):
@@ -498,7 +525,7 @@ def has_thin_bins(statistics):
     """Return whether bins with fewer than two rows, which a debiased error leaves out,
     hold more than 5 % of the weight of a `BinStatistics`.
     """
-    return _thin_share(statistics) > _MAX_THIN_SHARE
+    return _thin_share(statistics) > MAX_THIN_SHARE
 
 
 def _thin_share(statistics):
@@ -523,6 +550,6 @@ def _refuse_thin_bins(statistics, binning):
             cause = f"{n_samples:,} samples are too few for {n_bins} bins: {cause}"
     raise ValueError(
         f"{cause} in bins with fewer than two rows (at most"
-        f" {100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two"
+        f" {100 * MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two"
         f" rows in each bin. {cure}{see('too-few-for-bins')}"
     )

@@ -2,9 +2,16 @@
 numbers.
 """
 
+from functools import cached_property
+
 import numpy as np
 
-from skcalib._inference.count_laws import NormalCounts, RareCounts, SingleRowCounts
+from skcalib._inference.count_laws import (
+    NormalCounts,
+    QuietCounts,
+    RareCounts,
+    SingleRowCounts,
+)
 from skcalib._inference.uniform_blocks import (
     MOST_STORED,
     JoinedBlock,
@@ -15,6 +22,8 @@ from skcalib._inference.uniform_blocks import (
 
 # expected events and non-events from which on a count is a rounded normal deviate
 _MANY = 12
+# expected events up to which draws with events are listed one by one
+_QUIET = 2
 _ALL_CELLS = slice(None)  # in place of the indices of all cells
 
 
@@ -52,28 +61,48 @@ class CountDraws:
         # By which factor, less 1, the observed residuals vary more than such labels.
         self.excess_variance = cells.residual_factor - 1
         self.n_draws = n_draws
-        n_cells = len(self.trials)
-        # The random numbers do not depend on the hypothesis. They are drawn once and
-        # kept as a list of `UniformBlock`, each for some draws of all cells. If they
-        # are too many to be kept, `_stored_blocks` is None: they are made again from
-        # the seed in each pass.
-        self._seed = rng.randint(np.iinfo(np.int32).max)
-        self._sizes = block_sizes(n_draws, n_cells)  # number of draws of each block
-        self._stored_blocks = None
-        if uniforms is not None:
+        # whether the counts of the cells are independent
+        self.is_independent = uniforms is None
+        self._uniforms = uniforms
+        self._rng = rng
+        # number of draws of each block
+        self._sizes = block_sizes(n_draws, len(self.trials))
+
+    @cached_property
+    def _seed(self):
+        """The seed of the random numbers. It is taken when they are first needed:
+        problems that are summed over their outcomes need none.
+        """
+        return self._rng.randint(np.iinfo(np.int32).max)
+
+    @property
+    def _are_stored(self):
+        """Whether the random numbers are kept, because they are few enough."""
+        n_numbers = self.n_draws * len(self.trials)
+        return self._uniforms is not None or n_numbers <= MOST_STORED
+
+    @cached_property
+    def _stored_blocks(self):
+        """The random numbers, a list of `UniformBlock`, each for some draws of all
+        cells; None if they are too many to be kept. They do not depend on the
+        hypothesis.
+        """
+        if not self._are_stored:
+            return None
+        if self._uniforms is not None:
             ends = np.cumsum(self._sizes)
-            self._stored_blocks = [
-                UniformBlock(part) for part in np.split(uniforms, ends[:-1])
-            ]
-        elif n_draws * n_cells <= MOST_STORED:
-            self._stored_blocks = []
-            for k, size in enumerate(self._sizes):
-                numbers = uniform_numbers(self._seed, k, (size, n_cells))
-                self._stored_blocks.append(UniformBlock(numbers))
-        # whether all draws are stored as one block, which `joined` needs
-        self.is_one_block = (
-            self._stored_blocks is not None and len(self._stored_blocks) == 1
-        )
+            parts = np.split(self._uniforms, ends[:-1])
+            return [UniformBlock(part) for part in parts]
+        blocks = []
+        for k, size in enumerate(self._sizes):
+            numbers = uniform_numbers(self._seed, k, (size, len(self.trials)))
+            blocks.append(UniformBlock(numbers))
+        return blocks
+
+    @property
+    def is_one_block(self):
+        """Whether all draws are stored as one block, which `joined` needs."""
+        return self._are_stored and len(self._sizes) == 1
 
     @classmethod
     def joined(cls, draws):
@@ -132,25 +161,70 @@ class CountDraws:
             counts = np.concatenate(counts_by_law, axis=1, dtype=np.float64)
             yield np.take(counts, position, axis=1) / self.trials
 
-    def _laws(self, frequency, share_of_excess):
+    def sums(self, terms, frequency, c=0):
+        """Return the sums over the cells of functions of their drawn event frequencies,
+        an array (n_functions, n_draws).
+
+        The draws are those that a call yields. Where most cells have no event, this is
+        many times faster.
+
+        Parameters
+        ----------
+        terms : list of callable
+            ``term(frequency, cells)`` returns the values (..., m) of a function for
+            event frequencies (..., m) of the cells at these indices, or of all for a
+            slice.
+        frequency, c
+            See ``__call__``.
+        """
+        laws = self._laws(frequency, np.minimum(c, 1.0), lists_events=True)
+        # What each law takes in place of the functions.
+        functions = []
+        for law in laws:
+            if isinstance(law, QuietCounts):
+                count = np.arange(law.most + 1)[:, None]
+                at_counts = np.minimum(count / self.trials[law.cells], 1)
+                functions.append([term(at_counts, law.cells) for term in terms])
+            else:
+                functions.append(terms)
+        sums = []
+        for block in self._blocks():
+            sums_of_block = np.zeros((len(terms), len(block.uniform)))
+            for law, of_law in zip(laws, functions, strict=True):
+                if isinstance(law, QuietCounts):
+                    sums_of_block += law.sums(block, of_law)
+                    continue
+                drawn = law.counts(block) / self.trials[law.cells]
+                for sums_of_term, term in zip(sums_of_block, of_law, strict=True):
+                    sums_of_term += term(drawn, law.cells).sum(axis=1)
+            sums.append(sums_of_block)
+        return np.concatenate(sums, axis=1)
+
+    def _laws(self, frequency, share_of_excess, *, lists_events=False):
         """Return the objects that turn random numbers into numbers of events, for event
         probabilities (m,) of the cells.
 
         There is one for cells of one row, one for cells with many events and
         non-events, and one for the rest; those without cells are left out.
         `share_of_excess` (0 to 1) is the share of the excess variance that is given to
-        the numbers of events.
+        the numbers of events. With `lists_events`, cells in which hardly any events are
+        expected have a law of their own.
         """
         factor = 1 + share_of_excess * self.excess_variance
         missing = np.clip(1 - (1 - self.missing_variance) * factor, 0, 1)
         is_single = self.trials == 1
         is_many = self.trials * np.minimum(frequency, 1 - frequency) >= _MANY
         is_rare = ~(is_single | is_many)
+        is_quiet = np.zeros(len(is_rare), dtype=bool)
+        if lists_events:
+            is_quiet = is_rare & (frequency <= 0.5)
+            is_quiet &= self.trials * frequency <= _QUIET
         laws = []
         for law, has_law in (
             (SingleRowCounts, is_single),
             (NormalCounts, is_many),
-            (RareCounts, is_rare),
+            (RareCounts, is_rare & ~is_quiet),
+            (QuietCounts, is_quiet),
         ):
             if not has_law.any():
                 continue

@@ -8,6 +8,7 @@ _FEWEST_STEPS = 16  # of a distribution function that are computed at once
 # The highest probability of an event: that of none among up to 24 rows is then above 0.
 # Distribution functions end where they reach it.
 _HIGHEST_RATE = 1 - 1e-12
+_LEAST_LOG = -600  # of a probability that is computed as a product
 
 
 class SingleRowCounts:
@@ -107,6 +108,66 @@ class RareCounts:
         return self._smallest + block.inverted_counts(self.cells, self._cumulative)
 
 
+class QuietCounts(RareCounts):
+    """`RareCounts` of cells that mostly have no event. The few draws of a cell that do
+    are listed, and sums over all cells cost no more than these.
+    """
+
+    @property
+    def most(self):
+        """The largest number of events that is drawn."""
+        return len(self._cumulative)
+
+    def sums(self, block, tables):
+        """Return the sums over the cells of functions of their numbers of events, a
+        list of arrays (draws,).
+
+        Parameters
+        ----------
+        block : UniformBlock
+            The random numbers, of these and of all other cells.
+        tables : list of ndarray of shape (most + 1, m)
+            The values of each function for 0, 1, ... events in each cell.
+        """
+        # 1. The draws of cells with events, by their places among all draws and cells.
+        n_draws, n_cells = block.uniform.shape
+        no_event = np.full(n_cells, 2.0)  # other cells: no uniform number is above 2
+        if self.most > 0:
+            no_event[self.cells] = self._cumulative[0]
+        place = np.flatnonzero(block.uniform > no_event)
+        draw, cell = np.divmod(place, n_cells)
+        uniform = np.take(block.uniform, place)
+        if not isinstance(self.cells, slice):
+            position = np.zeros(n_cells, dtype=np.intp)
+            position[self.cells] = np.arange(len(self.cells))
+            cell = position[cell]
+        # 2. Their numbers of events, of which each has at least one.
+        count = np.ones(len(cell), dtype=np.intp)
+        rest = np.arange(len(cell))
+        for cumulative in self._cumulative[1:]:
+            rest = rest[uniform[rest] > np.take(cumulative, cell[rest])]
+            count[rest] += 1
+        # 3. What they differ by from cells without events.
+        entry = count * len(self._smallest) + cell
+        sums = []
+        for table in tables:
+            differences = np.take(table - table[0], entry)
+            sums.append(
+                table[0].sum() + np.bincount(draw, differences, minlength=n_draws)
+            )
+        return sums
+
+
+def _rate_and_trials(n, rare, missing):
+    """Return the rate f' and the real number n' of trials (m,) of a binomial law with
+    the mean n f and the variance n f (1 - f) (1 - missing), for the arrays (m,) of
+    `_rare_distribution`.
+    """
+    # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - missing)
+    rate = np.minimum(1 - (1 - rare) * (1 - missing), _HIGHEST_RATE)
+    return rate, n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
+
+
 def _rare_distribution(n, rare, missing):
     """Return the distribution function of the number of rare events in each of m cells.
 
@@ -127,9 +188,7 @@ def _rare_distribution(n, rare, missing):
     cumulative : ndarray of shape (k, m)
         P(count <= 0), P(count <= 1), ..., as long as it is below 1 - 1e-12 in any cell.
     """
-    # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - missing)
-    rate = np.minimum(1 - (1 - rare) * (1 - missing), _HIGHEST_RATE)
-    trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
+    rate, trials = _rate_and_trials(n, rare, missing)
     odds = rate / (1 - rate)
     # P(count = k) = P(count = k - 1) (n' - k + 1) / k times the odds. This is computed
     # for blocks of counts k, each twice as long as the last, until the distribution
@@ -149,3 +208,48 @@ def _rare_distribution(n, rare, missing):
         k = k[-1] + np.arange(1, 2 * len(k) + 1)[:, None]
     cumulative = np.concatenate(blocks)
     return cumulative[np.any(cumulative < _HIGHEST_RATE, axis=1)]
+
+
+def count_masses(n, f, missing, n_counts):
+    """Return the probabilities (n_counts, m) of 0, 1, ... events in each of m cells, by
+    the law of `RareCounts` for any number of rows; that of a single row lacks no
+    variance.
+
+    Parameters
+    ----------
+    n, f, missing : ndarray of shape (m,)
+        See `RareCounts`.
+    n_counts : int
+        More than the largest number of rows.
+    """
+    rare = np.minimum(f, 1 - f)
+    missing = np.where(n == 1, 0, missing)
+    rate, trials = _rate_and_trials(n, rare, missing)
+    # P(count = k) from the ratios (n' - k + 1) / k times the odds. Where P(count = 0)
+    # is too small for a float, its logarithm and those of the ratios are added up.
+    k = np.arange(1, n_counts)[:, None]
+    factors = np.maximum(trials - k + 1, 0)
+    factors /= k
+    factors *= rate / (1 - rate)
+    log_none = trials * np.log1p(-rate)
+    mass = np.empty((n_counts, len(n)))
+    mass[0] = np.exp(log_none)
+    np.cumprod(factors, axis=0, out=mass[1:])
+    mass[1:] *= mass[0]
+    is_tiny = log_none < _LEAST_LOG
+    if is_tiny.any():
+        with np.errstate(divide="ignore"):
+            logs = np.cumsum(np.log(factors[:, is_tiny]), axis=0)
+        mass[1:, is_tiny] = np.exp(log_none[is_tiny] + logs)
+    # n' need not be whole: what the masses up to it lack has the count above it.
+    last = np.ceil(trials - 1e-9).astype(np.int64)  # not n + 1 by rounding
+    mass[np.arange(n_counts)[:, None] > last] = 0
+    mass[last, np.arange(len(n))] += 1 - mass.sum(axis=0)
+    np.maximum(mass, 0, out=mass)
+    # Where non-events are the rarer ones, the number of events is n minus theirs.
+    reversed_cells = np.flatnonzero(f > 0.5)
+    if len(reversed_cells):
+        n_turned = n[reversed_cells].astype(np.int64) - np.arange(n_counts)[:, None]
+        turned = mass[np.maximum(n_turned, 0), reversed_cells]
+        mass[:, reversed_cells] = np.where(n_turned >= 0, turned, 0)
+    return mass

@@ -14,10 +14,11 @@ import numpy as np
 
 from skcalib._cells.cells import Cells
 from skcalib._errors.error import ErrorPower
+from skcalib._inference.count_draws import CountDraws
 from skcalib._progress import Progress
 
 # The first step of a search is at least this c.
-_SMALLEST_STEP = 1 / 8
+SMALLEST_STEP = 1 / 8
 
 
 class Drawn(NamedTuple):
@@ -61,6 +62,11 @@ class Hypotheses:
         What writes how many draws are done.
     power : ErrorPower, default=None
         The power that is the statistic, where it is that of one problem.
+    from_power : callable, default=None
+        Maps such a power to the metric's own value.
+    term : callable, default=None
+        Where the statistic is a sum over the cells: what they add to it, as
+        `CountDraws.sums` takes it.
     """
 
     cells: Cells
@@ -71,32 +77,41 @@ class Hypotheses:
     directions: list
     progress: Progress
     power: ErrorPower | None = None
+    from_power: Callable | None = None
+    term: Callable | None = None
 
-    def drawn(self, blocks, c, *, with_distances):
-        """Return the `Drawn` of blocks of drawn event frequencies: their statistics
-        and, if asked for, their distances from the scores.
+    def drawn(self, frequency, c, *, with_distances):
+        """Return the `Drawn` of drawn event frequencies: their statistics and, if asked
+        for, their distances from the scores.
 
         A distance is the sum, over the cells, of weight share, observed deviation and
         drawn deviation (drawn frequency minus score).
 
         Parameters
         ----------
-        blocks : iterable of ndarray of shape (draws, m)
-            Blocks of drawn event frequencies.
+        frequency : ndarray of shape (m,)
+            Event frequencies of the hypothesis, from which labels are drawn.
         c : float
-            The hypothesis they were drawn from, for the progress message.
+            Its c.
         with_distances : bool
             Whether distances are computed.
         """
-        statistics = []
-        distances = []
         # The sum for drawn frequencies g and scores s: g @ factor - s @ factor.
         factor = self.cells.share * self.directions[0]
         of_scores = self.cells.mean_score @ factor
-        for frequency in blocks:
-            statistics.append(self.statistic(frequency))
+        if self.term is not None and isinstance(self.draw, CountDraws):
+            terms = [self.term]
             if with_distances:
-                distances.append(frequency @ factor - of_scores)
+                terms.append(lambda drawn, cells: drawn * factor[cells])
+            sums = self.draw.sums(terms, frequency, c)
+            self.progress(f"{sums.shape[1]} draws at c = {c:.3g}")
+            return Drawn(sums[0], sums[1] - of_scores if with_distances else None)
+        statistics = []
+        distances = []
+        for drawn in self.draw(frequency, c):
+            statistics.append(self.statistic(drawn))
+            if with_distances:
+                distances.append(drawn @ factor - of_scores)
             if self.progress.verbose:
                 n_drawn = sum(map(len, statistics))
                 self.progress(f"{n_drawn} draws at c = {c:.3g}")
@@ -107,8 +122,7 @@ class Hypotheses:
     @cached_property
     def null(self):
         """The `Drawn` for labels of calibrated scores, with distances."""
-        calibrated = self.draw(self.cells.mean_score, c=0.0)
-        return self.drawn(calibrated, c=0.0, with_distances=True)
+        return self.drawn(self.cells.mean_score, c=0.0, with_distances=True)
 
     @property
     def has_null(self):
@@ -168,8 +182,8 @@ class Hypotheses:
         noise = np.sqrt(share @ self.cells.variance)
         size = np.sqrt(share @ direction**2)
         if size == 0:
-            return _SMALLEST_STEP
-        return max(0.5 * noise / size, _SMALLEST_STEP)
+            return SMALLEST_STEP
+        return max(0.5 * noise / size, SMALLEST_STEP)
 
 
 def resampling_pvalue(hypotheses):

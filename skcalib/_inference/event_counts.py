@@ -16,7 +16,7 @@ from skcalib._rows.links import log_odds
 FEW_ROWS = 200
 # More rows than the first number are summed in cells of log-odds, the second number of
 # them in a unit of log-odds.
-_MANY_ROWS, _CELLS_PER_UNIT = 4096, 32
+MANY_ROWS, _CELLS_PER_UNIT = 4096, 32
 # The rows are divided into this number of groups. The distribution of the number of
 # events is computed for all groups at once, and these distributions are convolved.
 _GROUPS = 8
@@ -125,18 +125,17 @@ class RowsOfProblems(NamedTuple):
         return low, np.maximum.reduceat(self.z, self.starts)
 
 
-def event_count_tails(problems, events):
+def event_count_tails(rows, events):
     """Return P(S >= k) and P(S <= k), (n_problems,) each, of the numbers S of events of
     problems whose scores are calibrated.
 
     Parameters
     ----------
-    problems : list of (scores, weight)
-        Scores (n,) and weights (n,) or None of each problem; weights count rows.
-    events : ndarray of shape (n_problems,)
+    rows : RowsOfProblems
+        The rows of the problems.
+    events : ndarray of float, shape (n_problems,)
         The observed numbers k.
     """
-    rows = RowsOfProblems.of(problems)
     rows, events, is_mirrored = mirrored(rows, events)
     at_least = np.ones(len(events))
     at_most = np.exp(-rows.sums(np.logaddexp(0, rows.z)))  # P(S = 0)
@@ -179,7 +178,7 @@ def log_odds_cells(scores, weight):
     if weight is None:
         weight = np.ones(len(z))
     weight = np.asarray(weight, dtype=np.float64)
-    if len(z) <= _MANY_ROWS:
+    if len(z) <= MANY_ROWS:
         return z, weight
     cell = np.floor(_CELLS_PER_UNIT * z).astype(np.int64)
     cell -= cell.min()

@@ -3,6 +3,7 @@ are about.
 """
 
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -156,6 +157,8 @@ def error_hypotheses(error, data, resampling):
         directions=directions,
         progress=resampling.progress,
         power=joined.single_power,
+        from_power=error.from_power,
+        term=joined.term,
     )
 
 
@@ -206,6 +209,15 @@ class _JoinedPowers:
             return self._powers_of_draws[0]
         return None
 
+    @cached_property
+    def term(self):
+        """What each cell adds to the statistic, see `JoinedPowers.terms`, where it is
+        such a sum; else None.
+        """
+        if self._joined is None or self._error.groups is not None:
+            return None
+        return self._joined.terms(self._classes.weight)
+
     def statistic(self, frequency):
         """Return the number by which draws are compared, (draws,), for drawn event
         frequencies (draws, m) of the cells of all problems.
@@ -214,8 +226,8 @@ class _JoinedPowers:
         """
         if self.single_power is not None:
             return self.single_power.power(frequency)
-        if self._joined is not None and self._error.groups is None:
-            return self._joined.weighted_sum(frequency, self._classes.weight)
+        if self.term is not None:
+            return self.term(frequency, slice(None)).sum(axis=-1)
         if self._joined is not None:
             return self._combined(self._joined.each(frequency))
         by_problem = np.split(frequency, self._ends, axis=-1)
@@ -498,24 +510,55 @@ def _directions(powers, cells):
     deviation = cells.deviation
     if not np.any(deviation):
         deviation = _noise_size(cells)
-    if powers[0].is_sum_of_squares:
+    sizes = np.array([len(power.weight) for power in powers])
+    return _spread_directions(cells, deviation, sizes, powers[0].is_sum_of_squares)
+
+
+def directions_of_samples(cells, sizes, is_sum_of_squares):
+    """Return the directions of the search for the intervals of several binned errors,
+    each (m,), as `_directions` does for one.
+
+    Parameters
+    ----------
+    cells : Cells
+        The m bins of all samples, one sample after the other.
+    sizes : ndarray of int, shape (n_samples,)
+        Number of bins of each sample.
+    is_sum_of_squares : bool
+        See `ErrorPower`.
+    """
+    deviation = cells.deviation.copy()
+    starts = np.cumsum(sizes) - sizes
+    is_calibrated = ~np.logical_or.reduceat(deviation != 0, starts)
+    for k in np.flatnonzero(is_calibrated):
+        bins = slice(starts[k], starts[k] + sizes[k])
+        deviation[bins] = _noise_size(cells.at(bins))
+    return _spread_directions(cells, deviation, sizes, is_sum_of_squares)
+
+
+def _spread_directions(cells, deviation, sizes, is_sum_of_squares):
+    """Return directions that are more and less evenly spread than deviations (m,), and
+    these first. The other arguments are those of `directions_of_samples`.
+    """
+    if is_sum_of_squares:
         # The error depends on the sum of squared deviations alone, and so not on how
         # they are spread.
         return [deviation]
     # More evenly spread deviations: smoothed over neighbouring bins of each problem.
     # Weights are 1 / variance, finite also where no event is possible.
     precision = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
-    ends = np.cumsum([len(power.weight) for power in powers])[:-1]
-    deviation_by_problem = np.split(deviation, ends)
-    precision_by_problem = np.split(precision, ends)
+    # a line for each problem, with weights of 0 behind its bins
+    is_bin = np.arange(sizes.max()) < sizes[:, None]
+    weight = np.zeros(is_bin.shape)
+    weight[is_bin] = precision
+    weighted = np.zeros(is_bin.shape)
+    weighted[is_bin] = precision * deviation
     smoothed = []
     for width in _WIDTHS:
-        by_problem = []
-        for problem_deviation, weight in zip(
-            deviation_by_problem, precision_by_problem, strict=True
-        ):
-            by_problem.append(_smoothed(problem_deviation, weight, width))
-        smoothed.append(np.concatenate(by_problem))
+        # a Gaussian kernel whose standard deviation is `width` bins
+        sums = gaussian_filter1d(weighted, width, mode="constant")[is_bin]
+        weights = gaussian_filter1d(weight, width, mode="constant")[is_bin]
+        smoothed.append(sums / weights)
     # Less evenly spread ones: d d^2 / (d^2 + variance), which is small where d may be
     # noise.
     square = deviation**2
@@ -578,15 +621,6 @@ def _noise_size(cells):
     if np.any(towards_half):
         return towards_half
     return np.ones(len(cells.weight))
-
-
-def _smoothed(deviation, weight, width):
-    """Return the weighted moving mean of the deviations (m,) of neighbouring bins. The
-    weights are a Gaussian kernel whose standard deviation is `width` bins, times
-    `weight` (m,).
-    """
-    weighted = gaussian_filter1d(weight * deviation, width, mode="constant")
-    return weighted / gaussian_filter1d(weight, width, mode="constant")
 
 
 def _averaged(cells, window):

@@ -7,6 +7,7 @@ import numpy as np
 from skcalib._errors.binned import JoinedPowers, can_be_joined
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.drawn_hypotheses import Drawn
+from skcalib._inference.few_outcomes import SmallProblems, has_few_outcomes
 from skcalib._inference.limit_search import search_limits
 from skcalib._inference.uniform_blocks import BLOCK
 
@@ -27,7 +28,8 @@ def limits_of_each(many, tail):
 
     With many small problems most of the time would be spent on calls, not on numbers.
     So the problems are taken in groups whose numbers (draws times cells) fill a block,
-    and the draws of a group are made together.
+    and the draws of a group are made together. Problems with few possible outcomes need
+    no draws; see `SmallProblems`.
     """
     group = []
     n_counts = 0
@@ -48,12 +50,17 @@ def _limits_of_group(group, tail):
     of `search_limits`, says which draws it needs, and all are drawn in one pass.
     """
     limits = [None] * len(group)
-    searches = [search_limits(hypotheses, tail) for hypotheses in group]
+    small = [k for k, hypotheses in enumerate(group) if has_few_outcomes(hypotheses)]
+    if small:
+        powers = SmallProblems.of([group[k] for k in small]).limits(tail)
+        for k, (low, high) in zip(small, powers.T, strict=True):
+            limits[k] = group[k].from_power(low), group[k].from_power(high)
     # What each unfinished search is sent next, by its position: the `Drawn` that it
     # asked for, at first None, which starts a generator.
-    answers = dict.fromkeys(range(len(group)))
+    answers = dict.fromkeys(sorted(set(range(len(group))) - set(small)))
+    searches = [search_limits(hypotheses, tail) for hypotheses in group]
     joined = None
-    if len(group) > 1 and JoinedHypotheses.can_join(group):
+    if len(answers) > 1 and JoinedHypotheses.can_join([group[k] for k in answers]):
         joined = JoinedHypotheses(group, list(answers))
     while True:
         # 1. Continue each search. It asks for draws, or ends with its limits.
@@ -78,11 +85,7 @@ def _limits_of_group(group, tail):
 def _drawn(hypotheses, request):
     """Return the `Drawn` that one search asks for."""
     frequency = hypotheses.frequency(request.direction, request.c)
-    return hypotheses.drawn(
-        hypotheses.draw(frequency, request.c),
-        request.c,
-        with_distances=request.with_distances,
-    )
+    return hypotheses.drawn(frequency, request.c, with_distances=request.with_distances)
 
 
 class JoinedHypotheses:

@@ -2,6 +2,7 @@
 number of events of some rows what their scores predict.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class BiasTest(NamedTuple):
 
 
 class BiasProblem(NamedTuple):
-    """What `bias_tests` needs to know of one problem; see `bias_test`."""
+    """What `BiasTestsOfRows` needs to know of one problem; see `bias_test`."""
 
     scores: np.ndarray
     events: float
@@ -85,40 +86,77 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
         where bias_pvalue < 1 - confidence_level.
     """
     problem = BiasProblem(scores, events, weight, residual_variance)
-    tests = bias_tests([problem], confidence_level)
+    return problem_bias_test(problem, confidence_level)
+
+
+def problem_bias_test(problem, confidence_level):
+    """Return the `BiasTest` of floats of a `BiasProblem`; see `bias_test`."""
+    tests = BiasTestsOfRows.of([problem]).at(confidence_level)
     return BiasTest(*(float(values[0]) for values in tests))
 
 
-def bias_tests(problems, confidence_level):
-    """Return the tests of many `BiasProblem` as one `BiasTest` of arrays
-    (n_problems,); see `bias_test`.
+class BiasTestsOfRows:
+    """The tests of many problems, at any level; see `bias_test`.
+
+    Parameters
+    ----------
+    rows : RowsOfProblems
+        The rows of the problems.
+    events : ndarray of float, shape (n_problems,)
+        Sums of the weights of the rows with an event.
+    variance : ndarray of shape (n_problems,)
+        Weighted means of the squared centred residuals; 0 where the scores are
+        calibrated but for a shift.
     """
-    rows = RowsOfProblems.of([(p.scores, p.weight) for p in problems])
-    events = np.array([p.events for p in problems], dtype=np.float64)
-    # How many times longer each side of the interval becomes: the standard deviation of
-    # y - s over that of calibrated scores, at least 1.
-    probability = expit(rows.z)
-    calibrated_variance = rows.sums(probability * (1 - probability))
-    variance = np.array([p.residual_variance or 0.0 for p in problems])
-    stretch = np.sqrt(np.maximum(variance * rows.total / calibrated_variance, 1.0))
-    exact, stretched = _shift_tests(rows, events, confidence_level, stretch)
-    # Hoeffding (1956): the limits for equal scores hold for any probabilities. So the
-    # longer interval need not go beyond them; it always contains the exact one.
-    longer = stretch > 1
-    if not longer.any():
-        return exact
-    total = rows.total[longer]
-    mean_score = rows.sums(probability)[longer] / total
-    equal = _equal_scores_tests(mean_score, total, events[longer], confidence_level)
-    low, high, bias_pvalue = exact.low.copy(), exact.high.copy(), exact.pvalue.copy()
-    low[longer] = np.minimum(low[longer], np.maximum(stretched.low[longer], equal.low))
-    high[longer] = np.maximum(
-        high[longer], np.minimum(stretched.high[longer], equal.high)
-    )
-    bias_pvalue[longer] = np.maximum(
-        bias_pvalue[longer], np.minimum(stretched.bias_pvalue[longer], equal.pvalue)
-    )
-    return BiasTest(exact.pvalue, low, high, bias_pvalue)
+
+    def __init__(self, rows, events, variance):
+        self.rows = rows
+        self.events = events
+        # How many times longer each side of the interval becomes: the standard
+        # deviation of y - s over that of calibrated scores, at least 1.
+        probability = expit(rows.z)
+        calibrated_variance = rows.sums(probability * (1 - probability))
+        stretch = np.sqrt(np.maximum(variance * rows.total / calibrated_variance, 1.0))
+        self._tests = _ShiftTests(rows, events, stretch)
+        self._is_longer = stretch > 1
+        self._mean_score = rows.sums(probability) / rows.total
+
+    @classmethod
+    def of(cls, problems):
+        """Return the tests of a list of `BiasProblem`."""
+        return cls(
+            RowsOfProblems.of([(p.scores, p.weight) for p in problems]),
+            np.array([p.events for p in problems], dtype=np.float64),
+            np.array([p.residual_variance or 0.0 for p in problems]),
+        )
+
+    def at(self, confidence_level):
+        """Return the `BiasTest` of arrays (n_problems,) at a level."""
+        exact, stretched = self._tests.at(confidence_level)
+        # Hoeffding (1956): the limits for equal scores hold for any probabilities. So
+        # the longer interval need not go beyond them; it always contains the exact one.
+        longer = self._is_longer
+        if not longer.any():
+            return exact
+        equal = _equal_scores_tests(
+            self._mean_score[longer],
+            self.rows.total[longer],
+            self.events[longer],
+            confidence_level,
+        )
+        low, high, bias_pvalue = (
+            each.copy() for each in (exact.low, exact.high, exact.pvalue)
+        )
+        low[longer] = np.minimum(
+            low[longer], np.maximum(stretched.low[longer], equal.low)
+        )
+        high[longer] = np.maximum(
+            high[longer], np.minimum(stretched.high[longer], equal.high)
+        )
+        bias_pvalue[longer] = np.maximum(
+            bias_pvalue[longer], np.minimum(stretched.bias_pvalue[longer], equal.pvalue)
+        )
+        return BiasTest(exact.pvalue, low, high, bias_pvalue)
 
 
 def event_ratio_limits(
@@ -166,7 +204,7 @@ def event_ratio_limits(
         probability = expit(rows.z + estimated_shifts(rows, events))
         label_variance = rows.sums(probability * (1 - probability))
         stretch = np.sqrt(np.maximum(residual_variance * total / label_variance, 1))
-    test, stretched = _shift_tests(rows, events, confidence_level, stretch)
+    test, stretched = _ShiftTests(rows, events, stretch).at(confidence_level)
     if stretch[0] > 1:
         test = stretched
     # The test has limits of the bias, mean score - O / n, and O/E is 1 - bias / mean
@@ -191,7 +229,7 @@ def _equal_scores_tests(score, n_rows, events, confidence_level):
 
     All arguments but the level have shape (m,), and both numbers may be sums of
     weights. If they are not integers, if there are many rows, or if all or no rows have
-    events, `_shift_tests` does the same test.
+    events, `_ShiftTests` does the same test.
     """
     rows = RowsOfProblems(
         log_odds(score), np.asarray(n_rows, dtype=np.float64), np.ones(len(score), int)
@@ -200,12 +238,9 @@ def _equal_scores_tests(score, n_rows, events, confidence_level):
     is_exact = (n_rows < FEW_ROWS) & are_integers & (events > 0) & (events < n_rows)
     found = np.empty((4, len(score)))
     if not is_exact.all():
-        test, _ = _shift_tests(
-            rows.at(~is_exact),
-            events[~is_exact],
-            confidence_level,
-            np.ones(np.count_nonzero(~is_exact)),
-        )
+        ones = np.ones(np.count_nonzero(~is_exact))
+        tests = _ShiftTests(rows.at(~is_exact), events[~is_exact], ones)
+        test, _ = tests.at(confidence_level)
         found[:, ~is_exact] = test
     k = np.rint(events[is_exact]).astype(np.int64)
     n = np.rint(n_rows[is_exact]).astype(np.int64)
@@ -222,10 +257,9 @@ def _equal_scores_tests(score, n_rows, events, confidence_level):
     return BiasTest(*found)
 
 
-def _shift_tests(rows, events, confidence_level, stretch):
-    """Test for each problem that a common shift of all log-odds is 0, and return the
-    p-values with two intervals of the bias, the mean score minus the mean of the
-    shifted probabilities.
+class _ShiftTests:
+    """Tests for each problem that a common shift of all log-odds is 0, with two
+    intervals of the bias, the mean score minus the mean of the shifted probabilities.
 
     Parameters
     ----------
@@ -233,85 +267,120 @@ def _shift_tests(rows, events, confidence_level, stretch):
         The rows.
     events : ndarray of shape (n_problems,)
         Numbers of events, or sums of their weights.
-    confidence_level : float
-        Coverage of the intervals.
     stretch : ndarray of shape (n_problems,)
         Factors of at least 1 by which each side of the second interval is longer.
-
-    Returns
-    -------
-    exact, stretched : BiasTest
-        Arrays (n_problems,): the test with its own interval, and with the longer
-        interval and its p-value.
     """
-    tail = (1 - confidence_level) / 2
-    rows, events, is_mirrored = mirrored(rows, events)
-    exact = np.empty((4, len(events)))
-    stretched = np.empty((4, len(events)))
-    is_none = events <= rows.total * ROUNDING
-    if is_none.any():
-        pvalue, low, high = _no_event(rows.at(is_none), tail)
-        exact[:, is_none] = pvalue, low, high, pvalue
-        # Labels without events show no spread: the longer interval is unlimited, and
-        # `bias_tests` takes the limits for equal scores in its place.
-        ones = np.ones(len(pvalue))
-        stretched[:, is_none] = pvalue, -ones, ones, ones
-    some = ~is_none
-    if some.any():
-        tests = _tests_of_events(rows.at(some), events[some], tail, stretch[some])
-        exact[:, some], stretched[:, some] = tests
-    results = []
-    for pvalue, low, high, bias_pvalue in (exact, stretched):
-        # The bias of non-events has the opposite sign.
-        lower = np.where(is_mirrored, -high, low)
-        upper = np.where(is_mirrored, -low, high)
-        results.append(BiasTest(pvalue, lower, upper, bias_pvalue))
-    return results
+
+    def __init__(self, rows, events, stretch):
+        rows, events, self._is_mirrored = mirrored(rows, events)
+        self._is_none = events <= rows.total * ROUNDING
+        self._rows_without = rows.at(self._is_none)
+        some = ~self._is_none
+        self._with_events = None
+        if some.any():
+            self._with_events = _TestsOfEvents(
+                rows.at(some), events[some], stretch[some]
+            )
+
+    def at(self, confidence_level):
+        """Return two `BiasTest` of arrays (n_problems,) at a level: the exact test with
+        its own interval, and with the longer interval and its p-value.
+        """
+        tail = (1 - confidence_level) / 2
+        is_none = self._is_none
+        exact = np.empty((4, len(is_none)))
+        stretched = np.empty((4, len(is_none)))
+        if is_none.any():
+            pvalue, low, high = _no_event(self._rows_without, tail)
+            exact[:, is_none] = pvalue, low, high, pvalue
+            # Labels without events show no spread: the longer interval is unlimited,
+            # and `BiasTestsOfRows` takes the limits for equal scores in its place.
+            ones = np.ones(len(pvalue))
+            stretched[:, is_none] = pvalue, -ones, ones, ones
+        if self._with_events is not None:
+            exact[:, ~is_none], stretched[:, ~is_none] = self._with_events.at(tail)
+        results = []
+        for pvalue, low, high, bias_pvalue in (exact, stretched):
+            # The bias of non-events has the opposite sign.
+            lower = np.where(self._is_mirrored, -high, low)
+            upper = np.where(self._is_mirrored, -low, high)
+            results.append(BiasTest(pvalue, lower, upper, bias_pvalue))
+        return results
 
 
-def _tests_of_events(rows, events, tail, stretch):
-    """Return what `_shift_tests` does, each as an array (4, n_problems), for problems
-    with events. Each limit is wrong with probability `tail`.
-    """
-    # The limits of the shift are those at which the observed number k of events is in a
-    # tail of the distribution of their number S: P(S >= k) = tail at the lower limit,
-    # P(S <= k) = tail at the upper one. Both are sought as distances from the shift at
-    # which k events are expected.
-    tails = EventCountTails(rows, events)
-    # The search begins at two standard errors of the shift, at most 4.
-    first_distance = np.minimum(2 / np.sqrt(tails.variance), 4.0)
-    below = _distances_at_level(tails.at_least_observed, tail, first_distance)
-    above = _distances_at_level(
-        lambda distance: tails.at_most_observed(-distance), tail, first_distance
-    )
-    # A larger shift makes the events more probable, and the bias of the scores smaller.
-    low = _bias(rows, tails.estimated_shift + above)
-    high = _bias(rows, tails.estimated_shift - below)
-    pvalue = tails.two_sided(np.zeros(len(events)))
-    exact = np.stack([pvalue, low, high, pvalue])
-    if np.all(stretch == 1):
-        return exact, exact
-    # The longer interval: the distance from the estimated bias to each limit is
-    # multiplied by `stretch`. The p-value of "the bias is 0" that agrees with it: a
-    # limit bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch). So it
-    # is the exact p-value of the shift with that bias, which lies between 0 and the
-    # estimate.
-    bias = _bias(rows, tails.estimated_shift)
-    equivalent_bias = bias * (1 - 1 / stretch)
-    shift = bracketed_root(
-        lambda delta: _bias(rows, delta) - equivalent_bias,
-        np.zeros(len(bias)),
-        np.where(bias == 0, 0.0, tails.estimated_shift),
-    )
-    stretched = np.stack(
-        [
-            pvalue,
-            bias - stretch * (bias - low),
-            bias + stretch * (high - bias),
-            tails.two_sided(shift),
-        ]
-    )
-    return exact, stretched
+class _TestsOfEvents:
+    """What `_ShiftTests` does, for problems with events."""
+
+    def __init__(self, rows, events, stretch):
+        self._rows = rows
+        self._stretch = stretch
+        self._tails = EventCountTails(rows, events)
+        self._pvalue = self._tails.two_sided(np.zeros(len(events)))
+        # The search begins at two standard errors of the shift, at most 4.
+        self._first_distance = np.minimum(2 / np.sqrt(self._tails.variance), 4.0)
+
+    @cached_property
+    def _bias(self):
+        """The biases at the estimated shifts, (n_problems,)."""
+        return _bias(self._rows, self._tails.estimated_shift)
+
+    @cached_property
+    def _stretched_pvalue(self):
+        """The p-values (n_problems,) of "the bias is 0" that agree with the longer
+        intervals.
+
+        A limit bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch). So
+        it is the exact p-value of the shift with that bias, which lies between 0 and
+        the estimate.
+        """
+        pvalue = self._pvalue.copy()
+        longer = self._stretch > 1
+        rows = self._rows.at(longer)
+        bias = self._bias[longer]
+        equivalent_bias = bias * (1 - 1 / self._stretch[longer])
+        shift = np.zeros(len(pvalue))
+        shift[longer] = bracketed_root(
+            lambda delta: _bias(rows, delta) - equivalent_bias,
+            np.zeros(len(bias)),
+            np.where(bias == 0, 0.0, self._tails.estimated_shift[longer]),
+        )
+        pvalue[longer] = self._tails.two_sided(shift)[longer]
+        return pvalue
+
+    def at(self, tail):
+        """Return two arrays (4, n_problems), whose limits are each wrong with
+        probability `tail`.
+        """
+        # The limits of the shift are those at which the observed number k of events is
+        # in a tail of the distribution of their number S: P(S >= k) = tail at the lower
+        # limit, P(S <= k) = tail at the upper one. Both are sought as distances from
+        # the shift at which k events are expected.
+        tails = self._tails
+        below = _distances_at_level(tails.at_least_observed, tail, self._first_distance)
+        above = _distances_at_level(
+            lambda distance: tails.at_most_observed(-distance),
+            tail,
+            self._first_distance,
+        )
+        # A larger shift makes the events more probable, and the bias of the scores
+        # smaller.
+        low = _bias(self._rows, tails.estimated_shift + above)
+        high = _bias(self._rows, tails.estimated_shift - below)
+        exact = np.stack([self._pvalue, low, high, self._pvalue])
+        if np.all(self._stretch == 1):
+            return exact, exact
+        # The longer interval: the distance from the estimated bias to each limit is
+        # multiplied by `stretch`.
+        bias = self._bias
+        stretched = np.stack(
+            [
+                self._pvalue,
+                bias - self._stretch * (bias - low),
+                bias + self._stretch * (high - bias),
+                self._stretched_pvalue,
+            ]
+        )
+        return exact, stretched
 
 
 def _no_event(rows, tail):

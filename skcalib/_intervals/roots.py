@@ -15,6 +15,8 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     ----------
     function : callable
         Maps points (m,) to values (m,), of which each entry depends on its point alone.
+        If it has a method ``at(chosen)``, which returns the functions at some
+        positions, those whose roots are found are left out.
     low, high : ndarray of shape (m,)
         Ends of a bracket. Where both values have the same sign, the end whose value is
         nearer to 0 is returned.
@@ -36,6 +38,8 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     # what is returned where the bracket holds no root
     nearer_end = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
     fraction = np.full(a.shape, 0.5)
+    root = np.where(has_root, a, nearer_end)
+    sought = np.arange(len(a))  # positions of the functions whose roots are sought
     for _ in range(_MOST_STEPS):
         middle = a + fraction * (b - a)
         at_middle = function(middle)
@@ -50,8 +54,20 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
         at_a = at_middle
         # The width to reach, as a fraction of the bracket, whose width may be 0.
         narrow = width / np.maximum(np.abs(b - a), 1e-300)
-        if np.all(~has_root | (at_a == 0) | (narrow > 0.5)):
+        is_found = ~has_root | (at_a == 0) | (narrow > 0.5)
+        if np.all(is_found):
             break
+        if hasattr(function, "at") and 2 * np.count_nonzero(is_found) > len(is_found):
+            nearest = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
+            done = is_found & has_root
+            root[sought[done]] = nearest[done]
+            chosen = np.flatnonzero(~is_found)
+            function = function.at(chosen)
+            sought = sought[chosen]
+            a, b, c, at_a, at_b, at_c, width, narrow, has_root = (
+                values[chosen]
+                for values in (a, b, c, at_a, at_b, at_c, width, narrow, has_root)
+            )
         with np.errstate(all="ignore"):
             # Chandrupatla's condition that the inverse parabola through the three
             # points rises or falls throughout. `fraction` is the next step as a
@@ -68,5 +84,6 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
         fraction = np.where(fits & np.isfinite(fraction), fraction, 0.5)
         narrow = np.minimum(narrow, 0.5)
         fraction = np.clip(fraction, narrow, 1 - narrow)
-    root = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
-    return np.where(has_root, root, nearer_end)
+    nearest = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
+    root[sought[has_root]] = nearest[has_root]
+    return root

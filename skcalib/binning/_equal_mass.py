@@ -128,6 +128,36 @@ def last_ranks(n_rows, n_bins):
     return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
+def last_rows(binning, scores, n_rows):
+    """Return the position of the last row of each equal-mass bin of several samples.
+
+    Parameters
+    ----------
+    binning : EqualMass
+        The bins of each sample.
+    scores : ndarray of shape (n,)
+        Scores of rows without weights, one sample after the other, and sorted within
+        each.
+    n_rows : ndarray of int, shape (n_samples,)
+        Number of rows of each sample.
+
+    Returns
+    -------
+    positions : ndarray of int, shape (m,)
+        Increasing positions among all rows. A bin is a bin of one sample.
+    """
+    starts = np.cumsum(n_rows) - n_rows
+    is_last = np.zeros(len(scores), dtype=bool)
+    is_last[starts + n_rows - 1] = True
+    is_last_of_score = np.append(scores[1:] != scores[:-1], True) | is_last
+    for n in np.unique(n_rows).tolist():
+        ranks = last_ranks(n, binning._n_bins_for(n, None))
+        is_last[starts[n_rows == n][:, None] + ranks - 1] = True
+    # Equal scores stay together, in the lower bin.
+    ends = np.flatnonzero(is_last_of_score)
+    return np.unique(ends[np.searchsorted(ends, np.flatnonzero(is_last))])
+
+
 def check_binning(
     binning: BaseBinning | int | None, default: BaseBinning | None = None
 ) -> BaseBinning:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-    from skcalib.metrics._by_group import GroupCalibration
+    from skcalib.metrics._group_tables import GroupCalibration
 
 
 _WORDS = {

@@ -7,13 +7,12 @@ from __future__ import annotations
 import reprlib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, ndtr, ndtri
+from scipy.special import betainc
 from sklearn.utils import check_random_state
 
 from skcalib._cells.binned import BinnedTask, counted_rows, refuse_beside_bins
@@ -21,16 +20,10 @@ from skcalib._cells.columns import resolve_multiclass
 from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
 from skcalib._cells.reductions import one_task
 from skcalib._cells.statistics import BinStatistics, unchecked_statistics
-from skcalib._errors.binned import (
-    check_norm,
-    has_thin_bins,
-    resolved_method,
-)
+from skcalib._errors.binned import check_norm
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib._inference.cluster_draws import FEW_EVENTS
 from skcalib._inference.hypotheses import Resampling
-from skcalib._inference.inversion import limits_of_each
-from skcalib._inference.results import ResultTable
 from skcalib._input.groups import with_small_groups_pooled
 from skcalib._input.label_weights import is_importance
 from skcalib._input.labels import check_groups
@@ -45,306 +38,16 @@ from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 from skcalib._verdicts import (
-    Verdict,
-    interval_words,
-    level_words,
-    pvalue_words,
     rounded,
-    rounded_outwards,
     simultaneous_level,
 )
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._group_sample import Sample, bias_tests_of, pvalue_of_sides
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from skcalib.metrics._group_sample import Sample, pvalue_of_sides
+from skcalib.metrics._group_tables import GroupCalibration, GroupCalibrationByModel
+from skcalib.metrics._many_samples import BiasTests, Samples, SmallSamples
 
 _ORDERS = ("sorted", "given", "error")
 _ALTERNATIVES = ("two-sided", "greater", "less")
-_LEVEL = 0.05  # below which the sentence on pairs says that two groups differ
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupCalibration(ResultTable):
-    """Table of `calibration_by_group`: arrays with one entry per group.
-
-    Parameters
-    ----------
-    group : ndarray
-        The groups.
-    n : ndarray
-        Number of samples; with frequency weights, the sum of the weights, and with
-        importance weights, the effective sample size.
-    mean_score, event_frequency : ndarray of float
-        Means of the scores and of the labels.
-    bias, bias_low, bias_high : ndarray of float
-        Mean score minus event frequency, and its confidence interval; positive if the
-        scores are too high.
-    error, error_low, error_high : ndarray of float
-        Calibration error and its confidence interval; NaN if a group is too small for a
-        debiased error.
-    pvalue, adjusted_pvalue : ndarray of float
-        P-value of the hypothesis that the group is calibrated, computed from its number
-        of events, without and with adjustment for the number of groups.
-    bias_pvalue, adjusted_bias_pvalue : ndarray of float
-        P-value of the hypothesis that the bias of the group is 0, regardless of its
-        slope, without and with adjustment (Holm's method).
-    binomial_pvalue, jeffreys_pvalue : ndarray of float
-        P-values for k events among n independent rows that all have the mean score, as
-        reported in validations of rating grades: ``P(X >= k)`` of the binomial
-        distribution and ``P(Beta(k + 1/2, n - k + 1/2) <= score)`` for
-        ``alternative="greater"``.
-    reason : ndarray of str
-        The reason why the bias of the group has no limits; an empty string if it has
-        limits.
-    """
-
-    group: np.ndarray
-    n: np.ndarray
-    mean_score: np.ndarray
-    event_frequency: np.ndarray
-    bias: np.ndarray
-    bias_low: np.ndarray
-    bias_high: np.ndarray
-    error: np.ndarray
-    error_low: np.ndarray
-    error_high: np.ndarray
-    pvalue: np.ndarray
-    adjusted_pvalue: np.ndarray
-    bias_pvalue: np.ndarray
-    adjusted_bias_pvalue: np.ndarray
-    binomial_pvalue: np.ndarray
-    jeffreys_pvalue: np.ndarray
-    reason: np.ndarray
-    alternative: str = "two-sided"
-    confidence_level: float = 0.9
-    # limits (2, n_groups) of the biases that hold for all groups together
-    _limits_of_all: np.ndarray | None = None
-
-    def _printed_columns(self):
-        columns = self.columns()
-        for name in ("pvalue", "bias_pvalue", "binomial_pvalue", "jeffreys_pvalue"):
-            del columns[name]
-        if not any(self.reason):
-            del columns["reason"]
-        return columns
-
-    def _sentences(self):
-        """Say how many groups are off, and which one is worst."""
-        n = len(self)
-        off = np.flatnonzero(self.adjusted_pvalue < 1 - self.confidence_level)
-        n_unknown = np.count_nonzero(np.isnan(self.adjusted_pvalue))
-        unknown = ""
-        if n_unknown:
-            unknown = f" {n_unknown} cannot be judged."
-        if len(off) == 0:
-            return f"{self._none_off()}{unknown}"
-        verb = "is" if len(off) == 1 else "are"
-        lead = f"{len(off)} of {n} groups {verb} off"
-        low, high = self._limits_of_all[:, off]
-        # Each bias is at least so large; 0 where the limits contain 0.
-        least = np.maximum(low, -high)
-        if np.nanmax(least, initial=0) > 0:
-            worst = off[np.nanargmax(least)]
-            return f"{lead}; worst: {self._bias_words(worst)}.{unknown}"
-        clearest = off[np.argmin(self.adjusted_pvalue[off])]
-        shown = pvalue_words(self.adjusted_pvalue[clearest])
-        return (
-            f"{lead}; clearest: {self.group[clearest]} (adjusted {shown}), whose mean"
-            f" bias is not.{unknown}"
-        )
-
-    def _level_words(self):
-        """Return what names the limits that hold for all groups together."""
-        level = level_words(self.confidence_level)
-        return level if len(self) == 1 else f"adjusted {level}"
-
-    def _bias_words(self, k):
-        """Return the bias of group k with the limits that hold for all groups."""
-        low, high = self._limits_of_all[:, k]
-        level = self._level_words()
-        if self.alternative == "two-sided":
-            off = Verdict("off", self.bias[k], low, high, self.n[k], tolerance=0.0)
-            size = off.words(scale=100, unit="points", level=level)
-        else:  # one of the limits only bounds a probability
-            side = "high" if low > 0 else "low"
-            least = 100 * max(low, -high)
-            size = (
-                f"{rounded(100 * abs(self.bias[k]))} points too {side} ({level}: at"
-                f" least {rounded(least)})"
-            )
-        return f"{self.group[k]}, {size}"
-
-    def _none_off(self):
-        """Return the sentence on groups of which none is off."""
-        n = len(self)
-        lead = f"None of {n} groups is detectably off on average"
-        if n == 1:
-            lead = f"The group {self.group[0]} is not detectably off on average"
-        limits = np.abs(self._limits_of_all)
-        if self.alternative != "two-sided" or np.all(np.isnan(limits)):
-            return f"{lead}."
-        most = rounded_outwards(100 * np.nanmax(limits))
-        return f"{lead}: no bias is larger than {most} points ({self._level_words()})."
-
-    def differences(self) -> GroupDifferences:
-        """Compare the bias of each pair of groups.
-
-        Returns
-        -------
-        table : GroupDifferences
-            One row for each pair: `group, other, difference, low, high, pvalue,
-            adjusted_pvalue`. The difference is the bias of the first group minus that
-            of the second.
-
-        Raises
-        ------
-        ValueError
-            If the `alternative` of the table is not "two-sided", because the limits are
-            then one-sided.
-
-        Notes
-        -----
-        The limits of both biases are combined by MOVER [1]_: the distance from the
-        difference to each of its limits is the square root of the sum of the two
-        squared distances from which it is formed. The interval excludes 0 exactly when
-        ``pvalue < 1 - confidence_level``. The p-values are adjusted over all pairs by
-        Holm's method. Groups are assumed to be independent, which does not hold if a
-        cluster has rows in several groups.
-
-        References
-        ----------
-        .. [1] Zou and Donner (2008), Construction of confidence limits about effect
-           measures: a general approach.
-        """
-        if self.alternative != "two-sided":
-            raise ValueError(
-                f"This table has alternative={self.alternative!r}, and limits of one"
-                ' side. Make it with "two-sided" to compare groups.'
-            )
-        # The positions of both groups of each pair.
-        first, second = np.triu_indices(len(self), 1)
-        difference = self.bias[first] - self.bias[second]
-        # Distances from each bias to its limits, and from each difference to its own:
-        # the difference is lowest if the first bias is low and the second one high.
-        below = self.bias - self.bias_low
-        above = self.bias_high - self.bias
-        lower = np.hypot(below[first], above[second])
-        upper = np.hypot(above[first], below[second])
-        # The p-value is that of a normal estimate whose interval reaches as far
-        # towards 0.
-        z = ndtri((1 + self.confidence_level) / 2)
-        toward_zero = np.where(difference > 0, lower, upper)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            pvalue = 2 * ndtr(-z * np.abs(difference) / toward_zero)
-        # Two groups without any spread differ for certain (p = 0), or not at all.
-        is_certain = toward_zero == 0
-        pvalue[is_certain] = difference[is_certain] == 0
-        adjusted = np.full(len(pvalue), np.nan)
-        is_known = ~np.isnan(pvalue)
-        adjusted[is_known] = holm(pvalue[is_known])
-        return GroupDifferences(
-            group=self.group[first],
-            other=self.group[second],
-            difference=difference,
-            low=difference - lower,
-            high=difference + upper,
-            pvalue=pvalue,
-            adjusted_pvalue=adjusted,
-            confidence_level=self.confidence_level,
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupDifferences(ResultTable):
-    """Table of ``GroupCalibration.differences``: arrays with one entry per pair.
-
-    Parameters
-    ----------
-    group, other : ndarray
-        The two groups.
-    difference, low, high : ndarray of float
-        Bias of `group` minus that of `other`, and its confidence interval.
-    pvalue, adjusted_pvalue : ndarray of float
-        P-value of the hypothesis that both groups have the same bias, without and with
-        adjustment for the number of pairs by Holm's method. NaN where a bias has no
-        limits.
-    """
-
-    group: np.ndarray
-    other: np.ndarray
-    difference: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    pvalue: np.ndarray
-    adjusted_pvalue: np.ndarray
-    confidence_level: float = 0.9
-
-    def _sentences(self):
-        """Say which pair differs most clearly."""
-        n = len(self)
-        if n == 0:
-            return "There is one group, and nothing to compare."
-        known = np.flatnonzero(~np.isnan(self.adjusted_pvalue))
-        if len(known) == 0:
-            return f"None of {n} pairs of groups can be compared."
-        k = known[np.argmin(self.pvalue[known])]
-        shown = pvalue_words(self.adjusted_pvalue[k])
-        pair = f"{self.group[k]} and {self.other[k]}"
-        size = interval_words(
-            self.difference[k],
-            self.low[k],
-            self.high[k],
-            scale=100,
-            unit="points",
-            level=level_words(self.confidence_level),
-        )
-        if self.adjusted_pvalue[k] < _LEVEL:
-            return (
-                f"The biases of {pair} differ by {size}, the clearest of {n} pairs"
-                f" (adjusted {shown})."
-            )
-        return (
-            f"No difference between groups is detectable; clearest of {n} pairs:"
-            f" {pair}, {size} (adjusted {shown})."
-        )
-
-
-class GroupCalibrationByModel(dict):
-    """Dict that maps model names to tables and can be converted to a single table."""
-
-    def __str__(self):
-        """Return what the table of each model says."""
-        return "\n".join(
-            f"{name}: {table._sentences()}" for name, table in self.items()
-        )
-
-    def __repr__(self):
-        return str(self)
-
-    def to_frame(self) -> DataFrame:
-        """Return the tables, concatenated by row.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            The column `model` and the columns of `GroupCalibration`.
-        """
-        import pandas as pd
-
-        frames = []
-        for name, table in self.items():
-            frame = table.to_frame()
-            frame.insert(0, "model", name)
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
-
-    def _repr_html_(self):
-        """Return the tables as HTML for a notebook, each below its model's name."""
-        html = ""
-        for name, table in self.items():
-            html += f"<p>{escape(str(name))}</p>{table._repr_html_()}"
-        return html
 
 
 @hint_at_keywords
@@ -425,8 +128,8 @@ def calibration_by_group(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws for each error's interval. The default is small because there
-        may be many groups, and no p-value depends on it.
+        Number of draws for each error's interval; small groups need none. The default
+        is small because there may be many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" evaluates the positive class for one or two columns; for more, it means
         "top_label".
@@ -496,7 +199,9 @@ def calibration_by_group(
     than 1 may have a small `pvalue`, which is then not evidence of a bias. Each
     interval is valid separately, whereas the adjusted p-values are valid for all groups
     simultaneously. The error and its interval are those of
-    `calibration_error_interval`.
+    `calibration_error_interval`: for a group with few possible outcomes, such as one of
+    up to 40 samples in the default bins, it is computed from the exact distribution of
+    the error, without draws.
 
     The probability that any calibrated group has an adjusted p-value below .05 is at
     most .05. With Holm's method, this probability is .04 if groups have 200 or more
@@ -611,11 +316,10 @@ def calibration_by_group(
         warnings.filterwarnings(
             "ignore", "clusters=|sample_weight contains", UserWarning
         )
-        errors = _errors_with_limits(
-            found.samples,
+        errors = found.samples.errors_with_limits(
             {"norm": norm, "method": method},
             resampling,
-            confidence_level,
+            (1 - confidence_level) / 2,
             progress,
         )
         table = _table(found, errors, confidence_level, adjustment, alternative)
@@ -669,15 +373,15 @@ class _Groups(NamedTuple):
     ----------
     names : ndarray of shape (n_groups,)
         Their names.
-    samples : list of Sample
+    samples : Samples or SmallSamples
         The rows of each group, or its bin sums.
-    first : list of int
+    first : sequence of int
         Where each group comes first: its first row, or its position in a dict.
     """
 
     names: np.ndarray
-    samples: list
-    first: list
+    samples: Samples | SmallSamples
+    first: Any
 
 
 def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_type):
@@ -698,8 +402,14 @@ def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_ty
     strategy : BaseBinning
         The bins.
     """
+    is_plain = data.sample_weight is None and cluster is None
+    if is_plain and type(strategy) is EqualMass:
+        largest = np.bincount(codes).max()
+        if largest <= SmallSamples.most_rows:
+            small = SmallSamples(one_task(data, multiclass), codes, strategy)
+            return _Groups(names[small.codes], small, small.first)
     present = []
-    samples = []
+    samples = Samples()
     first = []
     for code, rows in split_by_group(data, codes):
         group = counted_rows(data.at(rows), weight_type, warns=False)
@@ -763,7 +473,7 @@ def _groups_of_statistics(mapping, groups, weight_type):
             raise ValueError(f"y_true[{name!r}] contains no rows: omit such groups.")
     keys = list(mapping)
     names = _sorted_names(keys)
-    samples = []
+    samples = Samples()
     first = []  # the place of each group in the user's dict
     for name in names:
         # Bins in which frequency weights are numbers of rows.
@@ -798,51 +508,6 @@ def _as_array(names):
     return np.fromiter(names, dtype=object, count=len(names))
 
 
-def _errors_with_limits(samples, params, resampling, confidence_level, progress):
-    """Return the calibration error of each group with its limits, (3, n_samples): rows
-    for errors, lower limits and upper limits, NaN where bins have too few rows for a
-    debiased error.
-
-    Parameters
-    ----------
-    samples : list of Sample
-        The groups.
-    params : dict
-        `norm` and `method` of the binned error.
-    resampling : Resampling
-        What is drawn for the limits.
-    confidence_level : float
-        Coverage of each interval.
-    progress : Progress
-        Writes how many groups are done.
-    """
-    is_debiased = resolved_method(**params) in ("debiased", "unbiased")
-    errors = np.full((3, len(samples)), np.nan)
-    has_error = []  # positions of the groups
-    for k, sample in enumerate(samples):
-        if not (is_debiased and has_thin_bins(sample.statistics)):
-            has_error.append(k)
-
-    def hypotheses_of_groups():
-        """Yield the `Hypotheses` of one group after the other, and write its error into
-        ``errors[0]``. `limits_of_each` takes them in blocks: those of all groups would
-        need much memory.
-        """
-        for k in has_error:
-            progress(f"errors of {k:,} of {len(samples):,} groups", k / len(samples))
-            error, hypotheses = samples[k].error_and_hypotheses(params, resampling)
-            errors[0, k] = error
-            yield hypotheses
-
-    tail = (1 - confidence_level) / 2
-    for k, limits in zip(
-        has_error, limits_of_each(hypotheses_of_groups(), tail), strict=True
-    ):
-        if not samples[k].reason_without_limits:
-            errors[1:, k] = limits
-    return errors
-
-
 def _table(groups, errors, confidence_level, adjustment, alternative):
     """Return the `GroupCalibration` of `_Groups`, in their order.
 
@@ -850,12 +515,14 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
     other arguments are those of `calibration_by_group`.
     """
     samples = groups.samples
-    # The numbers of rows are ints, unless a group has weights: see `Sample.n`.
-    n = np.array([sample.n for sample in samples])
-    mean_score = np.array([sample.mean_score for sample in samples])
-    event_frequency = np.array([sample.event_frequency for sample in samples])
+    n = samples.n
+    mean_score = samples.mean_score
+    event_frequency = samples.event_frequency
     # Why there are no limits: empty texts where there are.
-    tests, reasons = bias_tests_of(samples, confidence_level, alternative)
+    bias_tests = BiasTests(samples, alternative)
+    tests, reasons = bias_tests.at(confidence_level)
+    level_of_all = simultaneous_level(confidence_level, len(samples))
+    tests_of_all, _ = bias_tests.at(level_of_all)
     pvalue, bias_low, bias_high, bias_pvalue = tests
     bias = mean_score - event_frequency
     # In a group without events, or of events alone, one limit is the bias itself. The
@@ -894,15 +561,8 @@ def _table(groups, errors, confidence_level, adjustment, alternative):
         reason=np.array(reasons, dtype=str),
         alternative=alternative,
         confidence_level=confidence_level,
-        _limits_of_all=_limits_of_all(samples, confidence_level, alternative),
+        _limits_of_all=np.array([tests_of_all.low, tests_of_all.high]),
     )
-
-
-def _limits_of_all(samples, confidence_level, alternative):
-    """Return limits (2, n_groups) of the biases that hold for all groups together."""
-    level = simultaneous_level(confidence_level, len(samples))
-    tests, _ = bias_tests_of(samples, level, alternative)
-    return np.array([tests.low, tests.high])
 
 
 def binomial_pvalue(n_events, n, score, alternative):

@@ -8,18 +8,14 @@ from skcalib._cells.binned import BinnedTask, check_rows_or_bins
 from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics
 from skcalib._cells.tasks import BinaryTask
-from skcalib._errors.binned import (
-    BinnedError,
-)
+from skcalib._errors.binned import BinnedError
 from skcalib._inference.bias import (
     bins_bias_problem,
     bins_bias_test,
-    half_pvalue,
     rows_bias_test,
 )
-from skcalib._inference.event_counts import event_count_tails
 from skcalib._inference.hypotheses import error_hypotheses
-from skcalib._inference.shift_test import BiasTest, bias_tests
+from skcalib._inference.shift_test import problem_bias_test
 from skcalib._input.label_weights import LabelWeights, few_effective_events
 from skcalib.binning import BaseBinning
 
@@ -120,18 +116,8 @@ class Sample(NamedTuple):
         reason : str
             Why there are no limits; empty if there are.
         """
-        tests, reasons = bias_tests_of([self], confidence_level)
-        return BiasTest(*(float(values[0]) for values in tests)), reasons[0]
-
-    @property
-    def has_independent_rows(self):
-        """Whether weights count rows, and rows do not depend on each other."""
-        return self.cluster is None and not self.importance
-
-    def _dependent_bias_test(self, confidence_level):
-        """Return the two-sided `BiasTest` of rows in clusters or with importance
-        weights, and why it has no limits.
-        """
+        if self.has_independent_rows:
+            return problem_bias_test(self.bias_problem(), confidence_level), ""
         scores, weight = self.scores_and_weights()
         # Clusters and importance weights are those of rows, if the rows are known.
         if self.task is not None:
@@ -147,6 +133,15 @@ class Sample(NamedTuple):
             self.statistics, scores, weight, confidence_level, importance=True
         )
         return test, ""
+
+    @property
+    def has_independent_rows(self):
+        """Whether weights count rows, and rows do not depend on each other."""
+        return self.cluster is None and not self.importance
+
+    def bias_problem(self):
+        """Return the `BiasProblem` of independent rows."""
+        return bins_bias_problem(self.statistics, *self.scores_and_weights())
 
     def error_and_hypotheses(self, params, resampling):
         """Return the binned calibration error of the rows, a float, and the
@@ -180,82 +175,6 @@ class Sample(NamedTuple):
         """
         is_plain = self.cluster is None and self.task.sample_weight is None
         return is_plain and method != "label_binned" and not self.binning.needs_labels
-
-
-def bias_tests_of(samples, confidence_level, alternative="two-sided"):
-    """Test for each sample whether its bias, mean score minus event frequency, is 0.
-
-    Parameters
-    ----------
-    samples : list of Sample
-        The samples.
-    confidence_level : float
-        Level of the interval or, for a one-sided alternative, of its one limit.
-    alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        "greater" means a greater event frequency than the scores predict, hence a bias
-        below 0; "less" means a smaller one.
-
-    Returns
-    -------
-    tests : BiasTest
-        P-values and limits, arrays (n_samples,).
-    reasons : list of str
-        Why there are no limits; empty where there are.
-    """
-    level = confidence_level
-    if alternative != "two-sided":
-        # A limit of level L is that of a two-sided interval of level 2 L - 1, which
-        # leaves out 1 - L on either side.
-        level = 2 * confidence_level - 1
-    found = np.empty((4, len(samples)))
-    reasons = [""] * len(samples)
-    independent = [k for k, one in enumerate(samples) if one.has_independent_rows]
-    if independent:
-        problems = []
-        for k in independent:
-            problems.append(
-                bins_bias_problem(
-                    samples[k].statistics, *samples[k].scores_and_weights()
-                )
-            )
-        found[:, independent] = bias_tests(problems, level)
-    for k in sorted(set(range(len(samples))) - set(independent)):
-        found[:, k], reasons[k] = samples[k]._dependent_bias_test(level)
-    if alternative == "two-sided":
-        return BiasTest(*found), reasons
-    mean_score = np.array([sample.mean_score for sample in samples])
-    bias = mean_score - np.array([sample.event_frequency for sample in samples])
-    is_greater = alternative == "greater"
-    is_on_side = bias < 0 if is_greater else bias > 0
-    pvalue, low, high, bias_pvalue = found
-    one_sided = half_pvalue(pvalue, is_on_side)
-    if independent:
-        # Rows are independent: the tails of the number of events are known.
-        at_least, at_most = event_count_tails(
-            [(problem.scores, problem.weight) for problem in problems],
-            np.array([problem.events for problem in problems], dtype=np.float64),
-        )
-        one_sided[independent] = pvalue_of_sides(at_least, at_most, alternative)
-    # `pvalue` tests calibration: the labels then have the variance s (1 - s).
-    # `bias_pvalue` tests a bias of 0, and allows for residuals that vary more: where
-    # they do not vary more than under calibration, both tests are the same.
-    one_sided_bias = np.where(
-        bias_pvalue == pvalue,
-        one_sided,
-        half_pvalue(bias_pvalue, is_on_side),
-    )
-    # The other limit is the bias if the event frequency were 1, or 0.
-    has_limits = np.array([not reason for reason in reasons])
-    if is_greater:
-        low = np.where(has_limits, mean_score - 1, low)
-    else:
-        high = np.where(has_limits, mean_score, high)
-    return BiasTest(
-        np.where(has_limits, one_sided, pvalue),
-        low,
-        high,
-        np.where(has_limits, one_sided_bias, bias_pvalue),
-    ), reasons
 
 
 def pvalue_of_sides(greater, less, alternative):

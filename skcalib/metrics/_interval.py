@@ -155,7 +155,9 @@ def calibration_error_interval(
     limit the largest, at which a share of ``(1 - confidence_level) / 2`` of the draws
     is at least as extreme as the observed value. Bins that depend on the labels are
     treated as fixed, except for those of `sweep_calibration_error`, which are
-    recomputed for each draw.
+    recomputed for each draw. The binned error of a sample with few possible outcomes
+    (up to 16,384 combinations of the numbers of events of its bins) needs no draws: its
+    distribution is computed exactly.
 
     If there are several labels per sample, they are drawn with the dependence estimated
     from the data. Shifts of each label, and a common shift of all labels, are then also

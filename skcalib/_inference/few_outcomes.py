@@ -1,0 +1,438 @@
+"""Confidence intervals for the errors of many small samples at once: few numbers of
+events are possible in their bins, so that the distribution of the error is summed in
+place of being drawn.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from skcalib._cells.cells import Cells
+from skcalib._errors.binned import can_be_joined
+from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.count_laws import count_masses
+from skcalib._inference.drawn_hypotheses import SMALLEST_STEP
+from skcalib._intervals.roots import bracketed_root
+
+# Samples with up to so many possible outcomes, the combinations of the numbers of
+# events of their bins, are summed; and bins of so many rows.
+MOST_OUTCOMES, _MOST_ROWS = 1 << 14, 500
+# Outcomes of a batch of problems; the temporaries stay near the cache.
+_BATCH = 1 << 19
+_GROWTH = 4  # factor of the steps of c that bracket a limit
+_PRECISION = 1e-10  # of the c of a limit, relative to its bracket
+_ROUNDING = 1e-12  # relative difference within which two statistics are tied
+_ALMOST_ONE = 1 - 2.0**-53
+
+
+class SmallProblems(NamedTuple):
+    """Binned errors of several samples, each with few possible outcomes.
+
+    Parameters
+    ----------
+    cells : Cells
+        The bins of all problems, one problem after the other, m together.
+    sizes : ndarray of int, shape (n_problems,)
+        Number of bins of each problem.
+    power : type
+        `PluginPower`, `DebiasedPower` or `UnbiasedPower`.
+    norm : float
+        The finite norm.
+    directions : list of ndarray of shape (m,)
+        The deviations of event frequencies along which limits are sought, the observed
+        one first; see `Hypotheses`.
+    """
+
+    cells: Cells
+    sizes: np.ndarray
+    power: type
+    norm: float
+    directions: list
+
+    @classmethod
+    def of(cls, many):
+        """Return the problems of a list of `Hypotheses` for which `has_few_outcomes`
+        holds, with powers of one class and norm.
+        """
+        first = many[0].power
+        return cls(
+            Cells.joined([one.cells for one in many]),
+            np.array([len(one.cells.weight) for one in many]),
+            type(first),
+            first.norm,
+            [
+                np.concatenate(each)
+                for each in zip(*(one.directions for one in many), strict=True)
+            ],
+        )
+
+    def limits(self, tail):
+        """Return the p-th powers of the lower and of the upper limits, (2, n_problems),
+        each wrong with probability `tail`.
+        """
+        starts = np.cumsum(self.sizes) - self.sizes
+        rows = rows_of(self.cells)
+        outcomes = n_outcomes(rows, self.sizes)
+        found = np.empty((2, len(self.sizes)))
+        # Problems with equally many bins and similar numbers of outcomes stand
+        # together.
+        order = np.lexsort((outcomes, self.sizes))
+        start = 0
+        while start < len(order):
+            size = self.sizes[order[start]]
+            chosen = order[start : start + _BATCH // outcomes[order[start]] + 1]
+            chosen = chosen[self.sizes[chosen] == size]
+            positions = starts[chosen][:, None] + np.arange(size)
+            # The bins of each problem in order of their rows, so that those of several
+            # problems have similar numbers. The outcomes do not depend on the order.
+            positions = np.take_along_axis(
+                positions, np.argsort(rows[positions], axis=1, kind="stable"), axis=1
+            )
+            # As many problems as their outcomes fit: one at least. Tables are as large
+            # as the largest of each bin asks for.
+            largest = np.maximum.accumulate(rows[positions], axis=0)
+            n_entries = np.prod(largest + 1, axis=1) * np.arange(1, len(largest) + 1)
+            n_problems = np.searchsorted(n_entries, _BATCH, side="right")
+            positions = positions[: max(int(n_problems), 1)]
+            batch = _Batch(self, positions.T, rows[positions.T], tail)
+            found[:, order[start : start + len(positions)]] = batch.limits()
+            start += len(positions)
+        return found
+
+
+def has_few_outcomes(hypotheses):
+    """Return whether the limits of `Hypotheses` are summed over outcomes: those of a
+    binned error of one sample with independent rows.
+    """
+    draw = hypotheses.draw
+    if not isinstance(draw, CountDraws) or not draw.is_independent:
+        return False
+    if hypotheses.power is None or not can_be_joined([hypotheses.power]):
+        return False
+    rows = rows_of(hypotheses.cells)
+    return bool(n_outcomes(rows, np.array([len(rows)]))[0] <= MOST_OUTCOMES)
+
+
+def rows_of(cells):
+    """Return the number of rows of each cell (m,), a whole number of at least 1."""
+    trials = cells.weight if cells.trials is None else cells.trials
+    return np.maximum(np.rint(trials), 1)
+
+
+def n_outcomes(rows, sizes):
+    """Return how many outcomes each problem has (n_problems,), for the rows of all
+    bins (m,) and the numbers of bins; more than the most where a bin has many rows.
+    """
+    starts = np.cumsum(sizes) - sizes
+    with np.errstate(over="ignore"):  # many bins: infinity is more than the most
+        outcomes = np.multiply.reduceat(rows + 1, starts)
+    is_large = np.maximum.reduceat(rows, starts) > _MOST_ROWS
+    outcomes[is_large | (outcomes > MOST_OUTCOMES)] = MOST_OUTCOMES + 1
+    return outcomes.astype(np.int64)
+
+
+class _Batch:
+    """The outcomes of some problems, all with `size` bins, and the search of limits.
+    The problems are the last axis of all arrays.
+
+    Parameters
+    ----------
+    problems : SmallProblems
+        All problems.
+    positions : ndarray of int, shape (size, n)
+        Where the bins of these problems stand among all.
+    rows : ndarray of shape (size, n)
+        Their numbers of rows.
+    tail : float
+        The probability that a limit is wrong.
+    """
+
+    def __init__(self, problems, positions, rows, tail):
+        shape = rows.shape
+        self._tail = tail
+        self._cells = problems.cells.at(positions.ravel())
+        weight = self._cells.weight.reshape(shape)
+        self._laws = _Laws(
+            rows=rows,
+            score=self._cells.mean_score.reshape(shape),
+            missing=self._cells.score_ratio.reshape(shape),
+            excess=self._cells.residual_factor.reshape(shape) - 1,
+            share=weight / weight.sum(axis=0),
+            variance=self._cells.variance.reshape(shape),
+            norm=problems.norm,
+            # of each bin: 0 to its rows
+            n_counts=tuple(rows.max(axis=1).astype(np.int64) + 1),
+        )
+        self._directions = [each[positions] for each in problems.directions]
+        self._deviation = self._cells.deviation.reshape(shape)
+        # 1. The statistic of each outcome, (k_1, ..., k_size, n), as the sum of a term
+        # for each bin.
+        power = problems.power(self._cells, norm=problems.norm)
+        total = np.tile(weight.sum(axis=0), len(rows))
+        share = power.share_of_bin * weight.sum() / total
+        count = np.arange(max(self._laws.n_counts))
+        frequency = np.minimum(count[:, None] / rows.ravel(), 1)
+        terms = (power.power_of_bins(frequency) * share).reshape(-1, *shape)
+        statistic = self._sums_of_outcomes(terms)
+        observed = (power.observed_of_bins * share).reshape(shape).sum(axis=0)
+        # 2. Which outcomes are at least as large as the observed one.
+        largest = np.abs(statistic).reshape(-1, shape[1]).max(axis=0)
+        slack = _ROUNDING * np.maximum(largest, np.abs(observed))
+        self._at_least = (statistic >= observed - slack).astype(np.float64)
+        # 3. Which are as small as the observed one, or as the median under calibration
+        # where that is larger: the interval of a small value is then not empty.
+        null = self._laws.masses(self._laws.score, np.zeros(shape[1]))
+        self._pvalue = _probability(self._at_least, null)
+        reference = observed + slack
+        below = np.flatnonzero(_probability(statistic <= reference, null) < 0.5)
+        if len(below):
+            median = _medians(
+                statistic[..., below].reshape(-1, len(below)),
+                [mass[:, below] for mass in null],
+            )
+            reference[below] = np.maximum(reference[below], median + slack[below])
+        self._is_as_small = (statistic <= reference).astype(np.float64)
+        # 4. Which lie as far on the side of the observed deviation.
+        factor = self._laws.share * self._directions[0]
+        of_count = (count[:, None, None] / rows - self._laws.score) * factor
+        observed_distance = (factor * self._deviation).sum(axis=0) * (1 - _ROUNDING)
+        is_as_far = self._sums_of_outcomes(of_count) >= observed_distance
+        self._is_as_far = is_as_far.astype(np.float64)
+
+    def _sums_of_outcomes(self, terms):
+        """Return the sums of one of the terms (k, size, n) of each bin, for all
+        outcomes: (k_1, ..., k_size, n).
+        """
+        sums = terms[: self._laws.n_counts[0], 0]
+        for j, n_counts in enumerate(self._laws.n_counts[1:], start=1):
+            sums = sums[..., None, :] + terms[:n_counts, j]
+        return sums
+
+    def limits(self):
+        """Return the p-th powers of the lower and of the upper limits, (2, n)."""
+        n = len(self._pvalue)
+        low = np.zeros(n)
+        is_rejected = self._pvalue < self._tail
+        rejected = np.flatnonzero(is_rejected)
+        if len(rejected):
+            low[rejected] = self._lower_limits(rejected)
+        high = np.full(n, -np.inf)
+        c_of_direction = []
+        for direction in self._directions:
+            search = _Search(self._laws, direction, [self._is_as_small], self._tail)
+            c = search.crossing()
+            c = np.where(c < np.inf, c, search.end)
+            c_of_direction.append(c)
+            high = np.maximum(high, search.power_at(c))
+        # The true frequencies may also lie on the other side of the scores.
+        known_high = high.copy()
+        for direction, c in zip(self._directions, c_of_direction, strict=True):
+            others = np.flatnonzero(~is_rejected)
+            if len(others) == 0:
+                break
+            search = self._opposite(direction, others)
+            # If this c lies beyond the limit, and its error below the known one, so
+            # does the limit, which need not be sought.
+            is_beyond = search.power_at(c[others]) <= known_high[others]
+            is_beyond &= search.excess(c[others]) >= 0
+            others = others[~is_beyond]
+            if len(others) == 0:
+                continue
+            search = self._opposite(direction, others)
+            c = search.crossing()
+            c = np.where(c < np.inf, c, search.end)
+            high[others] = np.maximum(high[others], search.power_at(c))
+        return low, np.maximum(low, high)
+
+    def _opposite(self, direction, chosen):
+        """Return the search of some problems along the opposite of a direction: an
+        outcome is then as extreme as the observed one only if it also lies as far on
+        the side of the observed deviation.
+        """
+        masks = [self._is_as_small[..., chosen], self._is_as_far[..., chosen]]
+        return _Search(self._laws.at(chosen), -direction[:, chosen], masks, self._tail)
+
+    def _lower_limits(self, chosen):
+        """Return the powers of the lower limits of some problems, given by position: at
+        the smallest c for which outcomes like the observed one have the probability
+        `tail`.
+        """
+        laws = self._laws.at(chosen)
+        low = np.full(len(chosen), np.inf)
+        for direction in self._directions:
+            mask = self._at_least[..., chosen]
+            search = _Search(laws, direction[:, chosen], [mask], self._tail, rises=True)
+            c = search.crossing()
+            is_found = c < np.inf
+            power = search.power_at(np.where(is_found, c, 0.0))
+            low = np.minimum(low, np.where(is_found, power, np.inf))
+        # No hypothesis reaches the observed value: its frequencies are taken to be
+        # without noise.
+        return np.where(low < np.inf, low, laws.power(self._deviation[:, chosen]))
+
+
+class _Laws(NamedTuple):
+    """The laws of the numbers of events of the bins of problems, arrays (size, n); see
+    `CountDraws`.
+    """
+
+    rows: np.ndarray
+    score: np.ndarray
+    missing: np.ndarray
+    excess: np.ndarray
+    share: np.ndarray
+    variance: np.ndarray
+    norm: float
+    n_counts: tuple
+
+    def at(self, chosen):
+        """Return the laws of some problems."""
+        arrays = {
+            name: array[:, chosen]
+            for name, array in self._asdict().items()
+            if isinstance(array, np.ndarray)
+        }
+        return self._replace(**arrays)
+
+    def masses(self, frequency, c):
+        """Return for each bin the probabilities (k_j, n) of its numbers of events under
+        event frequencies (size, n), which have share `c` (n,) of the excess variance.
+        """
+        factor = 1 + np.minimum(c, 1.0) * self.excess
+        missing = np.clip(1 - (1 - self.missing) * factor, 0, 1)
+        return [
+            count_masses(rows, f, lacks, n_counts)
+            for rows, f, lacks, n_counts in zip(
+                self.rows, frequency, missing, self.n_counts, strict=True
+            )
+        ]
+
+    def power(self, deviation):
+        """Return the p-th powers (n,) of errors without noise, for deviations of event
+        frequencies from scores (size, n).
+        """
+        return (np.abs(deviation) ** self.norm * self.share).sum(axis=0)
+
+
+class _Search:
+    """Search of a limit of some problems among the hypotheses f = s + c d along one
+    direction each.
+
+    Parameters
+    ----------
+    laws : _Laws
+        The problems.
+    direction : ndarray of shape (size, n)
+        Their directions d.
+    masks : list of ndarray of shape (k_1, ..., k_size, n)
+        Outcomes, 1 or 0. The limit is where the least of their probabilities is the
+        tail.
+    tail : float
+        The probability that a limit is wrong.
+    rises : bool, default=False
+        Whether the probabilities rise with c, as for a lower limit.
+    """
+
+    def __init__(self, laws, direction, masks, tail, *, rises=False):
+        self._laws = laws
+        self._direction = direction
+        self._masks = masks
+        self._tail = tail
+        self._sign = 1.0 if rises else -1.0
+        # From this c on every frequency is 0 or 1, or equals its score.
+        room = np.where(direction > 0, 1 - laws.score, laws.score)
+        steps = np.zeros(room.shape)
+        np.divide(room, np.abs(direction), out=steps, where=direction != 0)
+        self.end = steps.max(axis=0)
+
+    def at(self, chosen):
+        """Return the search of some of the problems."""
+        return _Search(
+            self._laws.at(chosen),
+            self._direction[:, chosen],
+            [mask[..., chosen] for mask in self._masks],
+            self._tail,
+            rises=self._sign > 0,
+        )
+
+    def power_at(self, c):
+        """Return the p-th powers (n,) of the errors of the hypotheses c (n,)."""
+        return self._laws.power(self._frequency(c) - self._laws.score)
+
+    def excess(self, c):
+        """Return how far the probability of the outcomes at c (n,) is beyond the tail,
+        as a difference of normal quantiles, times the sign with which it rises.
+        """
+        masses = self._laws.masses(self._frequency(c), c)
+        probability = np.min([_probability(mask, masses) for mask in self._masks], 0)
+        quantile = ndtri(np.clip(probability, 1e-300, _ALMOST_ONE))
+        return self._sign * (quantile - ndtri(self._tail))
+
+    def crossing(self):
+        """Return the c at which the excess reaches 0, (n,); inf where it stays
+        negative.
+        """
+        laws = self._laws
+        # The first step is half of the c whose deviations are as large as the noise.
+        noise = (laws.share * laws.variance).sum(axis=0)
+        size = (laws.share * self._direction**2).sum(axis=0)
+        ratio = np.divide(noise, size, out=np.zeros(len(size)), where=size > 0)
+        high = np.minimum(np.maximum(0.5 * np.sqrt(ratio), SMALLEST_STEP), self.end)
+        low = np.zeros(len(high))
+        found = np.full(len(high), np.inf)
+        is_at_0 = self.excess(low) >= 0
+        found[is_at_0] = 0
+        # Growing steps until the excess is no longer negative.
+        some = np.flatnonzero(~is_at_0)
+        search = self
+        bracketed = []
+        while len(some):
+            search = self.at(some)
+            is_above = search.excess(high[some]) >= 0
+            bracketed.append(some[is_above])
+            some = some[~is_above & (high[some] < self.end[some])]
+            low[some] = high[some]
+            high[some] = np.minimum(_GROWTH * high[some], self.end[some])
+        some = np.concatenate([*bracketed, some])
+        if len(some):
+            found[some] = bracketed_root(
+                self.at(some), low[some], high[some], tolerance=_PRECISION
+            )
+        return found
+
+    __call__ = excess
+
+    def _frequency(self, c):
+        """Return the event frequencies (size, n) of the hypotheses c (n,)."""
+        return (self._laws.score + c * self._direction).clip(0, 1)
+
+
+def _probability(outcomes, masses):
+    """Return the probability (n,) of some outcomes, 1 or 0 in an array (k_1, ...,
+    k_size, n), for the probabilities (k_j, n) of the numbers of events of each bin.
+    """
+    sums = outcomes
+    for mass in reversed(masses):
+        by_last = sums.reshape(-1, *mass.shape)
+        sums = np.einsum("ijn,jn->in", by_last, mass)
+    return sums[0]
+
+
+def _medians(statistic, masses):
+    """Return the medians (n,) of the statistics of outcomes (n_outcomes, n) with the
+    probabilities (k_j, n) of the numbers of events of each bin: the smallest value that
+    has half of the probability up to it.
+    """
+    probability = masses[0]
+    for mass in masses[1:]:
+        probability = probability[..., None, :] * mass
+    # One line a problem: lines are sorted faster than columns.
+    probability = probability.reshape(statistic.shape).T
+    statistic = np.ascontiguousarray(statistic.T)
+    order = np.argsort(statistic, axis=1)
+    cumulative = np.cumsum(np.take_along_axis(probability, order, axis=1), axis=1)
+    half = cumulative[:, -1:] * (0.5 * (1 - _ROUNDING))
+    first = (cumulative >= half).argmax(axis=1)
+    row = np.arange(len(statistic))
+    return statistic[row, order[row, first]]

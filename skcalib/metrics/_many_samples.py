@@ -1,0 +1,333 @@
+"""What many groups tell about their biases and calibration errors, in one pass."""
+
+from functools import cached_property
+
+import numpy as np
+
+from skcalib._cells.cells import Cells
+from skcalib._cells.tasks import BinaryTask
+from skcalib._errors.binned import (
+    MAX_THIN_SHARE,
+    BinnedError,
+    has_thin_bins,
+    resolved_method,
+)
+from skcalib._inference.bias import half_pvalue
+from skcalib._inference.event_counts import (
+    MANY_ROWS,
+    RowsOfProblems,
+    event_count_tails,
+)
+from skcalib._inference.few_outcomes import (
+    MOST_OUTCOMES,
+    SmallProblems,
+    n_outcomes,
+    rows_of,
+)
+from skcalib._inference.hypotheses import directions_of_samples
+from skcalib._inference.inversion import limits_of_each
+from skcalib._inference.shift_test import BiasTest, BiasTestsOfRows
+from skcalib._input.scalars import as_numbers
+from skcalib._rows.links import log_odds
+from skcalib.binning._equal_mass import last_rows
+from skcalib.metrics._group_sample import Sample, pvalue_of_sides
+
+
+class Samples(list):
+    """Some `Sample`, with arrays of what each tells."""
+
+    @property
+    def n(self):
+        """Numbers of rows, ints unless a sample has weights; see `Sample.n`."""
+        return np.array([sample.n for sample in self])
+
+    @property
+    def mean_score(self):
+        """Mean score of each sample."""
+        return np.array([sample.mean_score for sample in self])
+
+    @property
+    def event_frequency(self):
+        """Share of the rows of each sample that are events."""
+        return np.array([sample.event_frequency for sample in self])
+
+    @property
+    def is_independent(self):
+        """Whether the rows of each sample do not depend on each other."""
+        return np.array([sample.has_independent_rows for sample in self])
+
+    @property
+    def tests_of_independent(self):
+        """The `BiasTestsOfRows` of the samples with independent rows."""
+        return BiasTestsOfRows.of(
+            [sample.bias_problem() for sample in self if sample.has_independent_rows]
+        )
+
+    def errors_with_limits(self, params, resampling, tail, progress):
+        """Return the binned errors with their limits, (3, n_samples): rows for errors,
+        lower limits and upper limits, NaN where bins have too few rows for a debiased
+        error.
+
+        Parameters
+        ----------
+        params : dict
+            `norm` and `method` of the binned error.
+        resampling : Resampling
+            What is drawn for the limits.
+        tail : float
+            The probability that a limit is wrong.
+        progress : Progress
+            Writes how many samples are done.
+        """
+        is_debiased = resolved_method(**params) in ("debiased", "unbiased")
+        has_error = []
+        for k, sample in enumerate(self):
+            if not (is_debiased and has_thin_bins(sample.statistics)):
+                has_error.append(k)
+        return _errors_one_by_one(self, has_error, params, resampling, tail, progress)
+
+
+def _errors_one_by_one(samples, chosen, params, resampling, tail, progress):
+    """Return what `Samples.errors_with_limits` does, for the samples at the positions
+    `chosen`; NaN for the others.
+    """
+    errors = np.full((3, len(samples)), np.nan)
+    has_limits = np.zeros(len(samples), dtype=bool)
+
+    def hypotheses_of_samples():
+        """Yield the `Hypotheses` of one sample after the other, and write its error
+        into ``errors[0]``. `limits_of_each` takes them in blocks: those of all samples
+        would need much memory.
+        """
+        for k in chosen:
+            progress(f"errors of {k:,} of {len(samples):,} groups", k / len(samples))
+            sample = samples[k]
+            error, hypotheses = sample.error_and_hypotheses(params, resampling)
+            errors[0, k] = error
+            has_limits[k] = not sample.reason_without_limits
+            yield hypotheses
+
+    for k, limits in zip(
+        chosen, limits_of_each(hypotheses_of_samples(), tail), strict=True
+    ):
+        if has_limits[k]:
+            errors[1:, k] = limits
+    return errors
+
+
+class SmallSamples:
+    """What `Samples` is, for samples of independent rows without weights in bins of
+    equal mass: the sums of all bins are made in one pass, without a `Sample` for each.
+
+    Parameters
+    ----------
+    task : BinaryTask
+        The n rows of all samples, without weights.
+    codes : ndarray of int, shape (n,)
+        The sample of each row.
+    binning : EqualMass
+        The bins of each sample.
+    """
+
+    # The rows of larger samples are summed in cells, which needs a pass for each.
+    most_rows = MANY_ROWS
+
+    def __init__(self, task, codes, binning):
+        self._binning = binning
+        # 1. The rows in the order of samples and scores; where each sample begins, and
+        # the row of it that comes first.
+        order = np.lexsort((task.scores, codes))
+        self._scores = task.scores[order]
+        self._labels = task.labels[order]
+        codes = codes[order]
+        self._starts = np.append(0, np.flatnonzero(np.diff(codes)) + 1)
+        self.n = np.diff(self._starts, append=len(codes))
+        self.codes = codes[self._starts]
+        self.first = np.minimum.reduceat(order, self._starts)
+        # 2. The sums of all bins; where those of each sample begin, and how many it
+        # has.
+        last = last_rows(binning, self._scores, self.n)
+        starts = np.append(0, last[:-1] + 1)
+        self._bins = _bins_of(self._scores, self._labels, starts)
+        self._bin_starts = np.searchsorted(starts, self._starts)
+        self._n_bins = np.diff(self._bin_starts, append=len(starts))
+
+    def __len__(self):
+        return len(self.n)
+
+    def __getitem__(self, k):
+        rows = slice(self._starts[k], self._starts[k] + self.n[k])
+        task = BinaryTask(self._scores[rows], self._labels[rows], None)
+        return Sample(task.statistics(self._binning), task, binning=self._binning)
+
+    def __iter__(self):
+        return (self[k] for k in range(len(self)))
+
+    def _sums(self, of_bins):
+        """Return the sums (n_samples,) of values of bins (m,)."""
+        return np.add.reduceat(of_bins, self._bin_starts)
+
+    @cached_property
+    def mean_score(self):
+        """Mean score of each sample."""
+        return self._sums(self._bins.weighted_score) / self.n
+
+    @cached_property
+    def event_frequency(self):
+        """Share of the rows of each sample that are events."""
+        return self._sums(self._bins.weighted_label) / self.n
+
+    @property
+    def is_independent(self):
+        """Whether the rows of each sample do not depend on each other."""
+        return np.ones(len(self), dtype=bool)
+
+    @property
+    def tests_of_independent(self):
+        """The `BiasTestsOfRows` of the samples."""
+        mean_square = self._sums(self._bins.residual_square) / self.n
+        mean = self.event_frequency - self.mean_score
+        scores = as_numbers(self._scores, "scores")
+        return BiasTestsOfRows(
+            RowsOfProblems(log_odds(scores), np.ones(len(scores)), self.n),
+            self._sums(self._bins.weighted_label),
+            np.maximum(mean_square - mean**2, 0),
+        )
+
+    def errors_with_limits(self, params, resampling, tail, progress):
+        """Return the binned errors with their limits; see `Samples`."""
+        error = BinnedError(binning=None, **params)
+        has_error = np.ones(len(self), dtype=bool)
+        if error.method in ("debiased", "unbiased"):
+            thin = self._sums(np.where(self._bins.count < 2, self._bins.count, 0))
+            has_error = thin / self.n <= MAX_THIN_SHARE
+        outcomes = n_outcomes(rows_of(self._bins), self._n_bins)
+        is_summed = has_error & (outcomes <= MOST_OUTCOMES)
+        is_summed &= error.norm != np.inf and error.method != "label_binned"
+        others = np.flatnonzero(has_error & ~is_summed).tolist()
+        errors = _errors_one_by_one(self, others, params, resampling, tail, progress)
+        if not is_summed.any():
+            return errors
+        progress(f"errors of {np.count_nonzero(is_summed):,} small groups")
+        bins = self._bins.at(np.repeat(is_summed, self._n_bins))
+        sizes = self._n_bins[is_summed]
+        power = error.power_of_sums(bins)
+        # The shares of `power` are those among the bins of all samples.
+        of_own = np.repeat(bins.total_weight / self.n[is_summed], sizes)
+        observed = np.add.reduceat(
+            power.observed_of_bins * power.share_of_bin * of_own,
+            np.cumsum(sizes) - sizes,
+        )
+        problems = SmallProblems(
+            bins,
+            sizes,
+            type(power),
+            error.norm,
+            directions_of_samples(bins, sizes, power.is_sum_of_squares),
+        )
+        powers = [observed, *problems.limits(tail)]
+        errors[:, is_summed] = [list(map(error.from_power, row)) for row in powers]
+        return errors
+
+
+def _bins_of(scores, labels, starts):
+    """Return the `Cells` of bins of rows (n,) without weights, which begin at `starts`
+    (m,).
+    """
+    scores = scores.astype(np.float64)
+    events = labels.astype(np.float64)
+    count = np.diff(starts, append=len(scores))
+    return Cells(
+        edges=None,
+        count=count,
+        weight=count.astype(np.float64),
+        weighted_score=np.add.reduceat(scores, starts),
+        weighted_label=np.add.reduceat(events, starts),
+        weighted_score_squared=np.add.reduceat(scores**2, starts),
+        weighted_score_label=np.add.reduceat(scores * events, starts),
+        weight_squared=count.astype(np.float64),
+    )
+
+
+class BiasTests:
+    """Tests for each sample whether its bias, mean score minus event frequency, is 0.
+
+    Parameters
+    ----------
+    samples : Samples or SmallSamples
+        The samples.
+    alternative : {"two-sided", "greater", "less"}, default="two-sided"
+        "greater" means a greater event frequency than the scores predict, hence a bias
+        below 0; "less" means a smaller one.
+    """
+
+    def __init__(self, samples, alternative="two-sided"):
+        self._samples = samples
+        self._alternative = alternative
+        self._is_independent = samples.is_independent
+        self._independent = None
+        if self._is_independent.any():
+            self._independent = samples.tests_of_independent
+
+    def at(self, confidence_level):
+        """Return the tests at a level, that of the interval or, for a one-sided
+        alternative, of its one limit.
+
+        Returns
+        -------
+        tests : BiasTest
+            P-values and limits, arrays (n_samples,).
+        reasons : list of str
+            Why there are no limits; empty where there are.
+        """
+        level = confidence_level
+        if self._alternative != "two-sided":
+            # A limit of level L is that of a two-sided interval of level 2 L - 1, which
+            # leaves out 1 - L on either side.
+            level = 2 * confidence_level - 1
+        found = np.empty((4, len(self._samples)))
+        reasons = [""] * len(self._samples)
+        if self._independent is not None:
+            found[:, self._is_independent] = self._independent.at(level)
+        for k in np.flatnonzero(~self._is_independent):
+            found[:, k], reasons[k] = self._samples[k].bias_test(level)
+        if self._alternative == "two-sided":
+            return BiasTest(*found), reasons
+        has_limits = np.array([not reason for reason in reasons])
+        return self._one_sided(found, has_limits), reasons
+
+    def _one_sided(self, found, has_limits):
+        """Return the one-sided `BiasTest` for two-sided ones (4, n_samples);
+        `has_limits` (n_samples,) says which samples have limits.
+        """
+        mean_score = self._samples.mean_score
+        bias = mean_score - self._samples.event_frequency
+        is_greater = self._alternative == "greater"
+        is_on_side = bias < 0 if is_greater else bias > 0
+        pvalue, low, high, bias_pvalue = found
+        one_sided = half_pvalue(pvalue, is_on_side)
+        if self._independent is not None:
+            # Rows are independent: the tails of the number of events are known.
+            one_sided[self._is_independent] = pvalue_of_sides(
+                *event_count_tails(self._independent.rows, self._independent.events),
+                self._alternative,
+            )
+        # `pvalue` tests calibration: the labels then have the variance s (1 - s).
+        # `bias_pvalue` tests a bias of 0, and allows for residuals that vary more:
+        # where they do not vary more than under calibration, both tests are the same.
+        one_sided_bias = np.where(
+            bias_pvalue == pvalue,
+            one_sided,
+            half_pvalue(bias_pvalue, is_on_side),
+        )
+        # The other limit is the bias if the event frequency were 1, or 0.
+        if is_greater:
+            low = np.where(has_limits, mean_score - 1, low)
+        else:
+            high = np.where(has_limits, mean_score, high)
+        return BiasTest(
+            np.where(has_limits, one_sided, pvalue),
+            low,
+            high,
+            np.where(has_limits, one_sided_bias, bias_pvalue),
+        )
