@@ -657,14 +657,14 @@ def test_family_wise_level_and_coverage_of_the_bias(n, n_groups, shape):
     for _ in range(families):
         scores = _calibrated(rng, n, shape)
         y, groups = rng.random(n) < scores, rng.integers(0, n_groups, n)
-        tests = [
-            bias_test(scores[groups == k], y[groups == k].sum(), 0.9)
+        problems = [
+            BiasProblem(scores[groups == k], float(y[groups == k].sum()))
             for k in np.unique(groups)[:100]
         ]
-        adjusted = holm(np.array([test.pvalue for test in tests]))
-        rejected += adjusted.min() <= 0.05
-        covered += sum(test.low <= 0 <= test.high for test in tests)
-        groups_seen += len(tests)
+        tests = BiasTestsOfRows.of(problems).at(0.9)
+        rejected += holm(tests.pvalue).min() <= 0.05
+        covered += np.sum((tests.low <= 0) & (tests.high >= 0))
+        groups_seen += len(problems)
     assert rejected <= 5  # more than this of 30 has a chance of .3 % at a level of .05
     assert covered / groups_seen >= 0.89
 
