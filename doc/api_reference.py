@@ -30,7 +30,7 @@ SECTIONS = [
     (
         "skcalib",
         "Smooth maps",
-        "Scores in, probabilities out: few parameters, few rows.",
+        "Scores in, probabilities out: few parameters, for few samples.",
         "which_recalibrator",
         None,
     ),
@@ -107,7 +107,7 @@ SECTIONS = [
     ),
     (
         "skcalib.metrics",
-        "Groups and segments",
+        "Groups",
         "Is it right for every group?",
         "which_groups",
         [
@@ -173,7 +173,7 @@ SECTIONS = [
     (
         "skcalib.guarantees",
         "Guarantees",
-        "Certificates, bounds, and the numbers of bins and rows that they need.",
+        "Certificates, bounds, and the numbers of bins and samples that they need.",
         "how_many_bins",
         None,
     ),

@@ -38,6 +38,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "break_names",
     "describe_thumbnails",
     "evidence",
     "find_words",

@@ -4,6 +4,7 @@ library is given, and fits that are refused.
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import Any, Self
 
@@ -224,6 +225,15 @@ class ParameterHints(DefaultObjects):
     """`DefaultObjects` whose constructor also hints at parameters of other
     libraries.
     """
+
+    def __init_subclass__(cls, **options):
+        """Show the parameters of `__init__`, in place of those of `__new__` below, to
+        `help`, editors and the reference.
+        """
+        super().__init_subclass__(**options)
+        of_init = inspect.signature(cls.__init__)
+        _, *parameters = of_init.parameters.values()
+        cls.__signature__ = of_init.replace(parameters=parameters)
 
     def __new__(cls, *args, **params):
         """Make the object, unless a parameter has a hint: `__init__` would only say

@@ -38,6 +38,15 @@ def _binary_rows():
 
 
 @every_estimator
+def test_help_shows_the_parameters_of_the_constructor(name):
+    member = ESTIMATORS[name]
+    _, *parameters = inspect.signature(member.__init__).parameters.values()
+    if member.__init__ is object.__init__:
+        parameters = []
+    assert list(inspect.signature(member).parameters.values()) == parameters
+
+
+@every_estimator
 def test_constructors_only_assign(name):
     estimator = ESTIMATORS[name]
     parameters = inspect.signature(estimator).parameters

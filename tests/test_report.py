@@ -677,6 +677,51 @@ def test_periods_that_cannot_be_told_stand_in_the_headline():
     ) in text
 
 
+def _period_row(name, *limits):
+    return {"period": name, "verdict": _segment_row("", *limits)["verdict"]}
+
+
+def test_one_period_that_is_off_comes_first_unless_a_group_is_worse():
+    periods = [_period_row("May", 0.1, -1, 1), _period_row("June", -30, -38, -22)]
+    names, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, periods=periods))
+    assert names[:2] == ["period off", "usable"]
+    assert text.startswith("In June the scores are 30 points too low (95 %: 22 to 38).")
+    # A change that is told explains June only if it is as large.
+    change = {
+        "group": None,
+        "since": "June",
+        "pvalue": 0.001,
+        "verdict_before": periods[0]["verdict"],
+    }
+    for since_june, is_told in (((-3, -5, -1), True), ((-30, -38, -22), False)):
+        after = _segment_row("", *since_june)["verdict"]
+        more = {"periods": periods, "changes": [{**change, "verdict_after": after}]}
+        names, _ = _said(_model((-3, -4, -2), NONE, NO_ERROR, 0.5, **more))
+        assert ("period off" in names) == is_told
+    for size, place in ((-40, 2), (-12, 0)):
+        rows = [_segment_row("West", size, size - 3, size + 3)]
+        rows.append(_segment_row("North", 0.1, -1, 1))
+        found = _model(NONE, NONE, NO_ERROR, 0.5, periods=periods, segments=rows)
+        names, _ = _said(found)
+        assert names.index("period off") == place
+        assert names[:3].count("do not use the segment") == 1
+
+
+def test_an_event_of_probability_0_comes_first_and_leaves_out_the_slope():
+    errors = [{"name": "calibration slope", "estimate": 0.5, "low": 0.4, "high": 0.6}]
+    impossible = {"n": 3, "row": 17}
+    plain = (NONE, NONE, NO_ERROR, 0.5)
+    names, _ = _said(_model(*plain, errors=errors))
+    assert "slope" in names
+    names, text = _said(_model(*plain, errors=errors, impossible=impossible))
+    assert names[0] == "impossible"
+    assert text.startswith("3 samples happened although their probability was 0 (first")
+    assert "slope" not in names
+    worse = ((9, 7, 11), NONE, NO_ERROR, 0.001)
+    names, _ = _said(_model(*worse, impossible=impossible))
+    assert names[:2] == ["do not use", "impossible"]
+
+
 @pytest.mark.slow
 def test_limits_of_segments_hold_together(file):
     """The limits of a segment are those of its table at 1 - .05 / 3."""

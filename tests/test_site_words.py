@@ -6,6 +6,7 @@ from pathlib import Path
 
 DOC = Path(__file__).parents[1] / "doc"
 WORDS = runpy.run_path(str(DOC / "extensions" / "find_words.py"))["WORDS"]
+BREAKS = runpy.run_path(str(DOC / "extensions" / "break_names.py"))
 PLAIN = runpy.run_path(str(DOC / "extensions" / "plain_pages.py"))
 
 
@@ -25,6 +26,11 @@ def test_the_first_sentence_is_plain():
     assert PLAIN["first_sentence"](text) == "Use `a`."
     linked = "# T\n\nIt is [here](x.md) now.\n"
     assert PLAIN["first_sentence"](linked) == "It is here now."
+
+
+def test_names_may_be_broken_after_underscores():
+    html = '<a href="a_b"><code><span class="pre">a_b</span></code></a> c_d'
+    assert BREAKS["with_breaks"](html) == html.replace(">a_b<", ">a_<wbr>b<")
 
 
 def test_plain_pages_have_what_they_include():

@@ -80,7 +80,7 @@ def test_code_has_at_most_88_columns(page):
 # Samples with one value of a named column, or found by a search, are a *group*.
 # *Pooled* is what all groups, classes or clusters give together.
 _OTHER_WORDS = re.compile(
-    r"\b(segments?|slices?)\b"
+    r"(?<!-)\b(segments?|slices?)\b"
     r"|\bpool(s|ed|ing)? (the |their |several |all )?"
     r"(predictions|probabilities|forecasts|classifiers|models|scores)\b"
     r"|\b(predictions|probabilities|forecasts|classifiers|scores) are (first )?pooled",
@@ -129,6 +129,16 @@ def test_other_words_are_found():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_groups_have_one_word_on_pages(page):
     assert other_words(page.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((DOC / "gallery").glob("*.py")), ids=lambda path: path.stem
+)
+def test_groups_have_one_word_in_examples(path):
+    """In the title, and in the comments between the steps."""
+    text = path.read_text("utf-8")
+    comments = re.findall(r"^# (.*)$", text, flags=re.M)
+    assert other_words(" ".join([ast.get_docstring(ast.parse(text)), *comments])) == []
 
 
 def test_groups_have_one_word_in_docstrings():

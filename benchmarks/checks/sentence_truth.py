@@ -422,6 +422,10 @@ class Judge:
         side = 1 if "too high" in text else -1
         return side * bias > TOLERANCE
 
+    def _impossible(self, words, text):
+        n = len(self.table.proper_scores.impossible[self.model["name"]])
+        return n > 0 and words["happened"].startswith(f"{n:,} sample")
+
     def _few_events(self, words, text):
         labels = self.table.labels
         fewer = min(labels.sum(), len(labels) - labels.sum())

@@ -1,4 +1,4 @@
-"""Date a drift in one segment from monthly batches, with monitors that a service
+"""Date a drift in one group from monthly batches, with monitors that a service
 stores as JSON.
 
 Labels arrive late, so each batch is processed as a whole at the end of its month. The
@@ -20,7 +20,7 @@ MONTHS = [f"{year}-{month:02d}" for year in (2024, 2025) for month in range(1, 1
 
 
 def batch(month, rng, n=1500, drift_from="2025-04"):
-    """Return the scores, labels and segments of a month. From April 2025 onward, loans
+    """Return the scores, labels and groups of a month. From April 2025 onward, loans
     default more often than predicted.
     """
     scores, segment = rng.beta(2, 8, n), rng.choice(SEGMENTS, n)

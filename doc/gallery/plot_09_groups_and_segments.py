@@ -1,11 +1,11 @@
 """
-Known groups and unknown segments
-=================================
+Known and unknown groups
+========================
 
 A model can be calibrated overall but miscalibrated for one group.
 `calibration_by_group` tests the groups that you name. `segment_calibration_test`
-searches for the worst segment, and its p-value accounts for the number of segments
-tested.
+searches the features for the worst group, and its p-value accounts for the number
+of groups tested.
 """
 
 # %%
@@ -39,7 +39,7 @@ model = LogisticRegression(max_iter=1000).fit(X[columns][train], y[train])
 scores = model.predict_proba(X[columns][test])[:, 1]
 
 # %%
-# Search for segments. The first row of the table is the worst segment found.
+# Search for groups. The first row of the table is the worst group found.
 from skcalib.metrics import calibration_by_group, segment_calibration_test
 
 found = segment_calibration_test(

@@ -1,51 +1,78 @@
 """What else is wrong besides the worst, in the order of the harm that it may do."""
 
 from skcalib._report._claims import claim
-from skcalib._report._headline import clearest_changes
+from skcalib._report._headline import clearest_changes, n_impossible
 from skcalib._report._judged import read_verdict
 from skcalib._report._phrases import least, verdict_words
-from skcalib._verdicts import count_words
+from skcalib._verdicts import count_words, impossible_words
 
 _FEW = 20  # events, or samples without, below which every number is rough
+# First claims that nothing but a larger period goes before.
+_MAIN = ("do not use the segment", "do not use", "do not take at face value")
 
 
-def further_findings(facts):
-    """Return a list of claims on what else may do harm, each once: one period that is
-    off, and too few events. `facts` are the `ModelFacts`.
+def in_order_of_harm(facts, worst):
+    """Return the claims `worst` with those on what else does harm: events that had the
+    probability 0, and the period that is off most, if one is off by more than all
+    samples, and than the change over time that is told, can be.
+
+    Both come first, unless `worst` begins with what is worse. `facts` are the
+    `ModelFacts`.
     """
-    return [*_worst_period(facts), *_few_events(facts)]
+    impossible = _impossible(facts)
+    claims = [*impossible, *worst]
+    if worst[0].name in _MAIN:
+        claims = [*worst, *impossible]
+    found = _worst_period(facts)
+    if found is None:
+        return claims
+    size, told = found
+    segments = [least(segment.verdict) for segment in facts.segments]
+    is_of_segment = worst[0].name in ("do not use the segment", "check the segment")
+    if is_of_segment and max(segments) >= size:
+        return [*claims, told]
+    return [told, *claims]
 
 
 def _worst_period(facts):
-    """Return a list with the claim on the period that is off most, if it is off by more
-    than all samples can be; an empty list if a change over time is told.
+    """Return the least size of the worst period and the claim on it; None if no period
+    tells more than all samples or a change.
     """
-    if clearest_changes(facts.model):
-        return []
     off = []
     for row in facts.model.get("periods", ()):
         verdict = read_verdict(row["verdict"])
         if verdict.kind == "off":
             off.append((least(verdict), row["period"], verdict))
     if len(facts.model.get("periods", ())) < 2 or not off:
-        return []
+        return None
     size, period, verdict = max(off, key=lambda entry: entry[0])
-    overall = facts.overall.verdict
-    if overall.is_off and size <= overall.limit:
-        return []
+    told = [facts.overall.verdict]
+    for row in clearest_changes(facts.model):
+        told += [read_verdict(row[f"verdict_{when}"]) for when in ("before", "after")]
+    if any(known.is_off and size <= known.limit for known in told):
+        return None
     others = "" if len(off) == 1 else f", the worst of {len(off)} periods that are off"
-    return [
-        claim(
-            "period off",
-            period=period,
-            subject=facts.subject,
-            size=verdict_words(verdict),
-            others=others,
-        )
-    ]
+    return size, claim(
+        "period off",
+        period=period,
+        subject=facts.subject,
+        size=verdict_words(verdict),
+        others=others,
+    )
 
 
-def _few_events(facts):
+def _impossible(facts):
+    """Return a list with the claim that events had the probability 0; an empty list if
+    none had.
+    """
+    if not n_impossible(facts.model):
+        return []
+    found = facts.model["impossible"]
+    happened = impossible_words(found["n"], found["row"])
+    return [claim("impossible", happened=happened)]
+
+
+def few_events(facts):
     """Return a list with the claim that one of the two outcomes is so rare that all
     numbers are rough; an empty list if neither is.
     """

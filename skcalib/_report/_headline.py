@@ -108,6 +108,11 @@ class ModelFacts:
         return GroupVerdict(None, self.bias, None)
 
 
+def n_impossible(model):
+    """Return how many samples of a model happened although their probability was 0."""
+    return model.get("impossible", {}).get("n", 0)
+
+
 def clearest_changes(model):
     """Return the changes of calibration over time that a summary tells, as a list of
     dicts: one change of all samples, or those of up to three segments.
@@ -143,8 +148,11 @@ def headline(facts):
 
 def _slope_off(facts):
     """Return the claim that the limits of the calibration slope exclude 1; None if
-    they do not, or if there is no slope.
+    they do not, if there is no slope, or if it is that of clipped scores, since what
+    had the probability 0 happened.
     """
+    if n_impossible(facts.model):
+        return None
     for row in facts.model.get("errors", ()):
         if row["name"] != "calibration slope" or row["low"] is None:
             continue

@@ -22,7 +22,6 @@ from skcalib._report._samples import CONFIDENCE_LEVEL
 from skcalib._report._sections import difference_from_first
 from skcalib._report._sentences import summary
 from skcalib._verdicts import (
-    impossible_words,
     interval_words,
     level_words,
     percent_words,
@@ -140,7 +139,6 @@ def report_numbers(
                 *table.notes,
                 *_few_events(models),
                 *_may_be_percentages(table, models),
-                *_impossible(table, models),
             ],
             "models": models,
             "certificates": certificates,
@@ -182,9 +180,11 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
         {"name": "log-loss", **losses["log_loss"]},
     ]
     impossible = table.proper_scores.impossible[name]
+    # Rows that were left out are not counted: then no row is named.
+    is_whole = not table.notes and not any("left out" in a for a in table.assumed)
     model["impossible"] = {
         "n": len(impossible),
-        "row": int(impossible[0]) + 1 if len(impossible) else None,
+        "row": int(impossible[0]) + 1 if len(impossible) and is_whole else None,
     }
     model |= judged_model(event_rows, model["errors"][0], tolerance, table.classes)
     step(f"test of {name}")
@@ -255,20 +255,6 @@ def _few_events(models):
         "With fewer than 40 expected events or non-events, intervals of clusters may be"
         " too short."
     ]
-
-
-def _impossible(table, models):
-    """Return a list of notes on models that gave what happened the probability 0."""
-    notes = []
-    for model in models:
-        n, row = model["impossible"]["n"], model["impossible"]["row"]
-        if not n:
-            continue
-        whose = f"{model['name']}: " if len(models) > 1 else ""
-        # Rows that were left out are not counted.
-        note = impossible_words(n, None if table.notes else row)
-        notes.append(f"{whose}{note} The Brier score is the one to go by.")
-    return notes
 
 
 def _may_be_percentages(table, models):

@@ -3,7 +3,7 @@
 from skcalib._report._advice_words import advice_claims
 from skcalib._report._claims import claim
 from skcalib._report._evidence import changes, evidence, over_time, segments_off
-from skcalib._report._findings import further_findings
+from skcalib._report._findings import few_events, in_order_of_harm
 from skcalib._report._headline import ModelFacts, headline
 from skcalib._verdicts import count_words
 
@@ -36,8 +36,8 @@ def summary(model, table):
     if first == "tolerance too large":
         suggested_tolerance = worst[0].words["smaller"]
     paragraphs = [
-        worst,
-        further_findings(facts),
+        in_order_of_harm(facts, worst),
+        few_events(facts),
         evidence(facts, first),
         [*segments_off(facts), *changes(facts), *over_time(model)],
         advice_claims(facts, is_usable, suggested_tolerance),
