@@ -4,8 +4,8 @@ Of each table of `DIR/tabular` a logistic regression learns all columns but one:
 number that is most strongly correlated with the event. This column is then the feature
 that matters, and a random permutation of it the one that does not. The figure is the
 log-loss of new rows minus that of `PlattScaling` without features, in nats, for maps
-fitted to 200 and to 2,000 rows: its mean over the tables and over the halves, and how
-many tables lose more than .001.
+fitted to 200 and to 2,000 rows: its mean over random parts of each table and over the
+tables, and how many tables lose more than .001.
 """
 
 import argparse
