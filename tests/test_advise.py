@@ -105,6 +105,7 @@ def test_a_change_of_one_group_is_found_and_only_later_samples_are_fitted():
     assert (plain.changes, plain.since) == ([], None)
 
 
+@pytest.mark.slow
 def test_several_classes_labels_and_weights():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (900, 3))
@@ -129,6 +130,7 @@ def test_several_classes_labels_and_weights():
     np.testing.assert_allclose(names["calibrated"], fitted.predict_proba(expit(odds)))
 
 
+@pytest.mark.slow
 def test_clusters_that_move_together_are_no_reason_to_recalibrate():
     rng = np.random.default_rng(0)
     clusters = np.repeat(np.arange(25), 80)

@@ -56,6 +56,20 @@ def test_each_name_has_its_pages_of_the_guide():
     assert "which_error" in pages["skcalib.metrics.calibration_test"]
 
 
+def test_every_name_stands_on_a_page():
+    """All but the nodes and forms of maps, which one page describes together."""
+    guide = "".join(page.read_text("utf-8") for page in _PATH.parent.glob("*.md"))
+    names = {
+        name
+        for module in REFERENCE.MODULES
+        if module != "skcalib.maps"
+        for name in import_module(module).__all__
+        if not name.startswith("_")
+    }
+    assert len(names) > 120
+    assert {name for name in names if not re.search(rf"\b{name}\b", guide)} == set()
+
+
 # Pages of the guide that need no example: a table of other libraries, and evidence.
 NO_EXAMPLE = {
     "class_imbalance",

@@ -491,6 +491,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules} - before - set(sy
         skcalib.metric  # noqa: B018
 
 
+@pytest.mark.slow
 def test_rooms_are_imported_when_asked_for():
     """Import time is a number of modules: they are counted, and never timed."""
     code = """
@@ -532,6 +533,7 @@ def test_dir_shows_public_names_only():
     assert set(skcalib.__all__) <= set(dir(skcalib))
 
 
+@pytest.mark.slow
 def test_import_and_use_have_no_side_effects(tmp_path):
     code = """
 import os, warnings, numpy as np

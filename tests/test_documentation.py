@@ -14,6 +14,7 @@ import sklearn
 from sklearn.utils.fixes import parse_version
 
 from skcalib._guide import see
+from skcalib._install import install
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "doc"
@@ -177,6 +178,17 @@ def test_pages_that_are_run_elsewhere():
     for page, test in RUN_ELSEWHERE.items():
         text = (ROOT / "tests" / test).read_text("utf-8")
         assert page in text or page.removesuffix(".md") in text
+
+
+def test_pages_install_as_messages_say():
+    place = re.search(r'"(.*)\[plot\]"', install("plot"))[1]
+    told = {
+        target
+        for page in PAGES
+        for target in re.findall(r'pip install "([^"]+)"', page.read_text("utf-8"))
+    }
+    assert len(told) >= 7
+    assert all(re.fullmatch(rf"{re.escape(place)}\[[\w,]+\]", one) for one in told)
 
 
 def test_commands_of_the_pages_start():

@@ -340,7 +340,8 @@ def _matrix():
                 quick.append("SQL")
             elif name != "four logits" or isinstance(recalibrator, LogitRecalibrator):
                 slow = ["SQL"]
-            if not _is_quick(recalibrator):
+            # two columns are the same problem as one
+            if n_columns == 2 or not _is_quick(recalibrator):
                 slow += quick
                 quick = []
             text = f"{recalibrator}-{name}"

@@ -206,6 +206,12 @@ CASES = {
     # Spreadsheets
     "a title above the names, Excel": ("a.xlsx", _excel(_title_sheet), READ),
     "percent cells, Excel": ("a.xlsx", _excel(_percent_sheet), READ),
+    "percent cells and --scores percent, Excel": (
+        "a.xlsx",
+        _excel(_percent_sheet),
+        READ,
+        {"scale": "percent"},
+    ),
     "a total below, Excel": ("a.xlsx", _excel(_total_sheet), "row 60 is 23.76"),
     "an index, Excel": ("a.xlsx", _excel(_index_sheet), READ),
     "numbers as text, Excel": ("a.xlsx", _excel(_text_sheet), READ),
@@ -463,6 +469,22 @@ CASES = {
     "stars": ("a.csv", _csv(p=STARS), "--scores percent"),
     "log probabilities": ("a.csv", _csv(p=np.log(SCORE)), "--scores"),
     "odds, as logit": ("a.csv", _csv(p=(SCORE / (1 - SCORE))), "--scores"),
+    "percent signs and a name": (
+        "a.csv",
+        _text(
+            FRAME.assign(p=[f"{100 * p:.2f}%" for p in SCORE])
+            .to_csv(index=False)
+            .replace("id,y,p", "id,y,win %")
+        ),
+        READ,
+        {"scores": ["win %"]},
+    ),
+    "percent signs and --scores percent": (
+        "a.csv",
+        _csv(p=[f"{100 * p:.2f}%" for p in SCORE]),
+        READ,
+        {"scale": "percent"},
+    ),
     # Missing values
     "missing as a dash": ("a.csv", _csv(p=_some(SCORE, "-")), "'-' in row 0"),
     "missing as a point": ("a.csv", _csv(p=_some(SCORE, ".")), r"'\.' in row 0"),
@@ -682,6 +704,7 @@ def test_the_code_reads_odd_files(tmp_path):
         "a title above the names, Excel",
         "decimal commas as text, Excel",
         "a true minus",
+        "percent signs and --scores percent",
         "scientific, with a comma",
         "NA in JSON, dropped",
         "n/a among percent signs, dropped",

@@ -95,6 +95,14 @@ def test_few_sentences_are_long():
     assert long / total <= SHARE, sorted(counts.items(), key=lambda one: -one[1][0])
 
 
+def test_the_guide_is_short():
+    """Pages and words, code included, outside ``doc/evidence``."""
+    texts = [page.read_text("utf-8") for page in DOC.glob("*.md")]
+    words = [word for text in texts for word in text.split() if re.search(r"\w", word)]
+    assert len(texts) <= 26
+    assert len(words) <= 30_000
+
+
 def test_no_riddles():
     found = [
         (page.name, sentence)

@@ -141,6 +141,7 @@ def test_duckdb():
             compare(golden, connection.execute(create_and_join[1]).fetchall())
 
 
+@pytest.mark.slow
 def test_postgres():
     folder = _postgres.programs()
     required(
@@ -208,6 +209,7 @@ def test_spark():
     session.conf.unset("spark.sql.codegen.factoryMode")
 
 
+@pytest.mark.slow
 def test_ansi_is_parsed_and_not_run():
     sqlglot = pytest.importorskip("sqlglot", reason="needs sqlglot")
     for golden in GOLDEN:

@@ -39,7 +39,17 @@ PARSED = [
     "oracle",
     "mysql",
 ]
-every_dialect = pytest.mark.parametrize("dialect", [*PARSED, "sqlite"])
+# Those of the fast tests differ most.
+every_dialect = pytest.mark.parametrize(
+    "dialect",
+    [
+        *("snowflake", "bigquery", "tsql", "sqlite"),
+        *(
+            pytest.param(dialect, marks=pytest.mark.slow)
+            for dialect in ("redshift", "databricks", "oracle", "mysql")
+        ),
+    ],
+)
 METHODS = [
     skcalib.PlattScaling(),
     skcalib.BetaCalibration(),

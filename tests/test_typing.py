@@ -110,6 +110,7 @@ def test_parameters_and_results_of_public_functions_are_annotated():
     assert not lacking
 
 
+@pytest.mark.slow
 def test_an_editor_completes_the_submodules(editor):
     script = editor("import skcalib\nskcalib.")
     completions = {one.name for one in script.complete(2, len("skcalib."))}

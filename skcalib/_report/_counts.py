@@ -64,7 +64,9 @@ def read_counts(path, *, count, events, score, reading):
         lines.append(line)
     if len(columns[score]) < n_rows and not dropped:
         raise ReportError(f"{file.name} has too many rows for a table of counts.")
-    lines += to_probabilities(columns, {score: (score,)}, None, reading)
+    lines += to_probabilities(
+        columns, {score: (score,)}, None, reading, file.percentages
+    )
     if reading.scale not in (None, "probability"):
         assumed.append(f"The scores are read as {reading.scale}.")
     try:

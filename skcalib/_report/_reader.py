@@ -30,7 +30,12 @@ from skcalib._report._error import ReportError
 from skcalib._report._formats import format_of, is_packed, unpacked
 from skcalib._report._json import json_columns
 from skcalib._report._text import layout_of
-from skcalib._report._values import MISSING, as_numbers, refuse_points_beside_commas
+from skcalib._report._values import (
+    MISSING,
+    PERCENT_SIGNS,
+    as_numbers,
+    refuse_points_beside_commas,
+)
 
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
@@ -123,15 +128,20 @@ class OpenedFile:
     conversions : dict of str
         By column, the line of Python that does with a DataFrame `df` what reading did
         with its values.
+    percentages : set of str
+        The columns whose numbers have percent signs, of which 32 % was read as 0.32.
     """
 
     name: str
     source: object
     notes: list = field(default_factory=list)
     conversions: dict = field(default_factory=dict)
+    percentages: set = field(default_factory=set)
 
     def __post_init__(self):
         self.notes += self.source.notes
+        if isinstance(self.source, _ExcelSource):
+            self.percentages |= self.source.percentages
 
     @property
     def header(self):
@@ -174,6 +184,8 @@ class OpenedFile:
                 column, note, line = as_numbers(column, name, are_whole=name in whole)
                 if note:
                     self.notes.append(note)
+                if PERCENT_SIGNS in note:
+                    self.percentages.add(name)
                 if line:
                     self.conversions[name] = line
             columns[name] = column
@@ -525,6 +537,8 @@ class _ExcelSource(_InMemory):
             )
         frame = sheets[sheet]
         first = _row_of_names(frame)
+        positions = list(frame.columns)
+        row_of_values = int(frame.index[min(first + 1, len(frame) - 1)])
         names = [
             "" if value is None or value != value else str(value).strip()
             for value in frame.iloc[first]
@@ -538,8 +552,33 @@ class _ExcelSource(_InMemory):
         super().__init__(frame, f"pd.read_excel({literal(str(original))}{options})")
         if len(filled) > 1:
             self.notes.append(f"The sheet {sheet} of the workbook was read.")
+        self.percentages = set()
+        signed = _signed_cells(path, sheet, row_of_values)
+        for column, position in zip(names, positions, strict=True):
+            if position in signed:
+                self.percentages.add(column)
+                self.notes.append(f"Cells of {column} are percentages: 50 % is 0.5.")
         if first:
             self.notes.append(f"Rows before the names of the columns: {first}.")
+
+
+def _signed_cells(path, sheet, row):
+    """Return the positions of the cells of a row of a sheet, counted from 0, that show
+    numbers with percent signs, as a set.
+    """
+    from openpyxl import load_workbook
+
+    book = load_workbook(path, read_only=True)
+    try:
+        rows = book[sheet].iter_rows(min_row=row + 1, max_row=row + 1)
+        cells = next(rows, ())
+        return {
+            position
+            for position, cell in enumerate(cells)
+            if isinstance(cell.value, (int, float)) and "%" in cell.number_format
+        }
+    finally:
+        book.close()
 
 
 def _row_of_names(frame):

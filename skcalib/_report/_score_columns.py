@@ -20,22 +20,25 @@ _CONFIDENT = 0.5  # no probability of the more probable of two classes is smalle
 _WORTH_A_NOTE = 1e-5
 
 
-def to_probabilities(columns, models, classes, reading):
+def to_probabilities(columns, models, classes, reading, percentages):
     """Turn the score columns of a scale into probabilities, in place, and return the
     lines of Python that do the same; without a scale raise unless they can be
-    probabilities.
+    probabilities. The columns `percentages` have been divided by 100 already.
     """
     names_of_models = list(dict.fromkeys(models.values()))
     names = list(dict.fromkeys(chain.from_iterable(names_of_models)))
     for name in names:
         if reading.scale is None:
-            refuse_unclear_scale(columns[name], name)
+            is_percentage = name in percentages
+            refuse_unclear_scale(columns[name], name, is_percentage=is_percentage)
     if reading.scale in (None, "probability"):
         return []
     # Logits of K classes make one probability together.
     groups = [(name,) for name in names] if classes is None else names_of_models
     lines = []
     for group in groups:
+        if reading.scale == "percent" and percentages.issuperset(group):
+            continue
         scores = np.column_stack([columns[name] for name in group])
         if len(group) == 1:
             scores = scores[:, 0]

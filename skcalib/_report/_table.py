@@ -386,7 +386,7 @@ def _prepared(file, read, named_labels, horizon, reading):
         row_lines += outcome_code(roles, horizon)
     if reading.scale not in (None, "probability"):
         assumed.append(f"The scores are read as {reading.scale}.")
-    score_lines += to_probabilities(columns, models, classes, reading)
+    score_lines += to_probabilities(columns, models, classes, reading, file.percentages)
     file_classes = classes
     if classes is not None and len(classes) == 2:
         models, named_labels, lines = one_event(
@@ -452,7 +452,7 @@ def read_new_scores(path, table, reading=None):
     models, _ = spread_lists(columns, models, classes, np.zeros(0))
     scores = {"score": list(dict.fromkeys(chain.from_iterable(models.values())))}
     columns, _, _ = without_missing(columns, scores, reading.missing)
-    to_probabilities(columns, models, classes, reading)
+    to_probabilities(columns, models, classes, reading, file.percentages)
     if classes is not None and len(classes) == 2:
         models, _, _ = one_event(
             columns, models, classes, (table.event, None), reading.normalise

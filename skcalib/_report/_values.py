@@ -17,6 +17,7 @@ from skcalib._report._error import ReportError
 MISSING = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"),
 )
+PERCENT_SIGNS = "percent signs"  # in a note
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _NUMBER = re.compile(rf"[+-]?(?:\d+\.?\d*|\.\d+){_EXPONENT}|[+-]?inf(?:inity)?", re.I)
 # Separators of thousands besides comma and point: blanks of several kinds, apostrophes.
@@ -128,7 +129,7 @@ def _numbers_of_texts(column, name, are_whole, replaced):
             )
         texts = [text.rstrip("% \u00a0\u202f") for text in texts]
         divisor = 100
-        notes.append("percent signs")
+        notes.append(PERCENT_SIGNS)
         assigned += '.str.rstrip("% \\u00a0\\u202f")'
     style = _style(texts, codes, name, are_whole)
     if style == "comma":
@@ -233,9 +234,10 @@ def refuse_points_beside_commas(column, name):
         )
 
 
-def refuse_unclear_scale(column, name):
+def refuse_unclear_scale(column, name, *, is_percentage):
     """Raise if scores are no probabilities, or if their name says that they are
-    percentages: what they are is asked, never guessed.
+    percentages and their cells do not (`is_percentage`): what they are is asked, never
+    guessed.
     """
     if column.dtype.kind not in "iuf":
         return
@@ -244,7 +246,8 @@ def refuse_unclear_scale(column, name):
         return
     is_outside = (known < 0) | (known > 1)
     if not is_outside.any():
-        if _PERCENT_NAME.search(name) and np.any(known > 0):
+        is_called_one = _PERCENT_NAME.search(name) is not None
+        if is_called_one and not is_percentage and np.any(known > 0):
             raise ReportError(
                 f"column {name!r} is called a percentage, but its values lie between"
                 f" {known.min():.6g} and {known.max():.6g}: state their scale with"
