@@ -34,7 +34,7 @@ from skcalib._input.annotations import CrossValidation
 from skcalib._input.classes import UNLABELLED, uncounted_rows, unique_labels
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_label_vector, label_vector
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.sklearn_private import (
@@ -115,7 +115,9 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         y = check_label_vector(y, num_samples(X), name="y", scores_name="X")
         groups = params.get("groups")
         if groups is not None:
-            label_vector(groups, len(y), name="groups", scores_name="X")
+            check_label_vector(
+                groups, len(y), name="groups", scores_name="X", may_be_missing=True
+            )
         routed = self._routed(params, caller)
         if sample_weight is None:
             sample_weight = routed.estimator.fit.get("sample_weight")

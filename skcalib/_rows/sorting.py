@@ -30,15 +30,16 @@ def in_order(scores):
     # A few scores are looked at first: if there is no order, they mostly show it.
     n_rows = len(scores)
     for end in (min(64, n_rows), n_rows):
-        if end > 1 and not np.all(scores[: end - 1] <= scores[1:end]):
+        if end > 1 and not (scores[: end - 1] <= scores[1:end]).all():
             return False
     return True
 
 
 def first_rows(ordered):
     """Return the first position of each distinct score among sorted scores."""
-    is_first = np.append(True, ordered[1:] != ordered[:-1])
-    return np.flatnonzero(is_first)[: len(ordered)]  # none for no rows
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def sorted_scores(scores):

@@ -16,7 +16,7 @@ from skcalib._input.scalars import as_numbers, check_int, invalid
 from skcalib._input.scored_labels import check_score_column
 from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import inside_unit_interval, row_blocks
-from skcalib._rows.sorting import score_cells
+from skcalib._rows.sorting import first_rows, score_cells
 
 # Cumulative weights are sums of floats: a cut counts as reached within this share of
 # the total. Exact for counts.
@@ -228,7 +228,8 @@ def edges_above(ordered, last_of_bin):
     Equal scores are not separated. The largest score has no next one, and no inner edge
     above it.
     """
-    lower = np.unique(ordered[last_of_bin])
+    lower = ordered[last_of_bin]
+    lower = lower[first_rows(lower)]
     # "right" counts the scores up to `lower`: the position of the next larger score.
     next_position = np.searchsorted(ordered, lower, side="right")
     has_next = next_position < len(ordered)

@@ -95,6 +95,8 @@ class ProbabilityTransformer(
                 " and of y."
             )
             raise no_vector(y, "y", "X", shape, cure)
+        if sample_weight is None:
+            return y
         return with_counted_labels(
             y, sample_weight, X, self.classes, name="y", labels_name="classes"
         )
