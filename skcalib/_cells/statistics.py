@@ -622,21 +622,12 @@ def _squares_of_equal_weights(weight, count):
 
 
 def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place.
+    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place. Its row
+    `_COUNT` holds the counts, and so on for each field.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (n_sums, n_bins)
-        Sums so far. The row `_COUNT` holds the counts, `_WEIGHT` the weights, and so on
-        for each field.
-    bins : ndarray of int, shape (n,)
-        Bin of each sample; it is overwritten.
-    scores, labels : ndarray of shape (n,)
-        Scores, and whether the event happened.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    moments : {0, 1, 2}
-        The highest power of the scores that is summed.
+    `bins` (n,), the bin of each row, is overwritten; `scores`, `labels` and
+    `sample_weight` (or None) are (n,), and `moments` is the highest power of the scores
+    that is summed.
     """
     n_bins = sums.shape[1]
     weighted_score = scores

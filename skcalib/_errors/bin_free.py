@@ -165,22 +165,9 @@ def _resolved_n_neighbors(n_neighbors, n_rows):
 
 
 def _nearest(scores, cumulative, needed):
-    """Return the range of the neighbours of each distinct score.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m,)
-        Distinct scores in increasing order.
-    cumulative : ndarray of shape (m + 1,)
-        Weight of the first k scores, for k = 0, ..., m.
-    needed : float
-        Weight that the neighbours hold at least.
-
-    Returns
-    -------
-    left, right : ndarray of int, shape (m,)
-        The neighbours of score k are those with indices in [left[k], right[k]): all
-        within the least distance that holds the weight.
+    """Return the neighbours [left, right) (m,) of each of m distinct scores in
+    increasing order: all within the least distance that holds the weight `needed`.
+    `cumulative` (m + 1,) is the weight of the first k scores.
     """
     n_scores = len(scores)
     index = np.arange(n_scores)

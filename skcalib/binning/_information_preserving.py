@@ -219,30 +219,18 @@ def _candidate_cuts(table, n_candidates):
 
 
 def _with_one_bin_more(least, candidates, sums):
-    """Take one step of the dynamic program: return the least entropies with one bin
-    more, and where the last of these bins begins.
+    """Take one step of the dynamic program: return the least entropy of the scores
+    below each candidate cut with one bin more, and the first place where the last bin
+    may then begin, (n_candidates,) each.
 
-    For each i the step minimises, over j <= i, ``least[j]`` plus the entropy of a last
-    bin from candidate j to candidate i. The best j never falls as i grows (the
-    quadrangle inequality of clusters on a line). So the middle i is solved first, then
-    the i in the middle of both halves, and so on. Each looks only at the j between
-    those of its solved neighbours, and all i of a level are solved at once.
+    For each i the step minimises, over j <= i, ``least[j]`` plus the entropy of a bin
+    from candidate j to i. The best j never falls as i grows (the quadrangle inequality
+    of clusters on a line): the middle i is solved first, then those in the middle of
+    both halves, and so on, all of a level at once, each among the j between those of
+    its solved neighbours.
 
-    Parameters
-    ----------
-    least : ndarray of shape (n_candidates,)
-        Least entropy of the scores below each candidate so far.
-    candidates : ndarray of int, shape (n_candidates,)
-        Candidate cuts, as numbers of distinct scores below them.
-    sums : ndarray of shape (2, n_scores + 1)
-        See `_sums_by_class`.
-
-    Returns
-    -------
-    minimum : ndarray of shape (n_candidates,)
-        Least entropy of the scores below each candidate, with one bin more.
-    best : ndarray of int, shape (n_candidates,)
-        For each i the first j at which the minimum is found.
+    `candidates` (n_candidates,) are numbers of distinct scores below the cuts, `sums`
+    the result of `_sums_by_class`.
     """
     last = len(candidates) - 1
     minimum = np.zeros(last + 1)

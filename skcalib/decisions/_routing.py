@@ -322,23 +322,13 @@ def _pvalues(lost, gained, n, max_loss, level):
 
 
 def _cluster_pvalues(rows, sets, loss, max_loss):
-    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,).
-
-    The hypothesis is that the mean loss is at least `max_loss` if the small model
+    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,):
+    of the hypothesis that the mean loss is at least `max_loss` if the small model
     answers the set. It is tested by bets against the clusters' sums of losses.
 
-    Parameters
-    ----------
-    rows : DecidedRows
-        All samples: their confidence, and their clusters.
-    sets : AcceptedSets
-        The samples at or above each threshold, which the small model would answer.
-    loss : ndarray of int, shape (n,)
-        What the small model's answer to a sample loses: 1 where it alone is wrong, -1
-        where the large one alone is, else 0. Other samples than those of the set go to
-        the large model, and lose nothing.
-    max_loss : float
-        Largest mean loss over all samples.
+    `rows` are `DecidedRows`, `sets` the `AcceptedSets` of the thresholds. `loss` (n,)
+    is what the small model's answer loses: 1 where it alone is wrong, -1 where the
+    large one alone is, else 0. Samples outside of a set lose nothing.
     """
     clusters = rows.clusters
     largest = int(clusters.sizes.max())

@@ -299,19 +299,10 @@ def _guided(tests, guarantees, level, other_scores):
 
 
 def _tested_threshold(tests, guarantees, starts, fields):
-    """Return the `CertifiedThreshold` with the most lenient threshold that passes for
-    all guarantees, or with the reason why there is none.
-
-    Parameters
-    ----------
-    tests : SetTests
-        The tests of the sets of accepted samples at all thresholds.
-    guarantees : list of Guarantee
-        The guarantees.
-    starts : list of Start
-        Where the sequences of tests from strict to lenient start, and their levels.
-    fields : dict
-        The known fields of the result.
+    """Return the `CertifiedThreshold` with the most lenient threshold that passes the
+    `SetTests` for all guarantees, or with the reason why there is none. `starts` are
+    where the sequences from strict to lenient start, with their levels; `fields` are
+    the known ones of the result.
     """
     sets = tests.sets
     strict_guarantees, recall_guarantees = _by_direction(guarantees)

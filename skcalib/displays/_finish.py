@@ -350,13 +350,10 @@ def _legend_below(frame, curves, keys, note, options):
 def _legend_inside(frame, curves, keys, note, options):
     """Return a legend inside the first axes that covers no curve, or None.
 
-    Contents are tried from the fullest to the shortest: with everything, without keys,
-    and with only the names of the curves; then all of them with smaller text. If each
-    covers a curve, the names are written nevertheless, and the data shine through.
-
-    `curves` are artists by their entry, "name: finding", and `keys` those of what is
-    explained once for all curves, such as a band. `note` is the title, `options` are
-    keywords of Matplotlib's legend.
+    It is tried with everything, without keys, with the names of curves alone, and then
+    with smaller text. If each covers a curve, the names are written with the data
+    shining through. `curves` and `keys` are artists by their entry, `note` is the
+    title, `options` are Matplotlib's.
     """
     n_entries = len(curves) + len(keys)
     explains_keys = frame.width >= _EXPLAINED and n_entries <= _MOST_INSIDE

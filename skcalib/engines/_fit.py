@@ -200,12 +200,10 @@ def _may_hold_jump(cells):
     """Return a mask of the cells of one segment in which the isotonic fit to all rows
     may jump.
 
-    The fit is the slope of the greatest convex minorant of the cumulative diagram, in
-    which each row is a step to the right by its weight, and upwards by the weight of an
-    event. It jumps at the vertices of the minorant. Within a cell the diagram is lowest
-    if all non-events come before the events: it then has a corner where the non-events
-    end. If that corner lies above the minorant of the diagram of the cells, no point
-    within the cell is a vertex.
+    The fit jumps at the vertices of the greatest convex minorant of the cumulative
+    diagram of weight and events. Within a cell the diagram is lowest if all non-events
+    come first: it has its corner where they end. If that lies above the minorant of the
+    cells' diagram, no point within the cell is a vertex.
     """
     # Cumulative weight and events before each cell and after the last, (n_cells + 1,).
     weight = np.append(0.0, np.cumsum(cells.weight))

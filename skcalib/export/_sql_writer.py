@@ -273,22 +273,10 @@ class SqlWriter(NodeWriter):
         return None
 
     def _softmax_of_logarithms(self, form, possible):
-        """Return the texts of exp(x_k) / sum of exp(x_j) for each class k, where the x
-        are weighted sums of logarithms of probabilities, plus a constant; None where
-        they are anything else, or EXP could overflow.
-
-        Parameters
-        ----------
-        form : _LinearForm
-            The x: for each class, `form.rows` holds the weights of the values of the
-            node `form.base`, and a constant.
-        possible : bool
-            Whether impossible classes have no part in the sum.
-
-        Returns
-        -------
-        texts : list of str or None
-            The probability of each class.
+        """Return the texts of exp(x_k) / sum of exp(x_j) for each class, where the x,
+        the `_LinearForm` `form`, are weighted sums of logarithms of probabilities plus
+        a constant; None where they are anything else, or EXP could overflow. If
+        `possible`, impossible classes have no part in the sum.
         """
         if not isinstance(form.base, nodes.Log):
             return None
@@ -456,14 +444,12 @@ class SqlWriter(NodeWriter):
         return [clamped(text, low, 1 - low) for text in texts]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of a weighted sum of the values of the node `form.base`, plus
-        a constant; `weights` has one entry for each value.
+        """Return the text of a weighted sum of the values of the node `form.base`, one
+        of `weights` each, plus a constant.
 
-        If the weights sum to 0, the sum does not change if one number is added to all
-        values. It is then written by the differences from one of the values, which
-        cannot be large numbers that cancel. This is so if the weights are those of one
-        value of the form and its `shift` is "values", or if the caller says so by
-        `ignores_shift`.
+        If the weights sum to 0 and one number added to all values changes nothing (that
+        of one value whose form has the `shift` "values", or with `ignores_shift`),
+        differences from one of the values are written: large numbers cannot cancel.
         """
         weights_sum_to_zero = ignores_shift or form.shift == "values"
         if not weights_sum_to_zero or len(weights) == 1:

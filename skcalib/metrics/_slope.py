@@ -438,16 +438,9 @@ def _variance(design, labels, probability, weight):
     """Return the variance of the last coefficient of a fit to independent rows whose
     weights count them; NaN where the fitted probabilities are 0 or 1, up to rounding.
 
-    It is that of Fisher's information, or that estimated from the residuals (the
-    sandwich estimator) if it is larger: the information, which assumes that the model
-    holds, is the more precise estimate if it does.
-
-    Parameters
-    ----------
-    design : ndarray of shape (d, m)
-        Features of the rows.
-    labels, probability, weight : ndarray of shape (m,)
-        Labels, fitted probabilities and weights.
+    It is that of Fisher's information, the more precise one if the model holds, or the
+    sandwich estimate if that is larger. The `design` is (d, m); labels, fitted
+    `probability` and `weight` are (m,).
     """
     # Fisher's information, X' W X with weights w p (1 - p), is of shape (d, d).
     label_variance = probability * (1 - probability)

@@ -387,21 +387,10 @@ def _check_method(method, metric, binning, df):
 
 
 def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
-    """Return the result of the resampling test: the metric for the observed labels is
-    compared with that for labels drawn from the scores.
-
-    Parameters
-    ----------
-    metric : callable or None
-        The statistic, which may be a partial of a metric; None means the sweep error.
-    multiclass : str
-        The argument of `calibration_test`.
-    rows : MetricInput
-        Labels and probabilities.
-    resampling : Resampling
-        Number of draws, generator and clusters.
-    n_jobs : int or None
-        Threads that call a metric which is not of this library.
+    """Return the result of the resampling test: the `metric` (None: the sweep error)
+    for the observed labels of a `MetricInput` is compared with that for labels drawn
+    from the scores. `resampling` holds the number of draws, generator and clusters;
+    `n_jobs` threads call a metric that is not of this library.
     """
     kind = resolve_multiclass(multiclass, rows.data, pooled=True)
     if kind == "marginal" and not rows.data.is_multilabel:
@@ -625,17 +614,8 @@ def _copies(data):
 def _counted_draw(codes, cumulative, data, rng):
     """Return one draw for rows with frequency weights, as `_drawn_rows` yields it: each
     row appears once for each class, and its weight is how often the class was drawn.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,)
-        A drawn class for each row, of weight w - floor(w).
-    cumulative : ndarray of shape (n, K)
-        Cumulative probabilities of the classes.
-    data : ScoredLabels
-        The rows.
-    rng : RandomState
-        Draws the classes of the floor(w) other copies of each row.
+    `codes` (n,) are drawn for weights of w - floor(w); `cumulative` (n, K)
+    probabilities serve for the floor(w) other copies.
     """
     n, n_classes = cumulative.shape
     n_copies = np.floor(data.sample_weight)

@@ -554,13 +554,11 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
 
     def _log_sum_of_bets(self, sums, log_stakes):
         """Return the log of the wealth of each bet, summed over the steps at which it
-        was started, after each step: (n_steps, _N_BETS). The last row is kept for the
-        next steps.
+        was started, after each step: (n_steps, _N_BETS). The last row is kept.
 
-        `sums` (n_steps, _N_BETS) are the cumulative log likelihood ratios S of the
-        steps, `log_stakes` a number or (n_steps, 1). A bet that starts before step i
-        has the wealth stake_i exp(S_t - S_(i-1)) after step t. The sum R over i obeys
-        R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
+        `sums` (n_steps, _N_BETS) are cumulative log likelihood ratios S, `log_stakes` a
+        number or (n_steps, 1). A bet started before step i has the wealth stake_i
+        exp(S_t - S_(i-1)), so that R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
         """
         # log(stake_i) - S_(i-1) for each start i.
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))

@@ -261,21 +261,10 @@ class BaseRecalibrator(ProbabilityTransformer):
             return self.fit(*stored_batches(batches, file, self.input))
 
     def _validated_rows(self, X, y, sample_weight, *arrays):
-        """Validate what a fit is given; set `classes_`.
-
-        Further `arrays` (n,), or None, are those of the rows, too.
-
-        Returns
-        -------
-        scores : ndarray of shape (n, C)
-            Scores, in which classes are marked as impossible: see `_possible_scores`.
-        codes : ndarray of int, shape (n,)
-            Column index of each label.
-        *arrays : ndarray of shape (n,), or None
-            The further arrays.
-        weight : ndarray of shape (n,) or None
-            Weights above 0: rows without weight, or that are certain by their logits,
-            are left out.
+        """Validate what a fit is given, and set `classes_`; return the scores (n, C),
+        in which classes are marked as impossible (see `_possible_scores`), the codes of
+        the labels, the further `arrays` (n,) or None of the rows, and the weights (n,)
+        or None. Rows without weight, or that are certain by their logits, are left out.
         """
         # A logit far below the others marks an impossible class, until the rows of this
         # fit show otherwise.
@@ -727,13 +716,11 @@ class BaseRecalibrator(ProbabilityTransformer):
 
 
 def _are_wide_logits(logits, is_impossible, codes):
-    """Return whether finite logits far below others are those of possible classes, and
-    no marks of impossible ones.
-
-    That is so if some labels name such classes, and if the logits take many values: a
-    mark is the same number everywhere. The margins of a linear model with large
-    features are an example. `logits` (n, K) are those given, `is_impossible` (n, K)
-    says which look like marks, and `codes` (n,) are the classes of the rows.
+    """Return whether finite logits (n, K) far below others are those of possible
+    classes: some labels name such classes, and the logits take many values, as the
+    margins of a linear model with large features, where a mark is the same number
+    everywhere. `is_impossible` (n, K) says which look like marks, `codes` (n,) are the
+    classes.
     """
     has_impossible_label = is_impossible[np.arange(len(codes)), codes]
     if not has_impossible_label.any():

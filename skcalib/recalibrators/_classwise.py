@@ -291,19 +291,15 @@ class _PredictedClassLosses:
 
 def _warranted_deviation(slope, curvature, squared_slope):
     """Return how far the inverse temperatures of classes may be from a shared one, as
-    far as the rows show that they differ; see the Notes of
-    `ClasswiseTemperatureScaling`.
+    far as the rows show that they differ (Notes of `ClasswiseTemperatureScaling`):
+    their variance between classes by the moments of DerSimonian and Laird, over twice a
+    typical standard error.
 
-    It is the variance between classes, estimated by the method of moments of
-    DerSimonian and Laird, over twice a typical standard error.
-
-    Parameters
-    ----------
-    slope, curvature, squared_slope : ndarray of shape (n_classes,)
-        Sums over the rows of each predicted class, at the shared inverse temperature,
-        of the first derivative of the log-loss, the second one, and the square of the
-        first. A class's own optimum is about slope / curvature away, with the variance
-        squared_slope / curvature^2. Classes are weighted by their curvature.
+    `slope`, `curvature` and `squared_slope` (n_classes,) are sums over the rows of each
+    predicted class, at the shared temperature, of the first and second derivative of
+    the log-loss and of the first one squared. A class's own optimum is about slope /
+    curvature away, with the variance squared_slope / curvature^2; its weight is the
+    curvature.
     """
     is_informative = curvature > 0
     slope = slope[is_informative]

@@ -414,13 +414,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """Fit boosted trees to one Newton step of the log-loss from logits (n, K), for
         the rows of a `_Rows`.
 
-        Returns
-        -------
-        models : list of tuples
-            A triple for each class, or for the second of two classes alone: the index
-            of the class; the cuts that divide its logits into cells; and the fitted
-            regressor, which predicts the change of the logit from the features and the
-            number of the logit's cell.
+        Return a triple for each class, or for the second of two: its index, the cuts
+        that divide its logits into cells, and the regressor, which predicts the change
+        of the logit from features and cell number.
         """
         # imported here because it takes long
         from sklearn.ensemble import HistGradientBoostingRegressor

@@ -476,17 +476,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
                 raise ValueError("_learned and _faded must contain a curvature")
 
     def _event(self, scores):
-        """Reduce scores (n, C) to the log-odds of one event: the positive class of two
-        or, for K > 2, that the predicted class is right.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, K) or None
-            The probabilities that the scores stand for; None for two classes.
-        log_odds : ndarray of shape (n,)
-            Log-odds of the event.
-        predicted : ndarray of int, shape (n,), or None
-            Index of the predicted class; None for two classes.
+        """Reduce scores (n, C) to the log-odds (n,) of one event, the positive class of
+        two or that the predicted class is right: return the probabilities (n, K), the
+        log-odds and the predicted class (n,); the first and the last are None for two
+        classes.
         """
         if len(self.classes_) == 2:
             log_odds = two_class_log_odds(scores, self.input)

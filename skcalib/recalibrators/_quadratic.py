@@ -220,18 +220,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     def _fit_parabola(self, log_odds, labels, sample_weight):
         """Fit the parabola of log-odds (n,) to boolean labels (n,).
 
-        Returns
-        -------
-        coef : ndarray of shape (3,)
-            Its value at the lowest log-odds, and its slopes at the lowest and the
-            highest, times the width of the range: see `_features`.
-        ridge_matrix : ndarray of shape (3, 3)
-            The matrix by which a ridge measures deviations of these coefficients: see
-            `_matrix_for_ridge`.
-        ends : tuple of two floats
-            The lowest and the highest log-odds.
-        temperature_scaling : ndarray of shape (3,)
-            The coefficients to which the ridge pulls.
+        Return its coefficients (3,) (see `_features`), the matrix (3, 3) of the ridge
+        (see `_matrix_for_ridge`), the lowest and the highest log-odds, and the
+        coefficients (3,) of temperature scaling, to which the ridge pulls.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())

@@ -650,11 +650,10 @@ def _shrunken_inverse_temperature(logits, codes, sample_weight, start=None):
     """Return the inverse temperature of logits (n, K), shrunken toward 1 where the rows
     say little about it.
 
-    Let b be that of greatest likelihood. The Fisher information of the rows on log(b)
-    is the sum of b^2 times the variance of the logits under each row's probabilities.
-    A normal prior around log(b) = 0 has the information `_PRIOR_INFORMATION`. The
-    result is the exponential of the posterior mean of log(b), in which the two means
-    are weighted by their information.
+    For that of greatest likelihood b, the information on log(b) is the sum of b^2 times
+    the variance of the logits under each row's probabilities. A normal prior around
+    log(b) = 0 has the information `_PRIOR_INFORMATION`; the result is exp of the
+    posterior mean.
     """
     inverse = fit_inverse_temperature(
         logits, codes, sample_weight, start=start, tolerance=_LAST_STEP

@@ -518,27 +518,13 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Order the labels of tied rows in place by random keys, where a cut between bins
-    is among them, and return the key at each cut.
+    """Put the labels of tied rows in place into the order of random keys where a cut
+    between bins is among them, so that chance decides which are below it; return the
+    key at each cut (n_cuts,).
 
-    A cut is the score of one of the rows. In `ordered_labels`, the labels of the rows
-    with the same score are put into the order of the rows' keys, so that chance decides
-    which of them are below the cut. Other ties need no order: the rows all lie in one
-    bin.
-
-    Parameters
-    ----------
-    ordered, ordered_labels : ndarray of shape (n,)
-        All scores in increasing order, and the labels of their rows.
-    cuts : ndarray of int, shape (n_cuts,)
-        Places of the cuts among the ordered scores.
-    rows : tuple of three ndarrays of shape (n,)
-        Scores, labels and keys in [0, 1) in the order of the data.
-
-    Returns
-    -------
-    cut_keys : ndarray of shape (n_cuts,)
-        The key of the row at each cut.
+    `ordered` (n,) are the increasing scores with `ordered_labels` (n,), `cuts`
+    (n_cuts,) places among them, and `rows` the scores, labels and keys in [0, 1) in the
+    order of the data, (n,) each.
     """
     scores, labels, keys = rows
     cut_scores = np.unique(ordered[cuts])
