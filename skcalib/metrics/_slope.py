@@ -23,7 +23,7 @@ from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
-from skcalib._intervals.sandwich import LogisticRows
+from skcalib._intervals.sandwich import LogisticRows, fisher_covariance
 from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
@@ -442,13 +442,11 @@ def _variance(design, labels, probability, weight):
     sandwich estimate if that is larger. The `design` is (d, m); labels, fitted
     `probability` and `weight` are (m,).
     """
-    # Fisher's information, X' W X with weights w p (1 - p), is of shape (d, d).
-    label_variance = probability * (1 - probability)
-    information = (design * (weight * label_variance)) @ design.T
     try:
-        covariance = np.linalg.inv(information)
+        covariance = fisher_covariance(design, probability, weight)
     except np.linalg.LinAlgError:
         return np.nan
+    label_variance = probability * (1 - probability)
     # To first order, a row adds w * direction * residual to the coefficient's error.
     direction = covariance[-1] @ design  # (m,)
     expected = np.sum(weight * direction**2 * label_variance)
