@@ -92,13 +92,10 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         return self._classifier()
 
     def _checked_fitter(self, X, y, methods, params, caller="fit", sample_weight=None):
-        """Check the samples, and return the `ClassifierFitter` that fits the wrapped
-        classifier to them or to some of them.
-
-        `methods` are names such as "predict_proba": scores come from the first one that
-        the fitted classifier has. `params` are further arguments that the user gave to
-        the method `caller`, such as weights or groups, by name. `sample_weight` are the
-        weights if the classifier may not get them.
+        """Check the samples, and return the `ClassifierFitter` of the wrapped
+        classifier, whose scores come from the first of the `methods` that it has.
+        `params` are the user's further arguments to the method `caller`, by name;
+        `sample_weight` are the weights if the classifier may not get them.
         """
         estimator = self._classifier()
         if not hasattr(estimator, "fit") or isinstance(estimator, type):
@@ -806,12 +803,10 @@ def _found_methods(model, methods):
 
 
 def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
-    """Return the `ClassifierFitter` of samples, with the classes and the samples that
-    have one of them.
-
-    A label that occurs only with weight zero is no class. Nor is -1, if the classifier
-    takes it for "unlabelled", as scikit-learn's semi-supervised ones do: after a fit it
-    is not among the classes. Labels of a frozen classifier are those that it knows.
+    """Return the `ClassifierFitter` of the samples that have a class. A label that
+    occurs only with weight zero is none, nor is -1 for classifiers that take it for
+    "unlabelled" and do not list it after a fit. Labels of a frozen classifier are those
+    that it knows.
     """
     is_uncounted = uncounted_rows(y, sample_weight)
     trains = None if is_uncounted is None else ~is_uncounted

@@ -667,11 +667,9 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
     """Add the sums of a block of rows without weights, most of which lie in the lowest
-    bin, up to `edge`. The other arguments are those of `_add`, with the `BinLookup` in
-    place of the bins.
-
-    Only the samples above that edge are looked up, and the others summed as one. That
-    takes half of the time with 1,000 classes, of which most scores are next to 0.
+    bin, up to `edge`; see `_add`. Only the samples above it are looked up, and the
+    others summed as one: half of the time with 1,000 classes, of which most scores are
+    next to 0.
     """
     is_above = scores > edge
     above = np.flatnonzero(is_above)

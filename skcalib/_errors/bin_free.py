@@ -206,17 +206,9 @@ def _nearest(scores, cumulative, needed):
 
 
 def _first_true(highest, holds):
-    """Return for each entry the first index in [0, highest] at which a condition holds,
-    by bisection of all entries at once.
-
-    Parameters
-    ----------
-    highest : ndarray of int, shape (m,)
-        An index at which the condition holds.
-    holds : callable
-        ``holds(indices)`` returns, for indices (m,), whether the condition of each
-        entry holds at its index: boolean (m,). Where it holds it also does at all
-        larger ones.
+    """Return for each entry the first index in [0, highest] (m,) at which a condition
+    holds, by bisection of all at once. ``holds(indices)`` returns booleans (m,) for
+    indices (m,), True at `highest` and at all larger ones than the first.
     """
     low = np.full_like(highest, -1)
     high = highest.copy()

@@ -171,12 +171,12 @@ def _smoothed_error(coefficients, width):
 
 def _fixed_point(scores, labels, sample_weight):
     """Return the smooth error, the sigma at which smECE_sigma = sigma (Blasiok and
-    Nakkiran, Definition 2), for scores (n,), labels or frequencies (n,), and weights
-    (n,) or None.
+    Nakkiran, Definition 2), for scores, labels or frequencies, and weights or None,
+    (n,) each.
 
-    smECE_sigma is the error of residuals smoothed by a Gaussian of width sigma. It
-    never rises in sigma, so that there is one solution. The grid is the coarsest of
-    which `_CELLS_PER_WIDTH` cells are less than the solution.
+    The error of residuals smoothed by a Gaussian of width sigma never rises in sigma:
+    there is one solution. The grid is the coarsest of which `_CELLS_PER_WIDTH` cells
+    are less.
     """
     total = total_weight(sample_weight, len(scores))
 

@@ -223,11 +223,8 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 def _quantiles(scores, codes, weight, n_quantiles):
     """Return the indices of quantiles of the rows, (n_quantiles,), and the weight that
-    each of them stands for.
-
-    Rows are in the order of the margin of their true class: its score less the row's
-    largest, 0 where the model is right. Those with the same margin are in the order of
-    the model's confidence.
+    each stands for, in the order of the margin of their true class (its score less the
+    row's largest), then of the model's confidence.
     """
     xp = namespace_of(scores)
     largest = xp.max(scores, axis=1)

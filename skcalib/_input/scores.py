@@ -286,12 +286,11 @@ def _text_hint(text):
 
 def _row_summary(scores, add, predict):
     """Return three arrays (n,) in one pass over the scores: the sums of the rows (None
-    unless `add`), and the column of the largest score of each row and that score (both
-    None unless `predict`).
+    unless `add`), the column of each row's largest score, and that score (None unless
+    `predict`); None in place of all three if a score is not in [0, 1].
 
-    If a score is not in [0, 1], return None in place of all three. Scores of single
-    precision are also summed in it where rows are contiguous: `einsum` adds many
-    partial sums, and is two to five times as fast as `sum`.
+    Single precision is summed in it where rows are contiguous: `einsum` adds many
+    partial sums, two to five times as fast as `sum`.
     """
     n = len(scores)
     dtype = scores.dtype if scores.flags.c_contiguous else np.float64

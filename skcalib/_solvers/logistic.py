@@ -285,11 +285,9 @@ def _row_derivatives(log_odds, targets):
 
 def _starting_point(loss, lower):
     """Return coefficients (d,) from which to minimise a `_PenalisedLogLoss`, and its
-    derivatives there.
-
-    With few rows they are the centre of the ridge. With many, they are the optimum for
-    every 16th row, which is itself started from a sample of these rows, and so on;
-    but not if the loss of all rows is higher there than at the centre.
+    derivatives there: with few rows the centre of the ridge, with many the optimum for
+    every 16th row, itself started from a sample of these, unless the loss of all rows
+    is higher there.
     """
     at_centre = loss.derivatives(loss.centre)
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
@@ -375,21 +373,13 @@ def _newton_minimum(
 
 
 def _is_flat(loss, gradient, decrement, room):
-    """Return whether the steps have ended on a slope without curvature instead of at
-    the minimum.
+    """Return whether the steps have ended on a slope without curvature, not at the
+    minimum.
 
-    A logistic loss curves by at most ``weight * feature**2 / 4`` a row. Along one
-    coefficient, the loss that can be gained is thus at least the squared gradient over
-    twice the sum of these, which is far more than half the decrement on such a slope.
-
-    Parameters
-    ----------
-    loss : _PenalisedLogLoss or _SquaredLoss
-        The loss.
-    gradient, room : ndarray of shape (d,)
-        The gradient, and how far each coefficient is above its lower bound.
-    decrement : float
-        The gradient times Newton's step.
+    A row curves the loss by at most ``weight * feature**2 / 4``: along one coefficient,
+    what can be gained is at least the squared gradient over twice the sum of these, far
+    more than half the decrement (gradient times Newton's step) on such a slope. `room`
+    (d,) is the distance from the lower bounds.
     """
     can_move = (room > _NO_ROOM) | (gradient < 0)
     steepest = np.abs(gradient[can_move]).max(initial=0.0)

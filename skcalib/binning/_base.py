@@ -352,11 +352,10 @@ class BinLookup:
 
 def _cells(scores, n_cells, clips=False):
     """Return the number (n,) of the cell that contains each score (n,), from 0 for the
-    cell of the score 0. A larger score never has a smaller number.
+    score 0; a larger score never has a smaller number.
 
-    [0, 1] has `n_cells` cells of equal width, and the score 1 has one of its own. None
-    means the cells of `score_cells`, which narrow towards 0 and 1. `clips` says whether
-    some scores lie outside [0, 1]: these get the first or the last cell.
+    [0, 1] has `n_cells` cells of equal width, and the score 1 its own; None means those
+    of `score_cells`. `clips` says whether some scores lie outside.
     """
     if n_cells is None:
         return score_cells(scores)

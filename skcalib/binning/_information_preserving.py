@@ -177,9 +177,8 @@ def _entropy(sums, start, end):
     """Return the entropy of bins of distinct scores, each from the position `start` up
     to but without `end`, which are ints, slices or arrays of ints.
 
-    `sums` is the result of `_sums_by_class`. A bin with weight W and S expected events
-    has the entropy W h(S / W), where h is the binary entropy. With e(x) = -x log x that
-    is e(S) + e(W - S) - e(W).
+    A bin of weight W with S expected events has the entropy W h(S / W), h the binary
+    one: e(S) + e(W - S) - e(W) with e(x) = -x log x.
     """
     by_class = sums[:, end] - sums[:, start].reshape(2, -1)
     # Differences of sums may be negative by rounding.
@@ -200,13 +199,10 @@ def _candidates_within_loss(table, sums, entropy_of_scores, most_lost):
 
 
 def _candidate_cuts(table, n_candidates):
-    """Return about `n_candidates` cuts between distinct scores, in increasing order,
-    each as the number of distinct scores below it. The first is 0, the last is that of
-    all.
-
-    Half of them divide the weight evenly, and half are evenly spaced in
-    arcsin(sqrt(score)). In that coordinate bins of equal width lose the same
-    everywhere, so that rare scores near 0 and 1 are kept apart.
+    """Return about `n_candidates` increasing cuts between distinct scores, as numbers
+    of those below, from 0 to all. Half divide the weight evenly; half are even in
+    arcsin(sqrt(score)), in which bins of equal width lose the same, and keep rare
+    scores near 0 and 1 apart.
     """
     n_scores = len(table.scores)
     if n_scores <= n_candidates:

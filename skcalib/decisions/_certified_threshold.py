@@ -531,11 +531,8 @@ def check_guarantees(promise, target):
 
 def _hint_at_correctness(data, promise):
     """Warn if the labels of a guarantee about answers may say whether an answer was
-    right, not which class is true.
-
-    That is possible if they are numbers or booleans and there is a single column of
-    scores. The user may then not expect that a score below 1/2 counts as an answer for
-    the other class.
+    right: numbers or booleans beside a single column. The user may not expect that a
+    score below 1/2 counts as an answer for the other class.
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return

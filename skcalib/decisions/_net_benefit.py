@@ -502,11 +502,9 @@ def _check_classes(n_events, total, standardize, prevalence):
 
 def _reasons(cells, weight, importance, cluster, is_against_model, few_events):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
-    rows or events, or, if there are clusters, too few clusters.
-
-    `cells` are the `TreatmentCells`, `weight` (n,) the weights, `cluster` (n,) the
-    codes of clusters or None; `is_against_model` says that the reference is another
-    model, and `few_events` why there are too few events, or is empty.
+    rows, events or clusters. `cluster` (n,) are codes or None; `is_against_model` says
+    that the reference is another model, and `few_events` why there are too few events,
+    or is empty.
     """
     has_weight = weight > 0
     weight = weight[has_weight]

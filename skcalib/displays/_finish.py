@@ -311,11 +311,8 @@ def _legend_options(frame, users):
 
 def _legend_below(frame, curves, keys, note, options):
     """Return a legend below the axes in as many columns as fit, or None if there is
-    nothing to write.
-
-    `curves` and `keys` are artists by their entry. If the legend is too high for the
-    figure, the keys are left out first, then the findings behind the names of curves.
-    `note` is the title, `options` are keywords of Matplotlib's legend.
+    nothing to write. Where it is too high, keys are left out first, then the findings
+    behind names. For the arguments see `_legend_inside`.
     """
     # (entries, title, share of the height of the figure that it may take)
     variants = (

@@ -148,11 +148,8 @@ def _fit_data(columns, recalibrator):
 
 def _isotonic_data(columns, recalibrator):
     """Return a list of `_FitData` whose weighted rows give the same isotonic fit as all
-    rows of the table.
-
-    A block is a run of scores in which the fit is constant. Each is represented by its
-    least and greatest score, between which the map is constant; if the recalibrator is
-    `centered`, which fits one point per block, by its mean score.
+    rows of the table: the least and the greatest score of each block, between which the
+    map is constant, or its mean for a `centered` recalibrator.
     """
     score_sums = ()
     if recalibrator.centered:
@@ -168,12 +165,10 @@ def _isotonic_data(columns, recalibrator):
 
 
 def _block_sums(cells, centered):
-    """Return scores that represent the blocks of an isotonic fit to cells, with their
-    weights and the weights of their events, (n_scores,) each.
-
-    A block is a run of cells with the same fitted value, and a cell holds the rows with
-    scores from `low` to `high`. Half of a block's weight is at its least score and half
-    at its greatest; with `centered` all of it is at the mean.
+    """Return scores that represent the blocks of an isotonic fit, runs of cells with
+    the same value, with their weights and those of their events, (n_scores,) each. Half
+    of a block's weight is at its least score and half at its greatest; with `centered`
+    all of it is at the mean.
     """
     bounds = _block_bounds(cells)
     first = bounds[:-1]

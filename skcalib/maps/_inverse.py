@@ -169,12 +169,9 @@ def _grid(recalibrator):
 
 
 def _knots(node):
-    """Yield the cuts (n_cuts,) of each `Pieces` and `Place` among a node and all those
-    that it is computed from.
-
-    `node` may be any field of a node; a field that is neither a node nor a tuple of
-    nodes is skipped. Cuts that are not of scores do no harm: they only make the grid
-    larger.
+    """Yield the cuts (n_cuts,) of each `Pieces` and `Place` among a node, or any field
+    of one, and all that it is computed from. Cuts that are not of scores only make the
+    grid larger.
     """
     if isinstance(node, Pieces | Place):
         yield node.cuts

@@ -650,12 +650,10 @@ class _Segments:
         return sums
 
     def _sizes(self, depth, min_size):
-        """Find the segments, and return the number of samples of each as a dict by the
-        key of the segment.
-
-        A key is a tuple of pairs (number of the column, number of its part), for up to
-        `depth` columns. That of the whole data set is empty and comes first. A segment
-        is left out if it has the same samples as one with a condition less.
+        """Find the segments, and return their numbers of samples by key: a tuple of
+        pairs (number of the column, of its part), for up to `depth` columns; the empty
+        one, all samples, comes first. A segment with the samples of one with a
+        condition less is left out.
         """
         sizes = {(): len(self.scores)}  # of all, also those that are left out
         distinct = dict(sizes)

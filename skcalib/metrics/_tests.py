@@ -494,21 +494,9 @@ def _check_rows_sum_to_one(rows):
 
 
 def _called_statistics(metric, data, drawn_rows, options, n_jobs):
-    """Return the values of a metric as a list of floats: for the observed labels first,
-    then for each draw.
-
-    Parameters
-    ----------
-    metric : callable
-        Called with labels, scores and the options that it needs.
-    data : ScoredLabels
-        The observed rows.
-    drawn_rows : iterable of (labels, scores, weights)
-        What `_drawn_rows` yields.
-    options : dict
-        `multiclass` where it is not "auto".
-    n_jobs : int or None
-        Threads.
+    """Return the values of a metric, a list of floats, for the observed `ScoredLabels`
+    first, then for each draw of `_drawn_rows`. The metric is called with labels, scores
+    and the options that it needs, in `n_jobs` threads.
     """
     if not (data.is_binary or data.is_multilabel):
         options = options | {"labels": np.arange(len(data.classes))}
@@ -532,12 +520,10 @@ def _weights(data):
 
 
 def _drawn_rows(data, resampling):
-    """Yield rows with labels drawn from their scores, once for each draw: a tuple of
-    labels, scores and a dict that holds `sample_weight` if there are weights.
-
-    `data` are `ScoredLabels` of positive weight, `resampling` says how many draws to
-    make. A row with a frequency weight w stands for w rows, whose labels are drawn one
-    by one: floor(w) labels of weight 1, and one of weight w - floor(w).
+    """Yield the labels, scores and keywords (a dict with `sample_weight`, if there are
+    weights) of each draw of the `resampling` from the scores of `ScoredLabels`. A row
+    of frequency weight w stands for w rows: floor(w) labels of weight 1, and one of w -
+    floor(w).
     """
     known = data.label_weights
     if known is not None and known.form != "constant":

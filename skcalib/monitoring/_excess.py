@@ -349,18 +349,8 @@ def _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng)
 
 def _excess_variance(rows, lines, terms, importance):
     """Return the variance of each cell's excess for independent rows, and the sum of
-    squared residuals about the line; both (n_cells,).
-
-    Parameters
-    ----------
-    rows : _PooledRows
-        The rows.
-    lines : ResidualLines
-        The lines of the cells.
-    terms : _ExcessTerms
-        Coefficient and residual of each row.
-    importance : bool
-        Whether each row was observed once, regardless of its weight.
+    squared residuals about its line, (n_cells,) each. With `importance` each row was
+    observed once, regardless of its weight.
     """
     size = rows.total(rows.weight).sum(axis=0)
     squared_residuals = rows.total(rows.weight * terms.residual**2).sum(axis=0)

@@ -339,11 +339,8 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
 
     def _batches_of_rows(self, scores, y, groups, time):
         """Return a list with (group, scores, events, times) for each group of a batch,
-        in the order of their first rows.
-
-        Scores and events (whether the event happened) are those of the group's rows;
-        `times` are pairs (row, time), one for the first of the group's rows with a
-        time. The arguments are those of `partial_fit`.
+        in the order of their first rows; `times` are pairs (row, time), one for the
+        first of the group's rows with a time.
         """
         checker = clone(self._template).set_params(classes=self._classes)
         scores, events = checker._checked_batch(scores, y)

@@ -570,12 +570,10 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         return log_sum
 
     def _look_for_alarm(self, log_evidence, log_wealth, rows_per_step):
-        """Set the alarm if the mean evidence over the bets reaches the threshold in one
-        of the next steps, and estimate the first row after the change.
-
-        `log_evidence` and `log_wealth` have the shape (n_steps, _N_BETS). The evidence
-        is compared with the threshold, as its mean over the bets. The wealth is that of
-        bets since the first row: a bet gains from the change on.
+        """Set the alarm if the mean of the evidence (n_steps, _N_BETS) over the bets
+        reaches the threshold in one of the next steps, and estimate the first row after
+        the change by the wealth, (n_steps, _N_BETS), of bets since the first row: a bet
+        gains from the change on.
         """
         log_threshold = log(self.threshold_)
         alarm_step = None
@@ -722,13 +720,12 @@ def log_likelihood_ratios(scores, events):
 
 def _log_stakes(n_rows, n_steps, rows_per_step):
     """Return the logarithms of the stakes with which bets start at each of the next
-    steps, and of the capital that is kept back for bets after it: both (n_steps, 1), or
-    numbers for a single step.
+    steps, and of the capital that is kept back for later ones: (n_steps, 1), or numbers
+    for one.
 
-    A monitor with restarts spreads its capital over bets that start at different rows.
     After n rows, `_KEPT_BACK` log(a) / log(a + n) of the capital, a = 10, is kept back;
-    the stake of a step is the decrease during the step, so that all stakes add up to
-    the capital. `n_rows` rows come before the next steps, of `rows_per_step` rows each.
+    a stake is the decrease during its step of `rows_per_step` rows, so that all stakes
+    add up to the capital. `n_rows` rows come before.
     """
     # Rows between the first step and each step, (n_steps, 1).
     later = 0.0

@@ -288,20 +288,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         return *rows, weight
 
     def _fit_member(self, scores, codes, sample_weight, classes, shortcuts):
-        """Fit to the rows of a stack, which has validated them; return self.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, C)
-            Scores.
-        codes : ndarray of int, shape (n,)
-            Column index of each label.
-        sample_weight : ndarray of shape (n,) or None
-            Positive weights.
-        classes : ndarray of shape (n_classes,)
-            Labels of the columns.
-        shortcuts : Shortcuts
-            What the stack knows of this fit beforehand.
+        """Fit to the rows of a stack, which has validated them: scores (n, C), codes
+        and weights (n,), the labels of the columns and the `Shortcuts` that the stack
+        knows; return self.
         """
         self.classes_ = classes
         self.n_features_in_ = scores.shape[1]
@@ -665,10 +654,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the validated scores (n, C), and which classes are impossible in their
         rows: booleans (n, C), None if none is.
 
-        A class is impossible if its logit is -inf, or more than 700 below the largest
-        one of its row. The scores returned have -inf for it if there are more than two
-        classes. For two they have a logit 700 below the other: the log-odds stay
-        finite.
+        A logit of -inf, or more than 700 below the largest of its row, marks an
+        impossible class. It becomes -inf, or of two classes 700 below the other: the
+        log-odds stay finite.
         """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         return self._with_marks(scores)

@@ -320,11 +320,9 @@ def _warranted_deviation(slope, curvature, squared_slope):
 
 def _shared_optimum(losses, best, pooled, max_deviation, bounds):
     """Return the centre of the inverse temperatures of the classes: that of least loss
-    if each class takes its own optimum, moved to within `max_deviation` of the centre.
-
-    `losses` is a `_PredictedClassLosses`; `best` (n_classes,) are the optima of the
-    classes, NaN without one; `pooled` is the optimum of all rows together, which
-    decides between centres of equal loss; `bounds` are limits of the centre.
+    (`_PredictedClassLosses`) if each class takes its own optimum, `best` (n_classes,)
+    or NaN, moved to within `max_deviation`. `pooled`, that of all rows, decides between
+    centres of equal loss.
     """
     if not losses.has_optimum.any():
         return pooled
@@ -357,12 +355,10 @@ def _clipped(best, centre, max_deviation):
 
 
 def _minimise(derivatives, start, bounds):
-    """Return the minima (n_functions,) within `bounds` of separate convex functions.
-
-    ``derivatives(points)`` takes one point for each function and returns the first two
-    derivatives there, (n_functions,) each; `start` (n_functions,) is where the steps
-    begin. The bounds are tried first: the loss of a class without errors falls for
-    ever, and Newton's steps would reach the upper bound only slowly.
+    """Return the minima (n_functions,) within `bounds` of separate convex functions,
+    whose first two derivatives ``derivatives(points)`` returns, (n_functions,) each.
+    Bounds are tried first: the loss of a class without errors falls for ever, and steps
+    would reach the upper one slowly.
     """
 
     def falling(points):

@@ -260,18 +260,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         )
 
     def _fit_groups(self, scores, codes, sample_weight, group):
-        """Fit the pooled map and those of the groups.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, C)
-            Scores.
-        codes : ndarray of int, shape (n,)
-            Column index of each label.
-        sample_weight : ndarray of shape (n,) or None
-            Weights.
-        group : ndarray of int, shape (n,)
-            Index in `groups_` of each row's group.
+        """Fit the pooled map and those of the groups to scores (n, C), codes, weights
+        or None, and the index in `groups_` of each row's group, (n,) each.
         """
         y = self.classes_[codes]
         sizes = np.bincount(group, sample_weight, minlength=len(self.groups_))
@@ -819,16 +809,9 @@ class _PartRows(NamedTuple):
 
 
 def _merge_neighbours(sizes, least):
-    """Merge groups with their neighbours into parts of at least the size `least`.
-
-    `sizes` (n_groups,) are the sizes of the groups, in the order in which they are
-    merged; together they must reach `least`. Groups left over at the end join the last
-    part.
-
-    Returns
-    -------
-    part_of_group : ndarray of int, shape (n_groups,)
-        The number of each group's part, from 0 on.
+    """Return the number of each group's part (n_groups,), in which neighbours are
+    merged until their `sizes` (n_groups,) reach `least`, as all together must. Groups
+    left over at the end join the last part.
     """
     part = 0
     size_of_part = 0.0

@@ -538,20 +538,9 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
     """Return the log-loss, summed over the rows, of each row under the fit to the
-    others, which is approximated by one Newton step from the fit to all rows.
-
-    Parameters
-    ----------
-    features : ndarray of shape (d, n)
-        Features, one row of the data in each column.
-    targets : ndarray of shape (n,)
-        Event indicators.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    coef : ndarray of shape (d,)
-        Coefficients fitted to all rows.
-    penalty : ndarray of shape (d, d)
-        Matrix of the penalty ``coef @ penalty @ coef / 2``, up to its centre.
+    others, approximated by one Newton step from the fit `coef` (d,) to all rows.
+    `features` are (d, n), `targets` and weights (n,); the penalty is ``coef @ penalty @
+    coef / 2``, up to its centre.
     """
     weight = weights_or_ones(sample_weight, len(targets))
     inverse = inverse_hessian(

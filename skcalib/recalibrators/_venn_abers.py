@@ -195,11 +195,9 @@ class VennAbers(BinaryRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Compute, for every score at once, the values of isotonic regression with one
-        row added at that score: an event gives the upper probability, a non-event the
-        lower one (Vovk, Petej and Fedorova 2015).
-
-        Between two fitted scores, the upper probability is that of the next score
-        above, and the lower one that of the next score below.
+        row added there: an event gives the upper probability, a non-event the lower one
+        (Vovk, Petej and Fedorova 2015). Between two scores they are those of the next
+        above and below.
         """
         if self.max_n_knots is not None:
             scores = _upper_edges(scores, sample_weight, self.max_n_knots)
