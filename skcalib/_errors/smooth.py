@@ -155,11 +155,9 @@ class FixedWidthPower(SmoothPower):
 
 
 def _smoothed_error(coefficients, width):
-    """Return smECE_sigma (...) for sigma = `width`, a number or (..., 1): the mean
-    absolute value of residuals smoothed by a Gaussian of the standard deviation sigma
-    that is reflected at 0 and 1.
-
-    The coefficients (..., points) are the `cosine_coefficients` of the residuals.
+    """Return smECE_sigma (...), sigma = `width` (a number or (..., 1)): the mean
+    absolute residual, smoothed by a Gaussian reflected at 0 and 1, from its
+    `cosine_coefficients` (..., points).
     """
     # In a cosine series, smoothing multiplies the k-th coefficient by the Gaussian's
     # characteristic function exp(-(pi k sigma)^2 / 2).

@@ -377,11 +377,8 @@ def _order_by_content(scores, weight, codes, stratum, input, sign):
 
 
 def _order(keys):
-    """Return the indices that sort rows by keys, a sequence of arrays (n,), of which
-    the last one counts first, as `np.lexsort` does.
-
-    Two keys leave few ties as a rule, and only tied rows are then sorted by all keys,
-    of which scores of 100 classes have 200.
+    """Return the indices that sort rows by `keys` (n,), the last one first, as
+    `np.lexsort`. Two keys leave few ties: only these are sorted by all.
     """
     last_keys = keys[-2:]
     order = np.lexsort(last_keys)

@@ -418,10 +418,8 @@ def _newton_step(hessian, gradient, room):
 
 def _pseudo_solution(hessian, gradient):
     """Return ``pinv(hessian) @ gradient`` (d,), with the Hessian scaled to a unit
-    diagonal.
-
-    Of the solutions of a singular system it is the one of least norm: where the rows do
-    not tell two coefficients from each other, as with equal scores, both move alike.
+    diagonal: the solution of least norm, so that coefficients that rows do not tell
+    apart move alike.
     """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))

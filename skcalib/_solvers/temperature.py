@@ -109,11 +109,9 @@ def fit_inverse_temperature(
 
 
 def _start_from_sample(logits, codes, sample_weight, bounds):
-    """Return the inverse temperature of least log-loss for every k-th row, to start
-    from, within the pair `bounds`; 1 if the sample says nothing.
-
-    A sample without misclassified rows has no finite optimum, so that k is chosen to
-    leave about `_WARM_START_ERRORS` of them, by the error rate among some of the rows.
+    """Return the inverse temperature of least log-loss for every k-th row, within
+    `bounds`; 1 if it says nothing. k leaves about `_WARM_START_ERRORS` misclassified
+    rows: without one there is no finite optimum.
     """
     n_rows = logits.shape[0]
     looked_at = slice(None, None, max(n_rows // _LOOKED_AT, 1))
@@ -321,11 +319,9 @@ def row_derivatives(inverse, logits, codes, dtype=None):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`.
-
-    With m the margin of the true class's logit over the other one and q the other
-    class's probability, the derivatives are -m q and m^2 q (1 - q). A single column of
-    logits is the log-odds of the second class.
+    """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`:
+    -m q and m^2 q (1 - q), m the true class's margin and q the other's probability. One
+    column of logits is the log-odds.
     """
     for rows in row_blocks(*logits.shape):
         first = 0

@@ -100,12 +100,10 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         )
 
     def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
-        """Return the edges (n_bins + 1,) of the bins, as `bin_edges` does, for rows
-        that are validated and have positive weights.
-
-        The pair `support` replaces the outer edges: (0, 1) for probabilities, (-inf,
-        inf) for log-odds. Raise a ValueError if the strategy needs labels and `y` is
-        None, or if its edges do not increase.
+        """Return the edges (n_bins + 1,), as `bin_edges` does, for valid rows of
+        positive weight. The pair `support` replaces the outer edges: (-inf, inf) for
+        log-odds. Raise a ValueError if the strategy needs labels and `y` is None, or if
+        edges do not increase.
         """
         if self.needs_labels and y is None:
             raise ValueError(
@@ -338,9 +336,8 @@ class BinLookup:
         return np.mean(self._bins_by_table(table, scores) < 0)
 
     def _bins_by_table(self, table, scores):
-        """Return the bin (n,) of each score (n,): the number of inner edges below its
-        cell, plus 1 if the score is above the next inner edge. It is negative where the
-        cell contains several inner edges.
+        """Return the bin (n,) of each score (n,): inner edges below its cell, plus 1
+        above the next one; negative in cells with several.
         """
         cells = _cells(scores, table.n_cells, self.clips)
         # "clip" is quicker than the default "raise", and changes nothing: no cell is

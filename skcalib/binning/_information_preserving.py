@@ -162,9 +162,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
 
 def _sums_by_class(table):
-    """Return an array (2, n_scores + 1): the sums of w s and of w (1 - s) over the
-    first k distinct scores s with weights w, for k from 0 on. They are the expected
-    numbers of events and of non-events.
+    """Return the expected numbers of events and of non-events among the first k
+    distinct scores, for k from 0 on, (2, n_scores + 1).
     """
     scores = table.scores.astype(np.float64)
     weight_by_class = np.diff(table.weight) * np.stack((scores, 1 - scores))

@@ -323,10 +323,9 @@ def certify(
 
 
 def _event_column(data):
-    """Return which of two columns of probabilities is that of the event, 0 or 1.
-
-    Columns are in the order of the labels, while the classes of `ScoredLabels` hold the
-    event last. The other class may be None, if only the label of the event is known.
+    """Return which of two columns is that of the event, 0 or 1: columns are in the
+    order of the labels, classes hold the event last, and None first if only it is
+    known.
     """
     if not data.is_binary or data.classes[0] is None:
         return 1

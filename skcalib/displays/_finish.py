@@ -398,11 +398,9 @@ def _without_findings(curves):
 
 
 def _write_legend(frame, curves, keys, note, text_share, options):
-    """Write a legend inside the first axes at the place with the fewest data, on a
-    background that these shine through, and return it.
-
-    `curves` and `keys` are artists by their entry, `note` is the title. The text is
-    `text_share` times as large as usual. `options` are keywords of Matplotlib's legend.
+    """Write a legend inside the first axes where there are the fewest data, which shine
+    through, and return it; `text_share` is relative to the usual size. See
+    `_legend_inside`.
     """
     size = 0.85 * text_share * frame.size
     most = _letters(frame, 0.75 * frame.width, size)

@@ -748,11 +748,8 @@ class ReliabilityDisplay(FromEstimator):
     @staticmethod
     def _strip_heights(ax, n_models, *, is_one_panel):
         """Return the heights of the histograms below each panel, a tuple, in units of
-        the height of the panel.
-
-        `n_models` models share the axes of a panel. Several have a low histogram each,
-        but none at all if they are too many, if there are several panels, or if `ax`
-        is too low.
+        the panel's height: low for several models, 0 for too many, for several panels,
+        or if `ax` is too low.
         """
         if n_models == 1:
             return (_STRIP,)

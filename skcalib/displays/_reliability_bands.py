@@ -256,12 +256,10 @@ class BinLimitsMaker:
         )
 
     def _binomial_consistency(self, band_scores, scores, trials):
-        """Return the `Band` at `band_scores` (m,) in which the event frequencies of a
-        calibrated model lie, from binomial quantiles for bins with these mean scores
-        and whole numbers of trials (n_filled,).
-
-        Between the mean scores the distance of the limits from the diagonal is
-        interpolated; beyond the outer ones it stays the same.
+        """Return the `Band` at `band_scores` (m,) of a calibrated model's event
+        frequencies, from binomial quantiles for bins with these mean scores and trials
+        (n_filled,). The distance from the diagonal is interpolated, and the same beyond
+        the outer ones.
         """
         limits = []
         for quantile in self._quantiles:  # of the lower limit, then of the upper one
@@ -376,10 +374,8 @@ def smooth_curve(task, confidence_level, cluster=None):
 
 def _equivalent_samples(curve, factor):
     """Return for each value (m,) of a smooth curve the number of independent samples
-    whose event frequency has the same variance.
-
-    The variance of value i is the sum over the cells j of ``factor[i, j]`` times
-    p_j (1 - p_j), where the event frequency p_j is taken from the curve.
+    with the same variance: that of value i is the sum over cells j of ``factor[i, j]``
+    p_j (1 - p_j), p from the curve.
     """
     binomial_variance = curve * (1 - curve)
     variance = factor @ binomial_variance
@@ -429,9 +425,8 @@ def _frequency_of_counts(counts, observed):
 
 
 def _scores_of_bands(scores, bin_means):
-    """Return the increasing scores at which bands are drawn: the mean scores of the
-    bins (n_filled,), and the smallest and the largest score. If these two are so close
-    that a band between them could not be seen, they are moved apart.
+    """Return the increasing scores at which bands are drawn: mean scores of bins
+    (n_filled,) and the outer scores, moved apart where they are too close to be seen.
     """
     low = float(np.min(scores))
     high = float(np.max(scores))

@@ -447,11 +447,8 @@ def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
 
 
 def _as_pieces(node):
-    """Return a map as one `Pieces`: a `Pieces` itself, or a `Mixture` (a constant plus
-    a weighted sum) of `Pieces` of the same value; None for other maps.
-
-    A `Pieces` is a piecewise polynomial: between each two of its `cuts` a polynomial in
-    (value - origin), where the value is that of the node `of`.
+    """Return a map as one `Pieces` (polynomials in value - origin between `cuts`):
+    itself, or a `Mixture` of such of one value; None for other maps.
     """
     if isinstance(node, Pieces):
         return node

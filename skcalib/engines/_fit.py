@@ -213,11 +213,9 @@ def _may_hold_jump(cells):
 
 
 def _block_bounds(cells):
-    """Return the positions of the first cell of each block of the isotonic fit to cells
-    and, last, the number of cells.
-
-    They are the vertices of the greatest convex minorant. SciPy's blocks are used since
-    differences of cumulative weights would lose those that are small beside the sum.
+    """Return the first cell of each block of the isotonic fit to cells and, last, the
+    number of cells. Blocks are SciPy's: differences of cumulative weights would lose
+    small ones.
     """
     from scipy.optimize import isotonic_regression
 

@@ -106,11 +106,9 @@ def _must_be_split(cells, strategy, n_bins, weighted):
 
 
 def _edges(cells, strategy, n_bins, weighted):
-    """Return the edges (n_bins + 1,) of the bins of one segment from its cells, which
-    hold the rows with scores from `low` to `high`. The edges are exact once the cells
-    in which a bin ends are distinct scores.
-
-    `n_bins` is None for `UniqueScores`; `weighted` says whether rows have weights.
+    """Return the edges (n_bins + 1,) of the bins of one segment from its cells, exact
+    once those in which a bin ends are distinct scores; `n_bins` is None for
+    `UniqueScores`.
     """
     if type(strategy) is EqualWidth:
         return EqualWidth(n_bins)._edges_of(cells.low)

@@ -548,10 +548,8 @@ def _joint(task, rows):
 
 def _wald_pvalue(rows, coef, score_log_odds):
     """Return the p-value of intercept 0 and slope 1 by a Wald test with the sandwich
-    covariance; NaN if there are too few units for it.
-
-    The statistic has Hotelling's distribution with the smaller degrees of freedom of
-    the two coefficients. `coef` holds intercept and slope, `score_log_odds` is (n,).
+    covariance, by Hotelling's distribution with the smaller degrees of freedom; NaN
+    with too few units.
     """
     design = np.stack((np.ones(len(score_log_odds)), score_log_odds))  # (2, n)
     covariance, degrees, reasons = LogisticRows(

@@ -177,10 +177,8 @@ class SqlWriter(NodeWriter):
 
     def _write_LogNormalized(self, node):
         """Write ``log(exp(x_k) / sum of exp(x_j))`` of each class k, as minus the
-        logarithm of the sum over j of exp(x_j - x_k).
-
-        If the x are logarithms of probabilities, these are summed themselves. With
-        `node.possible`, impossible classes are not in the sums and get 0.
+        logarithm of the sum of exp(x_j - x_k), or of probabilities themselves;
+        impossible classes are left out, and get 0.
         """
         if isinstance(node.of, nodes.Log) and not node.possible:
             texts = self._inside(node.of.of)
@@ -601,9 +599,8 @@ def _same_order(node):
 
 
 def _share(score, others, confidence):
-    """Return the text of the probability of a class that is not the predicted one: its
-    part of ``1 - confidence`` in proportion to its score among the scores `others`, its
-    own included; an equal part if they are all 0.
+    """Return the text of the probability of a class that is not predicted: its part of
+    ``1 - confidence`` by its score among `others`, equal if all are 0.
     """
     total = "+".join(others)
     equal = f"(1e0-{confidence})/{number(len(others))}"

@@ -186,11 +186,8 @@ def _knots(node):
 
 
 def _rank(scores):
-    """Return the ranks (n,) of float64 numbers: int64 in the same order, of which
-    neighbouring floats differ by 1.
-
-    The bits of positive floats, read as integers, are in order already; those of
-    negative ones are in reverse order, below all positive ones.
+    """Return the ranks (n,) of float64 numbers: int64 in the same order, neighbours 1
+    apart. The bits of negative floats are in reverse order.
     """
     bits = (scores + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)

@@ -455,12 +455,9 @@ def _variance(design, labels, probability, weight):
 
 
 def _fit(rows, name, start=None):
-    """Return the coefficients of a logistic regression by maximum likelihood, (d,):
-    (intercept, slope) for the name "slope", or (intercept,) with the log-odds as an
-    offset for the name "intercept".
-
-    `rows` is a `BinaryTask` whose scores are log-odds; the solver begins at the
-    coefficients `start`, if they are given.
+    """Return the maximum likelihood (d,) of intercept and slope ("slope"), or of the
+    intercept beside an offset, for a `BinaryTask` of log-odds, from `start` if it is
+    given.
     """
     features, is_offset = _MODELS[name]
     offset = None

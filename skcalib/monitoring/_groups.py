@@ -402,10 +402,7 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
 
 def _starts_of_times(times, rows):
     """Return pairs (position in `rows`, time), one for the first row of each run of
-    equal times among some rows of a batch.
-
-    `times` are those of the whole batch, or None if there are none; `rows` are indices
-    of rows.
+    equal `times` (of the whole batch, or None) among the indices `rows`.
     """
     if times is None:
         return []

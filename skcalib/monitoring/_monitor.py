@@ -522,11 +522,9 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             self._times.append((first_row, time))
 
     def _advance(self, log_ratios, rows_per_step=1):
-        """Update the evidence, the e-value and the alarm with the next steps.
-
-        `log_ratios` (n_steps, _N_BETS) holds the log likelihood ratio of each bet in
-        each step: of one row, or of all `rows_per_step` rows of a step together. The
-        evidence is the wealth of bets on alternative forecasts; there are three kinds.
+        """Update the evidence (the wealth of bets on alternative forecasts, of three
+        kinds), the e-value and the alarm with the log likelihood ratios (n_steps,
+        _N_BETS) of the next steps.
         """
         n_steps = len(log_ratios)
         # A sum of log ratios is the log of the product by which a bet's wealth grows.

@@ -414,10 +414,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
         """Set what comes before the map, and return the scores (n, C) that it is fitted
-        to.
-
-        Here they are unchanged. Methods with a parameter `clip` set the smallest
-        probability, and return scores that respect it (`ClippedRecalibrator`).
+        to: here unchanged, with a `clip` kept away from 0 and 1.
         """
         return scores
 
@@ -570,11 +567,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         )
 
     def _why_no_limits(self):
-        """Return why there are no limits for one probability, else an empty text.
-
-        A method has them if its fit returns the `Maker` of their state, and
-        ``_limits_at(scores, probabilities, level)`` turns the state, `_limits`, into
-        limits at validated scores (n, C) with calibrated probabilities (n, K).
+        """Return why there are no limits for one probability, else "". A fit returns
+        the `Maker` of their state, `_limits`, and ``_limits_at(scores, probabilities,
+        level)`` reads it.
         """
         if hasattr(self, "_limits"):
             return ""

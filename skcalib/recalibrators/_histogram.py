@@ -71,11 +71,8 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _split(self, fractions, n_steps, scores, labels, weight):
-        """Return the rows for each of the `n_steps` steps of a fit, a list of triples
-        (scores, labels, weights).
-
-        If `fractions` is None, every step gets all rows; otherwise each gets a part of
-        them of its own, with these shares of the rows.
+        """Return the (scores, labels, weights) of each of the `n_steps` steps of a fit:
+        all rows, or a part of its own with these `fractions`.
         """
         if fractions is None:
             return [(scores, labels, weight)] * n_steps

@@ -455,11 +455,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return models
 
     def _after_round(self, models, features, logits):
-        """Return the logits (n, K) after one round of corrections, for rows with
-        features (n, m) and logits (n, K) before it.
-
-        `models` are the triples that `_fit_round` returned: index of a class, cuts
-        between the cells of its logits, and regressor.
+        """Return the logits (n, K) after a round of corrections by the triples of
+        `_fit_round`, for features (n, m) and logits (n, K) before it.
         """
         corrected = logits.copy()
         for k, cuts, regressor in models:

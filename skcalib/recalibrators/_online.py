@@ -524,11 +524,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     def _update_weights(self, forecasts, events, weight):
         """Update the weights of the members, sample by sample, by the fixed-share rule
-        of Herbster and Warmuth (1998).
-
-        Each weight is multiplied by the likelihood of the sample, the weights are
-        normalised, and a share of them, the switching rate, is divided evenly.
-        `forecasts` are (n_members, n), boolean `events` and `weight` (n,).
+        of Herbster and Warmuth (1998), for `forecasts` (n_members, n), `events` and
+        `weight` (n,): times the likelihood, normalised, a share divided evenly.
         """
         log_likelihood = weight * np.log(np.where(events, forecasts, 1 - forecasts))
         # Only ratios between members matter: with the best at 1 nothing underflows.
@@ -556,11 +553,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
 
 def _without_certainty(log_odds):
-    """Return log-odds (n,) in which those of scores of 0 and 1, which stand for the
-    clipping constant, are those of 1 in a thousand.
-
-    Such a score is a rounded one: how small it was is not known, and nothing can be
-    learned from the log-odds of the constant.
+    """Return log-odds (n,) in which those of scores of 0 and 1, rounded ones of which
+    it is not known how small they were, are those of 1 in a thousand.
     """
     is_certain = np.abs(log_odds) >= _LIMIT
     if not is_certain.any():

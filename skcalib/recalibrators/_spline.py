@@ -188,11 +188,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight, shortcuts=None):
         """Fit a natural cubic spline of the log-odds (n,) to boolean labels (n,), with
-        the roughness penalty that predicts best, or the one given.
-
-        With `shortcuts`, the steps may begin at a spline fitted to nearly the same
-        rows, and the inverse temperature is kept for later fits that start from this
-        one.
+        the roughness penalty that predicts best, or the one given; `shortcuts` give a
+        start, and get one.
         """
         near_fit = None
         if shortcuts is not None:
@@ -452,11 +449,8 @@ class _PenalisedSpline(NamedTuple):
         return self.ridge + penalty * self.roughness
 
     def __call__(self, features, targets, sample_weight, penalty, start):
-        """Return the coefficients (d,) fitted with the roughness penalty `penalty`.
-
-        ``features(rows)`` returns the features (d, n_rows) of a slice of the rows.
-        Newton's steps begin at the coefficients `start`, or at the centre of the ridge
-        if that is None.
+        """Return the coefficients (d,) fitted with the roughness penalty, from `start`
+        or the centre of the ridge; ``features(rows)`` returns (d, n_rows).
         """
         if start is None:
             start = self.centre

@@ -216,10 +216,8 @@ def _panels(function, low, high):
 
 @cache
 def _lobatto(n_nodes):
-    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1].
-
-    All nodes are multiplied by 1 - 1e-9. At an edge itself, where a function may jump,
-    its value may be that of the next panel.
+    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1]; nodes
+    times 1 - 1e-9, as a function may jump at an edge.
     """
     # The inner nodes are the roots of the derivative of the Legendre polynomial of
     # degree n - 1, which is a multiple of the Jacobi polynomial (1, 1) of degree n - 2.
