@@ -538,7 +538,7 @@ def _refuse_thin_bins(statistics, binning):
     `has_thin_bins`. `binning` made the bins.
     """
     share = _thin_share(statistics)
-    if share <= _MAX_THIN_SHARE:
+    if share <= MAX_THIN_SHARE:
         return
     cause = f"{100 * share:.1f} % of the weight lies"
     cure = 'Use fewer bins or method="plugin".'
