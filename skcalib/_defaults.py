@@ -59,13 +59,10 @@ class unchanged_if_refused:  # noqa: N801 (a context manager, named like a funct
 
 
 def _snapshot(value):
-    """Return what is needed to see later whether a parameter has changed, a pair: its
-    value, and a dict of the snapshots of what is inside it.
-
-    An array or a list is copied, since it may be changed in place. The dict is empty
-    unless the value is an estimator (its parameters, by name) or a list that contains
-    estimators (its items, by index): `set_params` changes an estimator in place, so
-    that it stays the same object.
+    """Return what shows later whether a parameter has changed: a pair of its value, a
+    copy for an array or a list, and a dict of the snapshots of what is inside an
+    estimator (by parameter) or a list with estimators (by index), which `set_params`
+    changes in place.
     """
     is_list = isinstance(value, (list, tuple))
     if is_list and any(hasattr(item, "get_params") for item in value):

@@ -34,7 +34,7 @@ from skcalib._input.annotations import CrossValidation
 from skcalib._input.classes import UNLABELLED, uncounted_rows, unique_labels
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_label_vector, label_vector
+from skcalib._input.labels import check_label_vector
 from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.sklearn_private import (
@@ -92,13 +92,10 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         return self._classifier()
 
     def _checked_fitter(self, X, y, methods, params, caller="fit", sample_weight=None):
-        """Check the samples, and return the `ClassifierFitter` that fits the wrapped
-        classifier to them or to some of them.
-
-        `methods` are names such as "predict_proba": scores come from the first one that
-        the fitted classifier has. `params` are further arguments that the user gave to
-        the method `caller`, such as weights or groups, by name. `sample_weight` are the
-        weights if the classifier may not get them.
+        """Check the samples, and return the `ClassifierFitter` of the wrapped
+        classifier, whose scores come from the first of the `methods` that it has.
+        `params` are the user's further arguments to the method `caller`, by name;
+        `sample_weight` are the weights if the classifier may not get them.
         """
         estimator = self._classifier()
         if not hasattr(estimator, "fit") or isinstance(estimator, type):
@@ -115,7 +112,9 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         y = check_label_vector(y, num_samples(X), name="y", scores_name="X")
         groups = params.get("groups")
         if groups is not None:
-            label_vector(groups, len(y), name="groups", scores_name="X")
+            check_label_vector(
+                groups, len(y), name="groups", scores_name="X", may_be_missing=True
+            )
         routed = self._routed(params, caller)
         if sample_weight is None:
             sample_weight = routed.estimator.fit.get("sample_weight")
@@ -804,12 +803,10 @@ def _found_methods(model, methods):
 
 
 def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
-    """Return the `ClassifierFitter` of samples, with the classes and the samples that
-    have one of them.
-
-    A label that occurs only with weight zero is no class. Nor is -1, if the classifier
-    takes it for "unlabelled", as scikit-learn's semi-supervised ones do: after a fit it
-    is not among the classes. Labels of a frozen classifier are those that it knows.
+    """Return the `ClassifierFitter` of the samples that have a class. A label that
+    occurs only with weight zero is none, nor is -1 for classifiers that take it for
+    "unlabelled" and do not list it after a fit. Labels of a frozen classifier are those
+    that it knows.
     """
     is_uncounted = uncounted_rows(y, sample_weight)
     trains = None if is_uncounted is None else ~is_uncounted

@@ -756,11 +756,9 @@ class RecalibratedModel(NamedTuple):
 
 
 def _recalibrated(pairs, X, keep_tensor):
-    """Return a list with the probabilities (n, n_classes) that each of the pairs
-    (`RecalibratedModel`) gives the rows of X; `keep_tensor` is that of its `scores`.
-
-    If the pairs share a recalibrator and there are few rows, it is called only once,
-    with the scores of all classifiers: a call costs more than the rows.
+    """Return a list with the probabilities (n, n_classes) that each `RecalibratedModel`
+    gives to X. A recalibrator that few rows share is called once: a call costs more
+    than rows.
     """
     scores_of_pairs = [pair.inputs(X, keep_tensor) for pair in pairs]
     first = pairs[0]
@@ -791,12 +789,9 @@ def _known_classes(model, fold):
 
 
 def _describe_scores(recalibrator, description):
-    """Tell a recalibrator what the classifier's scores are: set the parameters `input`
-    and `classes` that `description` holds, on the recalibrator if it has them,
-    otherwise on the one that it wraps.
-
-    In a pipeline only the first step gets the classifier's scores, and the `input`.
-    Later steps get probabilities: only their `classes` are set.
+    """Tell a recalibrator, or the one that it wraps, what the classifier's scores are:
+    the `input` and `classes` of `description`. Later steps of a pipeline get
+    probabilities, and `classes` alone.
     """
     if isinstance(recalibrator, Pipeline):
         for step in _steps(recalibrator).values():

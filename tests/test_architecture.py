@@ -716,6 +716,26 @@ def test_classes_of_labels_are_found_in_one_place():
     assert found == []
 
 
+# The covariance of the coefficients of a regression: by file, why it inverts a matrix.
+INVERSES = {
+    "_intervals/sandwich": "the engine: Fisher's information",
+    "_intervals/one_probability": "the band of a fitted map, from its information",
+    "_solvers/leave_one_out": "steps of a fit without a row",
+    "_errors/bin_free": "local lines, no coefficients over all samples",
+    "maps/_tabulated": "coefficients of a cubic from its values",
+}
+
+
+def test_covariances_of_coefficients_have_one_engine():
+    """`fisher_covariance` and `LogisticRows.sandwich`."""
+    found = _callers("inv", "pinv")
+    assert found <= set(INVERSES), found - set(INVERSES)
+    assert _callers("fisher_covariance") == {
+        "evaluation/_by_cluster",
+        "metrics/_slope",
+    }
+
+
 # --- One engine for "is recalibrating worth it" and "does a group differ" -------------
 
 
@@ -743,6 +763,33 @@ def test_recalibrators_are_compared_in_one_place():
         "recalibrators/_multicalibrated",  # the number of rounds
         "recalibrators/_stacked",  # the weights of the members
     }
+
+
+# Folds of scikit-learn, by file: what they are for.
+FOLDS = {
+    "_fitting/folds": "the engine: folds of scores",
+    "cross_fitting": "folds of features, for scores of classifiers",
+    "recalibrated_classifier": "the same, of pairs of classifier and recalibrator",
+    "decisions/_classifier": "the same, and samples that are kept for a certificate",
+    "displays/_bin_count": "GridSearchCV over numbers of bins",
+    "_demo": "the user's program",
+}
+
+
+def _splits(tree):
+    """Return whether a module makes folds or splits with scikit-learn."""
+    splitters = re.compile(
+        r"(check_cv|train_test_split|GridSearchCV|cross_val_\w+|\w*KFold|\w+Split)$"
+    )
+    return any(splitters.match(_called(node)) for node in ast.walk(tree))
+
+
+def test_folds_are_made_in_few_places():
+    """A new file that splits samples may be a second comparison of recalibrators."""
+    found = {path.as_posix() for path, tree in _modules().items() if _splits(tree)}
+    assert found == set(FOLDS)
+    assert _splits(ast.parse("for train, test in StratifiedKFold(5).split(s, y): ..."))
+    assert not _splits(ast.parse("text.split()"))
 
 
 def test_groups_and_periods_are_tested_in_one_place():

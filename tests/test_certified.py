@@ -81,7 +81,7 @@ def test_one_inside_a_recalibrated_classifier_of_a_frozen_model():
     fitted = RecalibratedClassifierCV(model, CERTIFIED, ensemble=True).fit(
         X[300:], y[300:]
     )
-    with refused(ValueError, "pooled from 5 classifiers"):
+    with refused(ValueError, "averaged over 5 classifiers"):
         fitted.calibrated_classifiers_[0].recalibrator.certificate()
 
 

@@ -1239,7 +1239,7 @@ def test_keywords_of_matplotlib_lead_to_the_artist(keyword, write):
 def test_options_of_scikit_learn_have_a_hint(option):
     X, y = load_breast_cancer(return_X_y=True)
     model = GaussianNB().fit(X, y)
-    with pytest.raises(TypeError, match=f"no option '{option}': write "):
+    with pytest.raises(TypeError, match=f"no parameter '{option}': write "):
         ReliabilityDisplay.from_estimator(model, X, y, **{option: 5})
 
 

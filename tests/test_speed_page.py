@@ -1,16 +1,20 @@
 """The page on speed is made of rows alone: what it says of them is what they hold."""
 
+import inspect
 import re
+import warnings
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
+import skcalib
 from benchmarks.speed import costs, growth
 from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.page import FAMILIES, conditions, with_tables
 from benchmarks.speed.run import Measured, combined, missed, verdict
+from skcalib import binning, decisions, evaluation, metrics, monitoring
 
 pytestmark = pytest.mark.slow
 
@@ -197,6 +201,36 @@ def test_every_growth_has_a_sibling_of_the_same_sizes():
         sibling = growth.GROWTH[job.sibling]
         assert sibling.sibling is None, name
         assert set(job.sizes) <= set(sibling.sizes), name
+
+
+# Names whose cost does not grow with data.
+WITHOUT_GROWTH = {
+    "check_binning",
+    "get_scorer",
+    "get_scorer_names",
+    "register_metric",
+}
+MODULES = (skcalib, binning, decisions, evaluation, metrics, monitoring)
+
+
+def test_every_public_function_and_recalibrator_has_a_growth():
+    public = set()
+    for module in MODULES:
+        for name in module.__all__:
+            found = getattr(module, name)
+            is_fit = module is skcalib and hasattr(found, "fit")
+            if inspect.isfunction(inspect.unwrap(found)) or is_fit:
+                public.add(name)
+    measured = {name.split(", ")[0] for name in growth.GROWTH}
+    assert public - measured == WITHOUT_GROWTH
+
+
+@pytest.mark.parametrize("name", growth.GROWTH)
+def test_every_growth_runs(name):
+    job = growth.GROWTH[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        job.make(job.sizes[0])()
 
 
 def test_costs_are_one_table_of_twenty_rows():

@@ -497,7 +497,9 @@ class BinStatistics(CellSums):
         return tuple(np.where(self._design.is_known, limit, np.nan) for limit in limits)
 
 
-def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
+def bin_statistics(
+    scores, labels, edges, sample_weight=None, *, moments=2, is_ordered=None
+):
     """Return the `BinStatistics` of validated rows.
 
     Parameters
@@ -513,14 +515,17 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     moments : {0, 1, 2}, default=2
         The highest power of the scores that is summed. Each costs a pass; sums of
         higher ones are NaN.
+    is_ordered : bool, default=None
+        Whether the scores never decrease; None if this is not known.
 
     Returns
     -------
     statistics : BinStatistics
         The sums.
     """
-    lookup = BinLookup(edges, scores)
-    is_ordered = in_order(scores)
+    if is_ordered is None:
+        is_ordered = in_order(scores)
+    lookup = None if is_ordered else BinLookup(edges, scores)
     sums = np.zeros((len(_SUMS), len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
@@ -535,9 +540,10 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
             _add(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
-    # `_SUMS` has the power of the score in each sum.
-    is_left_out = [power > moments for power in _SUMS.values()]
-    sums[is_left_out] = np.nan
+    if moments < 2:
+        # `_SUMS` has the power of the score in each sum.
+        is_left_out = [power > moments for power in _SUMS.values()]
+        sums[is_left_out] = np.nan
     by_name = dict(zip(_SUMS, sums, strict=True))
     by_name["count"] = sums[_COUNT].astype(np.int64)
     return unchecked_statistics(edges, **by_name)
@@ -616,21 +622,12 @@ def _squares_of_equal_weights(weight, count):
 
 
 def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place.
+    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place. Its row
+    `_COUNT` holds the counts, and so on for each field.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (n_sums, n_bins)
-        Sums so far. The row `_COUNT` holds the counts, `_WEIGHT` the weights, and so on
-        for each field.
-    bins : ndarray of int, shape (n,)
-        Bin of each sample; it is overwritten.
-    scores, labels : ndarray of shape (n,)
-        Scores, and whether the event happened.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    moments : {0, 1, 2}
-        The highest power of the scores that is summed.
+    `bins` (n,), the bin of each row, is overwritten; `scores`, `labels` and
+    `sample_weight` (or None) are (n,), and `moments` is the highest power of the scores
+    that is summed.
     """
     n_bins = sums.shape[1]
     weighted_score = scores
@@ -670,11 +667,9 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
     """Add the sums of a block of rows without weights, most of which lie in the lowest
-    bin, up to `edge`. The other arguments are those of `_add`, with the `BinLookup` in
-    place of the bins.
-
-    Only the samples above that edge are looked up, and the others summed as one. That
-    takes half of the time with 1,000 classes, of which most scores are next to 0.
+    bin, up to `edge`; see `_add`. Only the samples above it are looked up, and the
+    others summed as one: half of the time with 1,000 classes, of which most scores are
+    next to 0.
     """
     is_above = scores > edge
     above = np.flatnonzero(is_above)
@@ -701,9 +696,11 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
 
     A bin is a run of such rows, so that each sum is one pass of `np.add.reduceat`.
     """
-    inner_ends = np.searchsorted(scores, edges[1:-1], side="right")
-    ends = np.append(inner_ends, len(scores))
-    count = np.diff(ends, prepend=0)
+    # `bounds` holds the position at which each bin begins, and last that of the end.
+    bounds = np.zeros(len(edges), dtype=np.intp)
+    bounds[1:-1] = np.searchsorted(scores, edges[1:-1], side="right")
+    bounds[-1] = len(scores)
+    count = bounds[1:] - bounds[:-1]
     sums[_COUNT] += count
     # What each row adds, (n,), by the number of the sum; the counts are known already.
     terms = {}
@@ -729,7 +726,7 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
         filled = slice(None)
     else:
         filled = count > 0
-    starts = (ends - count)[filled]
+    starts = bounds[:-1][filled]
     for number, term in terms.items():
         sums[number, filled] += np.add.reduceat(term, starts)
 

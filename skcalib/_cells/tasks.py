@@ -14,7 +14,7 @@ from skcalib._input.device_scores import sums_of_rows
 from skcalib._input.label_weights import few_effective_events, looks_like_counts
 from skcalib._input.several_labels import NORMALISED
 from skcalib._rows.sorting import in_order, sorted_rows
-from skcalib.binning import EqualMass, check_binning
+from skcalib.binning import check_binning
 
 
 class BinaryTask(NamedTuple):
@@ -52,14 +52,16 @@ class BinaryTask(NamedTuple):
         statistics : BinStatistics
             The sums of the bins.
         """
-        strategy = check_binning(binning, EqualMass(15))
+        strategy = check_binning(binning)
         rows = self.sorted_for(strategy)
+        is_ordered = True if rows is not self else None  # None: not known
         return bin_statistics(
             rows.scores,
             rows.labels,
             strategy._edges_of(*rows),
             rows.sample_weight,
             moments=moments,
+            is_ordered=is_ordered,
         )
 
     def sorted_for(self, strategy):

@@ -165,22 +165,9 @@ def _resolved_n_neighbors(n_neighbors, n_rows):
 
 
 def _nearest(scores, cumulative, needed):
-    """Return the range of the neighbours of each distinct score.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m,)
-        Distinct scores in increasing order.
-    cumulative : ndarray of shape (m + 1,)
-        Weight of the first k scores, for k = 0, ..., m.
-    needed : float
-        Weight that the neighbours hold at least.
-
-    Returns
-    -------
-    left, right : ndarray of int, shape (m,)
-        The neighbours of score k are those with indices in [left[k], right[k]): all
-        within the least distance that holds the weight.
+    """Return the neighbours [left, right) (m,) of each of m distinct scores in
+    increasing order: all within the least distance that holds the weight `needed`.
+    `cumulative` (m + 1,) is the weight of the first k scores.
     """
     n_scores = len(scores)
     index = np.arange(n_scores)
@@ -219,17 +206,9 @@ def _nearest(scores, cumulative, needed):
 
 
 def _first_true(highest, holds):
-    """Return for each entry the first index in [0, highest] at which a condition holds,
-    by bisection of all entries at once.
-
-    Parameters
-    ----------
-    highest : ndarray of int, shape (m,)
-        An index at which the condition holds.
-    holds : callable
-        ``holds(indices)`` returns, for indices (m,), whether the condition of each
-        entry holds at its index: boolean (m,). Where it holds it also does at all
-        larger ones.
+    """Return for each entry the first index in [0, highest] (m,) at which a condition
+    holds, by bisection of all at once. ``holds(indices)`` returns booleans (m,) for
+    indices (m,), True at `highest` and at all larger ones than the first.
     """
     low = np.full_like(highest, -1)
     high = highest.copy()

@@ -537,9 +537,10 @@ def _refuse_thin_bins(statistics, binning):
     """Raise where too much weight lies in bins with fewer than two rows; see
     `has_thin_bins`. `binning` made the bins.
     """
-    if not has_thin_bins(statistics):
+    share = _thin_share(statistics)
+    if share <= MAX_THIN_SHARE:
         return
-    cause = f"{100 * _thin_share(statistics):.1f} % of the weight lies"
+    cause = f"{100 * share:.1f} % of the weight lies"
     cure = 'Use fewer bins or method="plugin".'
     if not np.array_equal(statistics.weight, statistics.count):
         cure += " Weights count as repeated rows: scale them to mean 1 if they are not."

@@ -110,9 +110,9 @@ class DecisionPower(ErrorPower):
         costs with each score as the threshold t, or just above it if that is more:
         (m,).
 
-        To act on a cell gains its share of the weight times (q - t). The cost is the
-        gain of acting where q >= t less that of acting where s >= t. Between two scores
-        it is convex in t, so that it is largest beside a score.
+        To act on a cell gains its share of the weight times (q - t): the cost is the
+        gain of acting where q >= t less that where s >= t. Between two scores it is
+        convex in t, and so largest beside one.
         """
         # 1. The gain of acting where q >= t, for each t: sums of q and of the shares
         # over the cells from the first such one on, in the order of q.

@@ -362,22 +362,22 @@ class CalibrationError:
         error : float
             The error.
         """
-        return error_root(power, self.norm)
+        return float(error_root(power, self.norm))
 
 
 def error_root(power, norm):
-    """Return the error for its p-th power, p = `norm`; a negative power counts as 0.
-    Raise where the power has left the range of float64.
+    """Return the errors for p-th powers, p = `norm`, floats or arrays; a negative power
+    counts as 0. Raise where a power has left the range of float64.
     """
-    in_range = power < 0 or _SMALLEST_POWER < power < np.inf
-    if _LARGE_NORM < norm < np.inf and not in_range:
+    in_range = (power < 0) | ((power > _SMALLEST_POWER) & (power < np.inf))
+    if _LARGE_NORM < norm < np.inf and not np.all(in_range):
         raise ValueError(
             f"norm={norm} underflows for errors this small: use norm=np.inf."
         )
-    power = max(float(power), 0.0)
+    power = np.maximum(power, 0.0)
     if norm == np.inf:
         return power
-    return float(power ** (1 / norm))
+    return power ** (1 / norm)
 
 
 class ClassPowers(NamedTuple):

@@ -163,24 +163,12 @@ class KdePower(ErrorPower):
 
 
 def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
-    """Return the grid for scores between two numbers, and the factors by which the
-    triweight kernel multiplies cosine coefficients on it.
+    """Return the `ScoreGrid` for scores from `low` to `high`, with a power of two of
+    cells on [0, 1], and the factors (points,) by which the triweight kernel of standard
+    deviation `bandwidth` multiplies cosine coefficients on it.
 
-    Parameters
-    ----------
-    bandwidth : float
-        Standard deviation of the kernel.
-    low, high : float
-        The smallest and the largest score.
-    cells_per_width, coarsest : int
-        Grid cells per half-width of the kernel, and cells of the coarsest grid.
-
-    Returns
-    -------
-    grid : ScoreGrid
-        The grid, whose number of cells on [0, 1] is a power of two.
-    factor : ndarray of shape (points,)
-        The kernel's characteristic function at the frequencies of the series.
+    The kernel's half-width has `cells_per_width` cells; the coarsest grid has
+    `coarsest`.
     """
     # The triweight density 35/32 (1 - u^2)^3 on [-1, 1] has the variance 1/9, so that
     # it reaches 3 standard deviations. At least 8 cells of the finest grid are kept.

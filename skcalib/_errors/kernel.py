@@ -349,13 +349,10 @@ class _Landmarks:
 
 
 def _sum_over_pairs(proba, weighted_residual, bandwidth):
-    """Return the sum over all ordered pairs of samples of kernel times product of their
-    residuals.
-
-    `proba` are probabilities (n, K), and `weighted_residual` (n, K) are the residuals
-    times the weights. The kernel is exp(-distance / bandwidth). The matrix of all pairs
-    is summed in tiles that fit the cache. Since it is symmetric, only its diagonal and
-    the tiles above are computed, and the latter count twice.
+    """Return the sum over all ordered pairs of samples of the kernel exp(-distance /
+    bandwidth) times the product of their `weighted_residual` (n, K), for probabilities
+    (n, K). The matrix is summed in tiles that fit the cache; those above its diagonal
+    count twice.
     """
     columns = np.ascontiguousarray(proba.T)  # (K, n)
 

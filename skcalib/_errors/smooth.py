@@ -155,11 +155,9 @@ class FixedWidthPower(SmoothPower):
 
 
 def _smoothed_error(coefficients, width):
-    """Return smECE_sigma (...) for sigma = `width`, a number or (..., 1): the mean
-    absolute value of residuals smoothed by a Gaussian of the standard deviation sigma
-    that is reflected at 0 and 1.
-
-    The coefficients (..., points) are the `cosine_coefficients` of the residuals.
+    """Return smECE_sigma (...), sigma = `width` (a number or (..., 1)): the mean
+    absolute residual, smoothed by a Gaussian reflected at 0 and 1, from its
+    `cosine_coefficients` (..., points).
     """
     # In a cosine series, smoothing multiplies the k-th coefficient by the Gaussian's
     # characteristic function exp(-(pi k sigma)^2 / 2).
@@ -171,12 +169,12 @@ def _smoothed_error(coefficients, width):
 
 def _fixed_point(scores, labels, sample_weight):
     """Return the smooth error, the sigma at which smECE_sigma = sigma (Blasiok and
-    Nakkiran, Definition 2), for scores (n,), labels or frequencies (n,), and weights
-    (n,) or None.
+    Nakkiran, Definition 2), for scores, labels or frequencies, and weights or None,
+    (n,) each.
 
-    smECE_sigma is the error of residuals smoothed by a Gaussian of width sigma. It
-    never rises in sigma, so that there is one solution. The grid is the coarsest of
-    which `_CELLS_PER_WIDTH` cells are less than the solution.
+    The error of residuals smoothed by a Gaussian of width sigma never rises in sigma:
+    there is one solution. The grid is the coarsest of which `_CELLS_PER_WIDTH` cells
+    are less.
     """
     total = total_weight(sample_weight, len(scores))
 

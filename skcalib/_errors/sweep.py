@@ -76,12 +76,10 @@ class SweepPower(ErrorPower):
         return powers
 
     def _sweep_together(self, positives, draws, powers):
-        """Sweep through 2, 3, ..., 64 bins with some draws at once, and return the
-        numbers of those whose frequencies still rise in the last of these bins.
-
-        If the frequencies of a draw fall in some bins, its error is that in the bins
-        before: its p-th power is put into `powers` (all draws,). `positives` (all
-        draws, m + 1) are cumulative numbers of events.
+        """Sweep through 2, 3, ..., 64 bins with some `draws` at once, and return the
+        numbers of those whose frequencies still rise in the last. Where they fall, the
+        error is that in the bins before: its p-th power is put into `powers` (all
+        draws,). `positives` (all draws, m + 1) are cumulative events.
         """
         cuts_before = np.array([0, len(self.scores)])
         for cuts in self.partitions:

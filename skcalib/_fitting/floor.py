@@ -223,11 +223,8 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 def _quantiles(scores, codes, weight, n_quantiles):
     """Return the indices of quantiles of the rows, (n_quantiles,), and the weight that
-    each of them stands for.
-
-    Rows are in the order of the margin of their true class: its score less the row's
-    largest, 0 where the model is right. Those with the same margin are in the order of
-    the model's confidence.
+    each stands for, in the order of the margin of their true class (its score less the
+    row's largest), then of the model's confidence.
     """
     xp = namespace_of(scores)
     largest = xp.max(scores, axis=1)
@@ -249,30 +246,15 @@ def _quantiles(scores, codes, weight, n_quantiles):
 
 
 def _likelihoods(logits, codes, weight, doubt):
-    """Return the largest log-likelihood, over all temperatures, of the logits above
-    each of m floors.
+    """Return the largest log-likelihood, in nats and over all temperatures, of the
+    logits above each of m floors, (m,).
 
-    At the inverse temperature t, the log-likelihood of logits x and targets y is
-    ``t * target_sum - sum_i w_i log(sum_k exp(t x_ik))``, where `target_sum` is
-    ``sum_ik w_i y_ik x_ik``.
+    At the inverse temperature t, it is ``t * target_sum - sum_i w_i log(sum_k exp(t
+    x_ik))`` with ``target_sum = sum_ik w_i y_ik x_ik`` for logits x and targets y.
 
-    Parameters
-    ----------
-    logits : ndarray of shape (K, m, n)
-        The logits of each class, above each of m floors, in each of n rows.
-        Overwritten.
-    codes : ndarray of int, shape (n,)
-        Class of each row.
-    weight : ndarray of shape (n,)
-        Weights of the rows.
-    doubt : ndarray of shape (n,)
-        Share of a row's target that is spread over the other classes; its own class has
-        the rest.
-
-    Returns
-    -------
-    likelihoods : ndarray of shape (m,)
-        For each floor, at the temperature that suits it best, in nats.
+    `logits` (K, m, n), which are overwritten, are those of each class above each floor;
+    `codes` and `weight` are (n,), and `doubt` (n,) is the share of a row's target that
+    is spread over the other classes.
     """
     xp = namespace_of(logits)
     n_classes = logits.shape[0]

@@ -289,12 +289,11 @@ def _share_of_copies(rows, copies):
 
 def _is_sampled(n_copies, n_folds, most):
     """Return which of the training copies of a fold are fitted to, booleans
-    (n_copies,): all of them, or if there are more than `most` every step-th one.
+    (n_copies,): all, or if there are more than `most` every step-th one.
 
-    The copies lie class by class, so that every step-th is a stratified sample. They
-    come from the n_folds - 1 other folds in turn: of four other folds, every fourth
-    copy would come from the same one. The sample is therefore moved on by some copies
-    after each round of the folds.
+    Copies lie class by class, and every step-th is a stratified sample; they come from
+    the n_folds - 1 other folds in turn, so that the sample is moved on after each round
+    of the folds: it would come from one of them.
     """
     step = int(max(-(-n_copies // most), 1))  # rounded up; `most` may be infinite
     # Copy k of round r is taken if (n_folds - 1 + shift) * r + k is a multiple of the
@@ -378,11 +377,8 @@ def _order_by_content(scores, weight, codes, stratum, input, sign):
 
 
 def _order(keys):
-    """Return the indices that sort rows by keys, a sequence of arrays (n,), of which
-    the last one counts first, as `np.lexsort` does.
-
-    Two keys leave few ties as a rule, and only tied rows are then sorted by all keys,
-    of which scores of 100 classes have 200.
+    """Return the indices that sort rows by `keys` (n,), the last one first, as
+    `np.lexsort`. Two keys leave few ties: only these are sorted by all.
     """
     last_keys = keys[-2:]
     order = np.lexsort(last_keys)
@@ -441,22 +437,15 @@ def _places_of_ties(order, keys):
 
 def _cells(scores, input, sign=1):
     """Return the numbers, as floats, of the cells of width 2^-20 that the rows'
-    log-probabilities lie in (n, K), of two classes their log-odds (n, 1).
+    log-probabilities lie in (n, K), or the log-odds of two classes (n, 1).
 
-    A probability and its logarithm, computed in several ways, differ in the last
-    digits, far less than a cell is wide: nearly always they have the same cell. All
-    edges are shifted by a part of a cell, so that none lies at 0 or at another round
-    number: many scores are such numbers, and rounding would put them on either side.
+    A logarithm that is computed in several ways differs in the last digits, and nearly
+    always has the same cell. Edges are shifted by a part of a cell, so that none lies
+    at a round number, as many scores do.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, C)
-        Scores.
-    input : {"probability", "logit"}
-        What they are.
-    sign : {1, -1}, default=1
-        -1 turns the log-odds of two classes round, as is done where the event is the
-        frequent label: folds do not depend on which of two labels counts as the event.
+    `input` says what the scores (n, C) are. A `sign` of -1 turns the log-odds round,
+    where the event is the frequent label: folds do not depend on which label counts as
+    the event.
     """
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] <= 2:

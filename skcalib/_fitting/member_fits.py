@@ -136,14 +136,13 @@ class StackFits:
         return [forecast(member, test_scores) for member in fitted]
 
     def _fitted(self, unfitted, numbers, rows, name, starts_near, only_forecasts=False):
-        """Return the list of members `unfitted`, whose positions are `numbers`, fitted
-        to `rows`; add the seconds that it took to `seconds`.
+        """Return the members `unfitted`, at the positions `numbers`, fitted to `rows`
+        (scores, codes, weights); add the seconds to `seconds`. Reports of progress call
+        the rows `name`.
 
-        `rows` are (scores, codes, weights), and `name` says in reports of progress
-        which rows they are. With `starts_near` the optimisers start at the parameters
-        of the members in `fitted`; without it, at those of the member fitted before, if
-        that is of the same class. With `only_forecasts` the fits leave out what
-        forecasts do not need.
+        With `starts_near` the optimisers start at the parameters of the members in
+        `fitted`, else at those of the member fitted before, if that is of the same
+        class. With `only_forecasts` what forecasts do not need is left out.
         """
         scores, codes, sample_weight = rows
         previous = None

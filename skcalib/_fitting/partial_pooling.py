@@ -225,10 +225,8 @@ class ClassProblems(NamedTuple):
 
     @property
     def _row_weight(self):
-        """The weights of the rows (n,), or None.
-
-        Weights by problem are 0 where the class is impossible in the row. The true
-        class of a row is possible, so that the largest one is that of the row.
+        """The weights of the rows (n,), or None: the largest by problem, which is 0
+        where the class is impossible.
         """
         if self._is_by_class:
             return self.sample_weight.max(axis=0)

@@ -222,11 +222,10 @@ def fit_ridge(problem, penalty, start=None, curvature=None):
 
 
 def _fit_path_on_sample(problem, penalties):
-    """Return what `fit_path` does, for a problem of more logits than fit into memory:
-    every step-th row takes part in the choice of the ridge, and all in the last fit.
-
-    The chosen ridge serves all rows as it is: it is the precision of a prior, which
-    does not depend on their number. The last fit starts from the sample's parameters.
+    """Return what `fit_path` does, for more logits than fit into memory: every step-th
+    row takes part in the choice of the ridge, which, as the precision of a prior, does
+    not depend on the number of rows, and all in the last fit, which starts from the
+    sample's parameters.
     """
     step = -(-_n_logits(problem) // _SAMPLE)  # rounded up
     sampled = slice(None, None, step)

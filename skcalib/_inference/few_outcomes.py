@@ -301,12 +301,10 @@ class _Laws(NamedTuple):
         """
         factor = 1 + np.minimum(c, 1.0) * self.excess
         missing = np.clip(1 - (1 - self.missing) * factor, 0, 1)
-        return [
-            count_masses(rows, f, lacks, n_counts)
-            for rows, f, lacks, n_counts in zip(
-                self.rows, frequency, missing, self.n_counts, strict=True
-            )
-        ]
+        masses = count_masses(
+            self.rows.ravel(), frequency.ravel(), missing.ravel(), max(self.n_counts)
+        ).reshape(-1, *self.rows.shape)
+        return [masses[:k, j] for j, k in enumerate(self.n_counts)]
 
     def power(self, deviation):
         """Return the p-th powers (n,) of errors without noise, for deviations of event

@@ -513,22 +513,31 @@ def in_class_order(scores, y, labels, *, name, y_name, labels_name, columns=None
     labels : array-like or None
         The sorted classes of the columns if the names are labels.
     """
-    names = _names_of_scores(scores, columns)
+    names = names_of_scores(scores, columns)
     if names is None:
         return scores, labels
     refuse_repeated_names(scores, name)
     y = check_label_vector(y, scores.shape[0], name=y_name, scores_name=name)
-    if labels is None:
-        found, _ = unique_labels(y, y_name, labels_name)
-        named = classes_of_names(names, found, may_extend=True)
-        if named is None:
-            _warn_of_some_labels(names, found, name)
-    else:
-        named = _named_as_given(names, labels, name, labels_name)
+    named = named_classes(
+        names, y, labels, name=name, y_name=y_name, labels_name=labels_name
+    )
     if named is None:
         return scores, labels
     classes, order = named
-    return _reordered(scores, order, columns), classes
+    return reordered(scores, order, columns), classes
+
+
+def named_classes(names, y, labels, *, name, y_name, labels_name):
+    """Return what `classes_of_names` does for the names of the columns of scores and
+    valid labels `y` (n,); the other arguments are those of `in_class_order`.
+    """
+    if labels is not None:
+        return _named_as_given(names, labels, name, labels_name)
+    found, _ = unique_labels(y, y_name, labels_name)
+    named = classes_of_names(names, found, may_extend=True)
+    if named is None:
+        _warn_of_some_labels(names, found, name)
+    return named
 
 
 def in_order_of(scores, classes, *, name, classes_name):
@@ -538,7 +547,7 @@ def in_order_of(scores, classes, *, name, classes_name):
     Raise a ValueError if only some names are among the labels. The other arguments are
     for messages.
     """
-    names = _names_of_scores(scores)
+    names = names_of_scores(scores)
     if names is None:
         return scores
     named = _named_as_given(names, classes, name, classes_name)
@@ -546,14 +555,14 @@ def in_order_of(scores, classes, *, name, classes_name):
         return scores
     sorted_classes, order = named
     # The classes of a classifier may have another order than the sorted one.
-    return _reordered(scores, order[np.searchsorted(sorted_classes, classes)])
+    return reordered(scores, order[np.searchsorted(sorted_classes, classes)])
 
 
 def in_fitted_order(estimator, X, columns=None):
     """Return X with its columns of scores, all or those at the positions `columns`, in
     the order of the classes of a fitted recalibrator, if their names are the labels.
     """
-    names = _names_of_scores(X, columns)
+    names = names_of_scores(X, columns)
     if names is None:
         return X
     # The columns of `fit`, whose names were read there.
@@ -566,10 +575,10 @@ def in_fitted_order(estimator, X, columns=None):
             _warn_of_some_labels(names, estimator.classes_, "X")
         return X
     _, order = named
-    return _reordered(X, order, columns)
+    return reordered(X, order, columns)
 
 
-def _names_of_scores(scores, columns=None):
+def names_of_scores(scores, columns=None):
     """Return the names of the columns of scores, all or those at the positions
     `columns`, if they are at least two and have names; else None.
     """
@@ -773,7 +782,7 @@ def _named_as_given(names, labels, name, labels_name):
     return None
 
 
-def _reordered(table, order, columns=None):
+def reordered(table, order, columns=None):
     """Return a table whose columns, all or those at the positions `columns`, are in the
     order of the positions `order` among them.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from skcalib._input.columns import table_columns
 from skcalib._input.labels import (
-    label_vector,
+    check_label_vector,
     missing_values,
     plain_labels,
     shown,
@@ -163,7 +163,9 @@ def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
     distinct floats are refused, since they are measurements; the error advises
     `max_bins` if the caller `takes_max_bins`.
     """
-    values = label_vector(groups, n_samples, name="groups", scores_name="y_proba")
+    values = check_label_vector(
+        groups, n_samples, name="groups", scores_name="y_proba", may_be_missing=True
+    )
     is_missing = missing_values(values)
     known = plain_labels(values[~is_missing])
     _refuse_infinity(known, is_missing)

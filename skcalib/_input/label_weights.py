@@ -238,10 +238,8 @@ def label_weights(
 
 def _shows_both(known, labels, scores, is_used):
     """Return whether data sets like this one nearly always show what either label
-    weighs: by the number of the rarer label that scores (n,) promise in the sample.
-
-    `known` are the weights of the rows that are used, of which `is_used` (n,) is the
-    mask.
+    weighs, by the number of the rarer one that scores (n,) promise. `known` are the
+    weights where `is_used` (n,).
     """
     labels = labels[is_used]
     scores = scores[is_used].astype(np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from skcalib._input.tensors import as_array, first_index, refuse_masked
+from skcalib._input.tensors import as_array, first_index
 from skcalib._input.warn import warn
 
 
@@ -66,25 +66,11 @@ def several_labels_shape(y_true):
     return tuple(int(length) for length in shape)
 
 
-def check_label_vector(y, n_samples, *, name, scores_name):
-    """Return labels as an array (n_samples,), or raise if one is missing. `name` and
-    `scores_name` are the user's arguments, for errors.
+def check_label_vector(y, n_samples, *, name, scores_name, may_be_missing=False):
+    """Return labels as an array (n_samples,), or raise if one is missing and must not
+    be. `name` and `scores_name` are the user's arguments, for errors. None is a number
+    of samples that is checked later.
     """
-    y = label_vector(y, n_samples, name=name, scores_name=scores_name)
-    missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
-    if missing.any():
-        kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
-        kind = kinds.get(y.dtype.kind, "a missing value (NaT)")
-        row = first_index(missing)[0]
-        raise ValueError(
-            f"{name} contains {kind} in row {row}: the label of each row must be known."
-            " Drop such rows."
-        )
-    return plain_labels(y)
-
-
-def label_vector(y, n_samples, *, name, scores_name):
-    """Return labels as an array (n_samples,), in which values may be missing."""
     if y is None:
         raise ValueError(
             f"requires {name} to be passed, but the target {name} is None."
@@ -93,8 +79,7 @@ def label_vector(y, n_samples, *, name, scores_name):
         raise TypeError(
             f"{name} must be a dense vector of class labels, found a sparse matrix."
         )
-    refuse_masked(y, name)
-    y, _ = as_array(y)
+    y, _ = as_array(y, name)
     if y.ndim == 2 and y.shape[1] == 1:
         warn(
             f"A column-vector {name} was passed when a 1d array was expected: use"
@@ -108,11 +93,8 @@ def label_vector(y, n_samples, *, name, scores_name):
         if name == "y" and y.ndim == 2:
             cure = "For several labels per row fit one classifier for each column of y."
         raise no_vector(y, name, scores_name, f"{y.shape}{held}", cure)
-    if len(y) != n_samples:
-        raise ValueError(
-            f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths"
-            " must agree."
-        )
+    if n_samples is not None and len(y) != n_samples:
+        raise other_length(y, n_samples, name, scores_name)
     if not y.dtype.isnative:
         y = y.astype(y.dtype.newbyteorder("="))
     if y.dtype.kind == "S":
@@ -120,7 +102,31 @@ def label_vector(y, n_samples, *, name, scores_name):
             f"Unknown label type: {name} contains bytes such as {shown(y[:1])}. Decode"
             " them to strings."
         )
-    return y
+    if may_be_missing or y.dtype.kind not in "fOmM":  # others have no missing value
+        return y
+    return _known_labels(y, name)
+
+
+def _known_labels(y, name):
+    """Return labels (n,) of a type that has missing values, or raise if one is."""
+    missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
+    if missing.any():
+        kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
+        kind = kinds.get(y.dtype.kind, "a missing value (NaT)")
+        row = first_index(missing)[0]
+        raise ValueError(
+            f"{name} contains {kind} in row {row}: the label of each row must be known."
+            " Drop such rows."
+        )
+    return plain_labels(y)
+
+
+def other_length(y, n_samples, name, scores_name):
+    """Return the error for as many labels as there are no scores."""
+    return ValueError(
+        f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths"
+        " must agree."
+    )
 
 
 def no_vector(y, name, scores_name, shape, cure=""):

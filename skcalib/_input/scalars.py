@@ -31,6 +31,10 @@ _KEYWORDS = {
     "linestyle": ("line_kw", 'line_kw={"linestyle": ...}'),
     "ls": ("line_kw", 'line_kw={"linestyle": ...}'),
     "marker": ("line_kw", 'line_kw={"marker": ...}'),
+    # Options of scikit-learn's CalibrationDisplay.
+    "ref_line": ("reference_kw", 'reference_kw={"visible": False}'),
+    "curve_kwargs": ("line_kw", "line_kw={...}"),
+    "response_method": ("y_proba", "from_predictions with the probabilities"),
 }
 
 _Function = TypeVar("_Function", bound=Callable)

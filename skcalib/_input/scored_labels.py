@@ -12,28 +12,34 @@ from skcalib._guide import see
 from skcalib._input.classes import (
     encode_labels,
     hint_at_event,
-    in_class_order,
     in_order_of,
+    named_classes,
+    names_of_scores,
     positive_class,
+    reordered,
     with_counted_labels,
     zero_one,
 )
 from skcalib._input.device_scores import device_scores
 from skcalib._input.label_weights import LabelWeights
-from skcalib._input.labels import check_label_vector, several_labels_shape
+from skcalib._input.labels import (
+    check_label_vector,
+    other_length,
+    several_labels_shape,
+)
 from skcalib._input.scores import (
     check_sample_weight,
     check_scores,
-    checked_scores,
+    checked_probabilities,
     drop_zero_weight,
-    only_zero_and_one,
     refuse_swapped,
+    score_matrix,
 )
 from skcalib._input.several_labels import (
     check_several_labels,
     refuse_several_labels,
 )
-from skcalib._input.tensors import as_array, column_names
+from skcalib._input.tensors import as_array, column_names, refuse_repeated_names
 from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # with fewer, scores of only 0 and 1 give no warning
@@ -125,7 +131,9 @@ def check_scored_labels(
             f" {type(y_true).__name__}. This function needs the score and the label of"
             " each row, but a BinStatistics contains only sums by bin."
         )
-    hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    # Indices can differ only between two arguments that have one.
+    if type(y_true) is not np.ndarray or sample_weight is not None:
+        hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     shape = several_labels_shape(y_true)
     if shape is not None:
         if not multilabel:
@@ -158,35 +166,56 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
     """Return the `ScoredLabels` of a metric's input with one label per row, rows of
     weight zero included; the arguments are those of `check_scored_labels`.
     """
-    # 1. The arguments, each by itself. A predicted class is not computed where nothing
-    # needs it.
-    y_true = with_counted_labels(
-        y_true, sample_weight, y_proba, labels, name="y_true", labels_name="labels"
-    )
-    y_proba, labels = in_class_order(
-        y_proba,
-        y_true,
-        labels,
-        name="y_proba",
-        y_name="y_true",
-        labels_name="labels",
-    )
+    # 1. Arrays: scores that NumPy cannot read stay on their device.
     by_class = multiclass in ("marginal", "pooled")
     scores = device_scores(y_proba, rows_sum_to_one=not by_class)
-    predicted = confidence = None
+    given_type = None
     if scores is None:
-        scores, predicted, confidence = checked_scores(
-            y_proba,
+        scores, given_type = score_matrix(y_proba, "y_proba")
+    # 2. Labels and weights. The labels of rows without weight are no classes.
+    y_true = check_label_vector(y_true, None, name="y_true", scores_name="y_proba")
+    if sample_weight is not None:
+        sample_weight = check_sample_weight(sample_weight, len(scores))
+        y_true = with_counted_labels(
+            y_true, sample_weight, scores, labels, name="y_true", labels_name="labels"
+        )
+    # 3. Scores: the columns of a table in the order of the classes that their names
+    # say. A predicted class is found in the same pass, unless nothing needs it.
+    names = names_of_scores(y_proba)
+    if names is not None:
+        refuse_repeated_names(y_proba, "y_proba")
+        named = named_classes(
+            names, y_true, labels, name="y_proba", y_name="y_true", labels_name="labels"
+        )
+        if named is not None:
+            labels, order = named
+            scores = reordered(scores, order)
+    predicted = confidence = None
+    if given_type is not None:
+        predict_from = 3 if multiclass == "auto" else 2
+        if by_class:
+            predict_from = np.inf
+        scores, predicted, confidence = checked_probabilities(
+            scores,
+            given_type,
             name="y_proba",
             rows_sum_to_one=not by_class,
-            predict_from=_fewest_predicted_from(multiclass),
+            predict_from=predict_from,
         )
-    sample_weight = check_sample_weight(sample_weight, len(scores))
-    y_true = check_label_vector(
-        y_true, len(scores), name="y_true", scores_name="y_proba"
-    )
+    if len(y_true) != len(scores):
+        raise other_length(y_true, len(scores), "y_true", "y_proba")
     refuse_swapped(y_true, scores, name="y_true", scores_name="y_proba")
-    # 2. Several classes: the label of a row is the number of its column.
+    data = ScoredLabels(scores, y_true, sample_weight, labels, predicted, confidence)
+    return _with_classes(data, multiclass, pos_label, given_type)
+
+
+def _with_classes(data, multiclass, pos_label, given_type):
+    """Return `ScoredLabels` with codes in place of valid labels, and with the classes
+    in place of the user's `labels`. `given_type` names the type of the user's scores;
+    None on a device.
+    """
+    scores, y_true, _, labels, *_ = data
+    # 1. Several classes: the label of a row is the number of its column.
     n_columns = scores.shape[1]
     if n_columns > 2:
         if pos_label is not None:
@@ -202,10 +231,8 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
             classes_name="labels",
             column_numbers=True,
         )
-        return ScoredLabels(
-            scores, codes, sample_weight, classes, predicted, confidence
-        )
-    # 3. Two classes: `column` is that of the positive class in the scores.
+        return data._replace(labels=codes, classes=classes)
+    # 2. Two classes: `column` is that of the positive class in the scores.
     is_positive, classes, column = positive_class(y_true, n_columns, pos_label, labels)
     if n_columns == 2 and multiclass != "auto":
         # Both columns stay as they were given: 1 - s can lie in another bin, and
@@ -216,16 +243,15 @@ def _one_label_per_row(y_true, y_proba, multiclass, sample_weight, pos_label, la
             codes = (~is_positive).astype(np.intp)
         else:
             codes = is_positive.astype(np.intp)
-        return ScoredLabels(
-            scores, codes, sample_weight, classes, predicted, confidence
-        )
-    # 4. One event: the scores are the column of the positive class.
+        return data._replace(labels=codes, classes=classes)
+    # 3. One event: the scores are the column of the positive class.
     if n_columns == 1:
-        hint_at_labels(y_proba, scores[:, 0])
+        if given_type is not None and given_type.startswith(("bool", "int", "uint")):
+            hint_at_labels(scores[:, 0])
         if pos_label is None and labels is None:
             hint = f"say so: pos_label={classes[:1].tolist()[0]!r}."
             hint_at_event(scores[:, 0], is_positive, classes, hint)
-    return ScoredLabels(scores[:, column], is_positive, sample_weight, classes)
+    return ScoredLabels(scores[:, column], is_positive, data.sample_weight, classes)
 
 
 def check_one_event(data, what):
@@ -263,17 +289,6 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
             )
     sample_weight = check_sample_weight(sample_weight, len(scores))
     return drop_zero_weight(sample_weight, scores, labels)
-
-
-def _fewest_predicted_from(multiclass):
-    """Return the smallest number of columns with which the predicted class is needed.
-    It is then found in the same pass over the scores that checks them.
-    """
-    if multiclass in ("marginal", "pooled"):
-        return np.inf
-    if multiclass == "auto":
-        return 3
-    return 2
 
 
 def expand_soft_labels(
@@ -364,19 +379,13 @@ def expand_soft_labels(
     return scores[row], label, label_weight
 
 
-def hint_at_labels(y_proba, scores):
-    """Warn if scores (n,) are only 0 and 1 and the user gave integers or booleans: they
-    may be predicted labels.
+def hint_at_labels(scores):
+    """Warn if scores (n,), which the user gave as integers or booleans, are 0 and 1:
+    they may be predicted labels.
 
-    Floats give no warning: a tree, or a recalibrator with pure bins, may predict only
-    0 and 1.
+    Floats may be: a tree, or a recalibrator with pure bins, may predict only 0 and 1.
     """
-    are_like_labels = (
-        len(scores) >= _FEW_ROWS
-        and only_zero_and_one(scores)
-        and scores.min() < scores.max()
-    )
-    if are_like_labels and as_array(y_proba)[0].dtype.kind in "biu":
+    if len(scores) >= _FEW_ROWS and scores.min() < scores.max():
         warn(
             "y_proba is exactly 0 or 1 in every row, like predicted labels."
             " Calibration metrics need probabilities: pass predict_proba(X)[:, 1] if"

@@ -16,7 +16,6 @@ from skcalib._input.scalars import as_numbers, first_string
 from skcalib._input.tensors import (
     as_array,
     first_index,
-    refuse_masked,
     refuse_repeated_names,
 )
 from skcalib._input.warn import warn
@@ -153,18 +152,31 @@ def checked_scores(
             if stayed.shape[1] >= predict_from:
                 top_label = stayed.top_label
             return stayed, *top_label
-    scores, precision = _as_float_matrix(scores, name)
+    matrix, given_type = score_matrix(scores, name)
+    if input == "logit":
+        return _check_range(matrix, name, input), None, None
+    return checked_probabilities(
+        matrix,
+        given_type,
+        name=name,
+        rows_sum_to_one=rows_sum_to_one,
+        predict_from=predict_from,
+    )
+
+
+def checked_probabilities(scores, given_type, *, name, rows_sum_to_one, predict_from):
+    """Return what `checked_scores` does for probabilities, from what `score_matrix`
+    returns.
+    """
     # Row sums that are farther than `refused` from 1 are an error, those within
     # `untouched` are left as they are, and rows between are divided by their sum.
-    refused, untouched = ROUNDING[precision]
-    if input == "logit":
-        return _check_range(scores, name, input, refused), None, None
+    refused, untouched = ROUNDING.get(given_type, ROUNDING["float64"])
     needs_sums = rows_sum_to_one and scores.shape[1] > 1
     predicts = scores.shape[1] >= predict_from
     summary = _row_summary(scores, needs_sums, predicts)
     if summary is None:
         # A score is outside [0, 1]: by rounding, which is undone, or it is an error.
-        scores = _check_range(scores, name, input, refused)
+        scores = _check_range(scores, name, "probability", refused)
         summary = _row_summary(scores, needs_sums, predicts)
     total, predicted, largest = summary
     if not needs_sums:
@@ -176,9 +188,9 @@ def checked_scores(
     return normalized, predicted, largest
 
 
-def _as_float_matrix(scores, name):
+def score_matrix(scores, name):
     """Return `scores` as float32 or float64 of shape (n, C), and the name of the type
-    that they had, a key of `ROUNDING`.
+    that they had. Their values are checked by `checked_probabilities`.
     """
     if sparse.issparse(scores):
         raise TypeError(
@@ -190,10 +202,11 @@ def _as_float_matrix(scores, name):
             f"{name} must be scores in memory, found a {type(scores).__name__}. Collect"
             " it first, or use skcalib.engines."
         )
-    refuse_masked(scores, name)
     try:
-        array, precision = as_array(scores)
+        array, given_type = as_array(scores, name)
     except ValueError:
+        if isinstance(scores, np.ndarray):  # it is masked
+            raise
         raise ValueError(
             f"{name} must be a rectangular array of scores, found rows of different"
             " lengths."
@@ -218,10 +231,8 @@ def _as_float_matrix(scores, name):
             f" {array.shape[1]} feature(s) (shape={array.shape}) while a minimum of 1"
             " is required."
         )
-    if precision not in ROUNDING:
-        precision = "float64"
     is_single = array.dtype.itemsize <= 4 and array.dtype.kind == "f"
-    return array.astype(np.float32 if is_single else np.float64, copy=False), precision
+    return array.astype(np.float32 if is_single else np.float64, copy=False), given_type
 
 
 def _from_objects(array, name):
@@ -275,12 +286,11 @@ def _text_hint(text):
 
 def _row_summary(scores, add, predict):
     """Return three arrays (n,) in one pass over the scores: the sums of the rows (None
-    unless `add`), and the column of the largest score of each row and that score (both
-    None unless `predict`).
+    unless `add`), the column of each row's largest score, and that score (None unless
+    `predict`); None in place of all three if a score is not in [0, 1].
 
-    If a score is not in [0, 1], return None in place of all three. Scores of single
-    precision are also summed in it where rows are contiguous: `einsum` adds many
-    partial sums, and is two to five times as fast as `sum`.
+    Single precision is summed in it where rows are contiguous: `einsum` adds many
+    partial sums, two to five times as fast as `sum`.
     """
     n = len(scores)
     dtype = scores.dtype if scores.flags.c_contiguous else np.float64
@@ -343,7 +353,7 @@ def _not_finite(scores, name, has_nan):
     )
 
 
-def _check_range(scores, name, input, refused):
+def _check_range(scores, name, input, refused=None):
     """Return the scores, or raise if one is not finite or out of range; probabilities
     that are outside [0, 1] by no more than `refused` become 0 or 1.
     """
@@ -430,8 +440,7 @@ def check_sample_weight(sample_weight, n_samples):
     """Return weights as float64 (n,), or None: finite, not negative, not all zero."""
     if sample_weight is None:
         return None
-    refuse_masked(sample_weight, "sample_weight")
-    weight, _ = as_array(sample_weight)
+    weight, _ = as_array(sample_weight, "sample_weight")
     weight = as_numbers(weight, "sample_weight")
     if weight.ndim != 1 or len(weight) != n_samples:
         raise ValueError(

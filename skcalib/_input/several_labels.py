@@ -13,7 +13,7 @@ from skcalib._input.device_scores import (
 )
 from skcalib._input.labels import missing_values, no_vector, plain_labels, shown
 from skcalib._input.scores import check_scores
-from skcalib._input.tensors import as_array, column_names, first_index, refuse_masked
+from skcalib._input.tensors import as_array, column_names, first_index
 
 # Largest distance of the sum of a row's scores from 1 with which they are taken for the
 # probabilities of classes that exclude each other.
@@ -127,10 +127,9 @@ def _indicators(y_true):
     """Return whether each row has each label as booleans (n, L), or raise unless
     `y_true` holds 0 and 1.
     """
-    refuse_masked(y_true, "y_true")
     if sparse.issparse(y_true):
         y_true = y_true.toarray()
-    values, _ = as_array(y_true)
+    values, _ = as_array(y_true, "y_true")
     if values.dtype.kind == "O":
         missing = missing_values(values.ravel())
         if missing.any():

@@ -15,12 +15,18 @@ _NEEDED = ("astype", "clip", "concat", "cumulative_sum", "isdtype", "take")
 _NAMES = {char: np.dtype(char).name for char in "?bhilqBHILQefd"}
 
 
-def as_array(values):
+def as_array(values, name=None):
     """Return values as a NumPy array, and the name of the type that they had. Tensors
     on a GPU are copied to the processor, and bfloat16 becomes float32.
+
+    With the `name` of the user's argument, masked values, which NumPy would use, are
+    refused.
     """
     if type(values) is np.ndarray and values.dtype.char in _NAMES:
         return values, _NAMES[values.dtype.char]
+    if name is not None and np.ma.is_masked(values):
+        row = first_index(np.ma.getmaskarray(values))[0]
+        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
     if _is_tensor(values):
         values = values.detach().cpu()  # without its gradient, wherever it lives
         # NumPy has no such type of its own.
@@ -223,13 +229,6 @@ def refuse_repeated_names(X, name="X"):
             f"{name} has {names.count(repeated)} columns named {repeated!r}: rename"
             " them."
         )
-
-
-def refuse_masked(values, name):
-    """Raise for a masked array with a masked value, which NumPy would use."""
-    if np.ma.is_masked(values):
-        row = first_index(np.ma.getmaskarray(values))[0]
-        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
 
 
 def first_index(mask):

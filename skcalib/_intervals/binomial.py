@@ -64,11 +64,9 @@ def binomial_interval(
 
 
 def _clopper_pearson(positives, counts, miscoverage):
-    """Return the limits of Clopper and Pearson (1934): the proportions that neither
-    one-sided binomial test of level miscoverage / 2 rejects, quantiles of beta laws.
-
-    Each of the kinds of interval takes positives and counts (arrays of one shape) and 1
-    less the coverage, and returns lower and upper limits of that shape.
+    """Return the limits of Clopper and Pearson (1934): quantiles of beta laws. Like
+    each kind of interval it takes positives and counts (one shape) and 1 less the
+    coverage.
     """
     negatives = counts - positives
     tail = miscoverage / 2.0

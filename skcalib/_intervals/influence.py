@@ -392,10 +392,9 @@ def intraclass_design_effect(sums, mass, squares, row_variance):
 
 
 def _expected_variance(mass, squares, correlation):
-    """Return the variance of each cluster's sum for intraclass correlations (m,), in
-    units of the variance of a row: (n_clusters, m).
-
-    `mass` and `squares` are the sums of w and of w^2 over the rows of each cluster.
+    """Return the variance of each cluster's sum for intraclass correlations (m,),
+    (n_clusters, m), that of a row being 1; `mass` and `squares` are a cluster's sums of
+    w and w^2.
     """
     mass = mass.reshape(len(mass), -1)
     squares = squares.reshape(len(mass), -1)

@@ -33,6 +33,15 @@ class Sandwich(NamedTuple):
     reasons: tuple[str, ...]
 
 
+def fisher_covariance(design, fitted, weight):
+    """Return the covariance (d, d) of the coefficients of a logistic regression whose
+    model holds: the inverse of Fisher's information for the features (d, n), the
+    fitted probabilities (n,) and weights (n,) that count rows.
+    """
+    information = (design * (weight * (fitted * (1 - fitted)))) @ design.T
+    return np.linalg.inv(information)
+
+
 @dataclass(frozen=True)
 class LogisticRows:
     """Rows to which a logistic regression was fitted.

@@ -83,10 +83,8 @@ def _limit(side, estimate, scale, z, cells, cautious):
 
 
 def _reach(values, base, possible, estimate, side):
-    """Return how far from the estimate (m,) the ratio can lie on one side, (m,).
-
-    It ends at the largest ratio v / u of a possible cell for `side` = 1, above the
-    estimate, and at the smallest for -1, below. The arrays are those of `score_limits`.
+    """Return how far from the estimate (m,) the ratio can lie on one side, (m,): up to
+    the largest (`side` 1) or smallest (-1) ratio v / u of a possible cell.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(base > 0, values / base, np.sign(values) * np.inf)
@@ -97,11 +95,9 @@ def _reach(values, base, possible, estimate, side):
 
 
 def _distance(fraction, scale, reach):
-    """Return the distance (m,) for a fraction (m,) of the way: 0 for 0, `reach` (m,)
+    """Return the distance (m,) for a fraction f (m,) of the way, f s / (1 - f + f s /
+    r) for the scale s and the reach r, (m,) each: 0 for 0, r, which may be infinite,
     for 1.
-
-    It is f s / (1 - f + f s / r) for the fraction f, the scale s (m,) and the reach r,
-    which may be infinite: small fractions then give distances of about f s.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = scale * fraction / (1 - fraction + fraction * scale / reach)

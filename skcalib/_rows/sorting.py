@@ -30,15 +30,16 @@ def in_order(scores):
     # A few scores are looked at first: if there is no order, they mostly show it.
     n_rows = len(scores)
     for end in (min(64, n_rows), n_rows):
-        if end > 1 and not np.all(scores[: end - 1] <= scores[1:end]):
+        if end > 1 and not (scores[: end - 1] <= scores[1:end]).all():
             return False
     return True
 
 
 def first_rows(ordered):
     """Return the first position of each distinct score among sorted scores."""
-    is_first = np.append(True, ordered[1:] != ordered[:-1])
-    return np.flatnonzero(is_first)[: len(ordered)]  # none for no rows
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def sorted_scores(scores):
@@ -288,20 +289,10 @@ def scores_near(scores, sample_weight, cuts):
 
 
 def _rows_in_cells(scores, sample_weight, is_near, total):
-    """Return the sorted scores that lie in some cells, and their weights. Rows with one
-    usual score of each cell are returned as a single row, so that they need not be
-    sorted.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores of all rows.
-    sample_weight : ndarray of shape (n,) or None
-        Weights; None counts rows.
-    is_near : ndarray of bool, shape (_N_CELLS,)
-        Which cells are wanted.
-    total : ndarray of shape (_N_CELLS,)
-        Weight of each cell.
+    """Return the sorted scores (of n) that lie in the cells `is_near` (_N_CELLS,), and
+    their weights; a weight of None counts rows. Rows with one usual score of each cell
+    are returned as a single row, and need not be sorted. `total` (_N_CELLS,) is the
+    weight of each cell.
     """
     # 1. A usual score of each cell: the last one of a sample that lies in it, so that a
     # score with many ties is likely to be it. NaN if the sample has none.

@@ -285,11 +285,9 @@ def _row_derivatives(log_odds, targets):
 
 def _starting_point(loss, lower):
     """Return coefficients (d,) from which to minimise a `_PenalisedLogLoss`, and its
-    derivatives there.
-
-    With few rows they are the centre of the ridge. With many, they are the optimum for
-    every 16th row, which is itself started from a sample of these rows, and so on;
-    but not if the loss of all rows is higher there than at the centre.
+    derivatives there: with few rows the centre of the ridge, with many the optimum for
+    every 16th row, itself started from a sample of these, unless the loss of all rows
+    is higher there.
     """
     at_centre = loss.derivatives(loss.centre)
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
@@ -308,20 +306,13 @@ def _starting_point(loss, lower):
 
 
 def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
-    """Return the coefficients (d,) of least loss within their bounds.
+    """Return what `_newton_minimum` does for a `_PenalisedLogLoss`, without its second
+    result.
 
-    Newton's steps begin at `start`. Where all predicted probabilities are 0 or 1 up to
-    rounding, the loss has no curvature, and a Newton step is too long for any line
-    search. If the steps end in such a place, others begin where all coefficients are 0
-    (or at their bounds), and none of them changes the log-odds of a row by more than
+    Where all probabilities are 0 or 1 up to rounding, the loss has no curvature, and a
+    Newton step is too long for any line search. Where the steps end there, others begin
+    at coefficients of 0 (or their bounds) and change no log-odds by more than
     `_LARGEST_CHANGE`.
-
-    Parameters
-    ----------
-    loss : _PenalisedLogLoss
-        The loss.
-    start, derivatives, lower, last_decrement
-        As in `_newton_minimum`.
     """
     coef, is_stuck = _newton_minimum(loss, start, derivatives, lower, last_decrement)
     if not is_stuck:
@@ -343,25 +334,15 @@ def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
 def _newton_minimum(
     loss, start, derivatives, lower, last_decrement=0.0, change_of_step=None
 ):
-    """Return the coefficients (d,) of least loss within their bounds, by Newton steps,
-    and whether the steps ended although much could be gained.
+    """Return the coefficients (d,) of least loss above the bounds `lower` (d,), by
+    Newton steps from `start` (d,), and whether the steps ended although much could be
+    gained.
 
-    Parameters
-    ----------
-    loss : _PenalisedLogLoss or _SquaredLoss
-        ``loss.derivatives(coef)`` returns the loss, its gradient and its Hessian.
-    start : ndarray of shape (d,)
-        Where the steps begin.
-    derivatives : tuple
-        ``loss.derivatives(start)``.
-    lower : ndarray of shape (d,)
-        Lower bounds, minus infinity for none.
-    last_decrement : float, default=0.0
-        A step with a decrement of at most this is the last one. The decrement,
-        ``gradient @ step``, is about twice the loss that can still be gained.
-    change_of_step : callable, default=None
-        Takes a step (d,) and returns the largest change that it makes to the log-odds
-        of a row. If given, steps are shortened to a change of `_LARGEST_CHANGE`.
+    ``loss.derivatives(coef)`` returns the loss, its gradient and its Hessian;
+    `derivatives` are those at `start`. The last step is one whose decrement, ``gradient
+    @ step``, about twice what can still be gained, is at most `last_decrement`. If
+    ``change_of_step(step)``, the largest change that a step makes to the log-odds of a
+    row, is given, steps are shortened to `_LARGEST_CHANGE`.
     """
     coef = start
     decrement = np.inf
@@ -392,21 +373,13 @@ def _newton_minimum(
 
 
 def _is_flat(loss, gradient, decrement, room):
-    """Return whether the steps have ended on a slope without curvature instead of at
-    the minimum.
+    """Return whether the steps have ended on a slope without curvature, not at the
+    minimum.
 
-    A logistic loss curves by at most ``weight * feature**2 / 4`` a row. Along one
-    coefficient, the loss that can be gained is thus at least the squared gradient over
-    twice the sum of these, which is far more than half the decrement on such a slope.
-
-    Parameters
-    ----------
-    loss : _PenalisedLogLoss or _SquaredLoss
-        The loss.
-    gradient, room : ndarray of shape (d,)
-        The gradient, and how far each coefficient is above its lower bound.
-    decrement : float
-        The gradient times Newton's step.
+    A row curves the loss by at most ``weight * feature**2 / 4``: along one coefficient,
+    what can be gained is at least the squared gradient over twice the sum of these, far
+    more than half the decrement (gradient times Newton's step) on such a slope. `room`
+    (d,) is the distance from the lower bounds.
     """
     can_move = (room > _NO_ROOM) | (gradient < 0)
     steepest = np.abs(gradient[can_move]).max(initial=0.0)
@@ -416,18 +389,10 @@ def _is_flat(loss, gradient, decrement, room):
 
 
 def _newton_step(hessian, gradient, room):
-    """Return Newton's step (d,) within lower bounds, to be subtracted.
-
-    It leads to the minimum of ``-gradient @ step + step @ hessian @ step / 2`` among
-    steps that respect ``step <= room``, or, where several bounds are met, to a point
-    not far from it: a coefficient that meets its bound is held there.
-
-    Parameters
-    ----------
-    hessian : ndarray of shape (d, d)
-    gradient : ndarray of shape (d,)
-    room : ndarray of shape (d,)
-        How far each coefficient is above its lower bound, infinite without one.
+    """Return Newton's step (d,), to be subtracted: the minimum of ``-gradient @ step +
+    step @ hessian @ step / 2`` with ``step <= room`` (d,), the distances from the lower
+    bounds, or a point near it where several bounds are met: such coefficients are held
+    there.
     """
     # A coefficient that is next to its bound and would fall is put on it: the little
     # room would cut the steps of the others short.
@@ -453,10 +418,8 @@ def _newton_step(hessian, gradient, room):
 
 def _pseudo_solution(hessian, gradient):
     """Return ``pinv(hessian) @ gradient`` (d,), with the Hessian scaled to a unit
-    diagonal.
-
-    Of the solutions of a singular system it is the one of least norm: where the rows do
-    not tell two coefficients from each other, as with equal scores, both move alike.
+    diagonal: the solution of least norm, so that coefficients that rows do not tell
+    apart move alike.
     """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))

@@ -79,12 +79,9 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
 
 
 def _quadratic_minimiser(hessian, gradient, at):
-    """Return the nonnegative v (m,) that minimises
-    ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``.
-
-    With the Cholesky factor R, ``R' R = hessian``, that is half of
-    ``|R v - (R at - inv(R') gradient)|^2``, up to a constant: a problem of nonnegative
-    least squares.
+    """Return the nonnegative v (m,) that minimises ``gradient @ (v - at) + (v - at) @
+    hessian @ (v - at) / 2``: for ``R' R = hessian`` half of ``|R v - (R at - inv(R')
+    gradient)|^2``, nonnegative least squares.
     """
     # keeps the Hessian invertible where two forecasts are the same
     ridge = _RIDGE * np.trace(hessian) * np.eye(len(at))

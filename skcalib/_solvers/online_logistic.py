@@ -157,11 +157,9 @@ def _expit(x):
 
 def _projected(slope, intercept, a11, a12, a22, radius):
     """Return the point u = (slope, intercept) with ``|u| <= radius`` that is nearest to
-    a point v = (slope, intercept) outside of that ball, by the distance
-    ``(u - v)' A (u - v)``.
-
-    With the Lagrange multiplier mu, u solves ``(A + mu I) u = A v``. The norm of u
-    falls as mu grows, and mu is where it is `radius`, found by bisection.
+    an outer point v = (slope, intercept), by the distance ``(u - v)' A (u - v)``. With
+    the multiplier mu, ``(A + mu I) u = A v``; the norm of u falls as mu grows, and mu
+    is found by bisection.
     """
     # A v
     right1 = a11 * slope + a12 * intercept

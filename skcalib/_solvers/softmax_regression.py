@@ -118,17 +118,9 @@ def fit_softmax_regression(
 
 
 def _minimised(loss, parameters, tolerance):
-    """Minimise a `PenalisedLogLoss` by Newton steps from `parameters` (n_parameters,).
-
-    The steps end when twice the loss that can still be gained is at most `tolerance`,
-    or when rounding hides the gain.
-
-    Returns
-    -------
-    parameters : ndarray of shape (n_parameters,)
-        The parameters found.
-    twice_loss_left : float
-        About twice the loss that can still be gained from there, in nats per row.
+    """Minimise a `PenalisedLogLoss` by Newton steps from `parameters` (n_parameters,)
+    until twice the loss that can still be gained is at most `tolerance`, or rounding
+    hides the gain. Return the parameters and that number, in nats per row.
     """
     current = loss.evaluate(parameters)
     for _ in range(_MAX_STEPS):

@@ -109,11 +109,9 @@ def fit_inverse_temperature(
 
 
 def _start_from_sample(logits, codes, sample_weight, bounds):
-    """Return the inverse temperature of least log-loss for every k-th row, to start
-    from, within the pair `bounds`; 1 if the sample says nothing.
-
-    A sample without misclassified rows has no finite optimum, so that k is chosen to
-    leave about `_WARM_START_ERRORS` of them, by the error rate among some of the rows.
+    """Return the inverse temperature of least log-loss for every k-th row, within
+    `bounds`; 1 if it says nothing. k leaves about `_WARM_START_ERRORS` misclassified
+    rows: without one there is no finite optimum.
     """
     n_rows = logits.shape[0]
     looked_at = slice(None, None, max(n_rows // _LOOKED_AT, 1))
@@ -182,11 +180,9 @@ def root_mean_square(values, sample_weight):
 
 def _slope_of_smoothing(logits, codes, sample_weight):
     """Return how much the slope of the summed log-loss, by the inverse temperature,
-    changes if Platt's targets replace the labels; 0 if a row is misclassified, because
-    the labels then serve.
-
-    If a share d of a row's target moves from its true class to the others, its slope
-    grows by d times the margin of the true class's logit over the mean of theirs.
+    changes if Platt's targets replace the labels; 0 if a row is misclassified, as
+    labels then serve. A share d moved from the true class to the others adds d times
+    its margin over the mean of theirs.
     """
     xp = namespace_of(logits)
     n_classes = logits.shape[1]
@@ -236,13 +232,10 @@ def _minimum(
     tolerance=1e-6,
     dtype=None,
 ):
-    """Return the inverse temperature, within bounds, that minimises the summed log-loss
-    plus ``slope_of_smoothing * inverse_temperature``, a convex function.
-
-    The second term turns the log-loss of the labels into that of smoothed targets. The
-    steps begin at `start`; `bounds` is a pair (lowest, highest). They end when one is
-    smaller than `tolerance` times the inverse temperature. `dtype` is that of
-    `row_derivatives`.
+    """Return the inverse temperature within `bounds` that minimises the summed log-loss
+    plus ``slope_of_smoothing * inverse_temperature``, a convex function: the loss of
+    smoothed targets. Steps begin at `start` and end when one is smaller than
+    `tolerance` times the result. `dtype` is that of `row_derivatives`.
     """
     weight = row_weights(sample_weight, logits)
 
@@ -326,11 +319,9 @@ def row_derivatives(inverse, logits, codes, dtype=None):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`.
-
-    With m the margin of the true class's logit over the other one and q the other
-    class's probability, the derivatives are -m q and m^2 q (1 - q). A single column of
-    logits is the log-odds of the second class.
+    """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`:
+    -m q and m^2 q (1 - q), m the true class's margin and q the other's probability. One
+    column of logits is the log-odds.
     """
     for rows in row_blocks(*logits.shape):
         first = 0
@@ -450,12 +441,9 @@ class _BrierScore:
 
     def at_half_octaves(self, grid):
         """Return the scores at the inverse temperatures of a grid, each sqrt(2) times
-        the one before.
-
-        If the inverse temperature is doubled, the probabilities are squared and divided
-        by their sum. So exponentials are needed only at the first two points of the
-        grid, and squares lead from each point to the next but one: a fit takes .4 to .9
-        of the time.
+        the one before. Doubling it squares the probabilities, so that exponentials are
+        needed at two points alone, and squares lead to the next but one: a fit takes .4
+        to .9 of the time.
         """
         xp = namespace_of(self.logits)
         scores = np.zeros(len(grid))

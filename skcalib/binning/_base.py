@@ -16,7 +16,7 @@ from skcalib._input.scalars import as_numbers, check_int, invalid
 from skcalib._input.scored_labels import check_score_column
 from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import inside_unit_interval, row_blocks
-from skcalib._rows.sorting import score_cells
+from skcalib._rows.sorting import first_rows, score_cells
 
 # Cumulative weights are sums of floats: a cut counts as reached within this share of
 # the total. Exact for counts.
@@ -100,12 +100,10 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         )
 
     def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
-        """Return the edges (n_bins + 1,) of the bins, as `bin_edges` does, for rows
-        that are validated and have positive weights.
-
-        The pair `support` replaces the outer edges: (0, 1) for probabilities, (-inf,
-        inf) for log-odds. Raise a ValueError if the strategy needs labels and `y` is
-        None, or if its edges do not increase.
+        """Return the edges (n_bins + 1,), as `bin_edges` does, for valid rows of
+        positive weight. The pair `support` replaces the outer edges: (-inf, inf) for
+        log-odds. Raise a ValueError if the strategy needs labels and `y` is None, or if
+        edges do not increase.
         """
         if self.needs_labels and y is None:
             raise ValueError(
@@ -228,7 +226,8 @@ def edges_above(ordered, last_of_bin):
     Equal scores are not separated. The largest score has no next one, and no inner edge
     above it.
     """
-    lower = np.unique(ordered[last_of_bin])
+    lower = ordered[last_of_bin]
+    lower = lower[first_rows(lower)]
     # "right" counts the scores up to `lower`: the position of the next larger score.
     next_position = np.searchsorted(ordered, lower, side="right")
     has_next = next_position < len(ordered)
@@ -304,10 +303,9 @@ class BinLookup:
         """Return a `_CellTable` of cells of equal width or, if this makes the lookup of
         these scores (n,) quicker, of cells that narrow towards 0 and 1.
 
-        Cells of equal width take .8 ms for 1,000,000 scores, the others 1.7 ms. But
-        where many scores crowd near 0 or 1, the others separate more of the edges
-        there, so that fewer scores need a search. With cells of equal width, half of
-        the scores from Beta(.05, .05) need one, if bins have equal mass.
+        A million scores take .8 ms with equal cells and 1.7 ms with the others, which
+        separate more of the edges where scores crowd near 0 or 1: half of the scores
+        from Beta(.05, .05) need a search with equal cells, if bins have equal mass.
         """
         # `_cell_table` takes bytes, by which it remembers its last results.
         cuts = self.cuts.tobytes()
@@ -338,9 +336,8 @@ class BinLookup:
         return np.mean(self._bins_by_table(table, scores) < 0)
 
     def _bins_by_table(self, table, scores):
-        """Return the bin (n,) of each score (n,): the number of inner edges below its
-        cell, plus 1 if the score is above the next inner edge. It is negative where the
-        cell contains several inner edges.
+        """Return the bin (n,) of each score (n,): inner edges below its cell, plus 1
+        above the next one; negative in cells with several.
         """
         cells = _cells(scores, table.n_cells, self.clips)
         # "clip" is quicker than the default "raise", and changes nothing: no cell is
@@ -352,11 +349,10 @@ class BinLookup:
 
 def _cells(scores, n_cells, clips=False):
     """Return the number (n,) of the cell that contains each score (n,), from 0 for the
-    cell of the score 0. A larger score never has a smaller number.
+    score 0; a larger score never has a smaller number.
 
-    [0, 1] has `n_cells` cells of equal width, and the score 1 has one of its own. None
-    means the cells of `score_cells`, which narrow towards 0 and 1. `clips` says whether
-    some scores lie outside [0, 1]: these get the first or the last cell.
+    [0, 1] has `n_cells` cells of equal width, and the score 1 its own; None means those
+    of `score_cells`. `clips` says whether some scores lie outside.
     """
     if n_cells is None:
         return score_cells(scores)

@@ -14,7 +14,6 @@ from skcalib._rows.sorting import (
     counting_pays,
     in_order,
     scores_near,
-    sorted_scores,
 )
 from skcalib.binning._base import (
     WEIGHT_TOLERANCE,
@@ -88,7 +87,8 @@ class EqualMass(BaseBinning):
             return edges_above(near, find_cuts(weight_up_to))
         if not is_weighted:
             last_of_bin = last_ranks(len(scores), n_bins) - 1  # ranks begin at 1
-            return edges_above(sorted_scores(scores), last_of_bin)
+            ordered = scores if is_sorted else np.sort(scores)
+            return edges_above(ordered, last_of_bin)
         if not is_sorted:
             order = np.argsort(scores)
             scores = scores[order]
@@ -195,12 +195,12 @@ def check_binning(
     >>> check_binning(20, EqualWidth())
     EqualWidth(n_bins=20)
     """
+    if isinstance(binning, BaseBinning):
+        return binning
     if default is None:
         default = EqualMass()
     if binning is None:
         return default
-    if isinstance(binning, BaseBinning):
-        return binning
     if isinstance(binning, Integral) and not isinstance(binning, bool):
         if type(default) is EqualWidth:
             return EqualWidth(int(binning))

@@ -162,9 +162,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
 
 def _sums_by_class(table):
-    """Return an array (2, n_scores + 1): the sums of w s and of w (1 - s) over the
-    first k distinct scores s with weights w, for k from 0 on. They are the expected
-    numbers of events and of non-events.
+    """Return the expected numbers of events and of non-events among the first k
+    distinct scores, for k from 0 on, (2, n_scores + 1).
     """
     scores = table.scores.astype(np.float64)
     weight_by_class = np.diff(table.weight) * np.stack((scores, 1 - scores))
@@ -177,9 +176,8 @@ def _entropy(sums, start, end):
     """Return the entropy of bins of distinct scores, each from the position `start` up
     to but without `end`, which are ints, slices or arrays of ints.
 
-    `sums` is the result of `_sums_by_class`. A bin with weight W and S expected events
-    has the entropy W h(S / W), where h is the binary entropy. With e(x) = -x log x that
-    is e(S) + e(W - S) - e(W).
+    A bin of weight W with S expected events has the entropy W h(S / W), h the binary
+    one: e(S) + e(W - S) - e(W) with e(x) = -x log x.
     """
     by_class = sums[:, end] - sums[:, start].reshape(2, -1)
     # Differences of sums may be negative by rounding.
@@ -200,13 +198,10 @@ def _candidates_within_loss(table, sums, entropy_of_scores, most_lost):
 
 
 def _candidate_cuts(table, n_candidates):
-    """Return about `n_candidates` cuts between distinct scores, in increasing order,
-    each as the number of distinct scores below it. The first is 0, the last is that of
-    all.
-
-    Half of them divide the weight evenly, and half are evenly spaced in
-    arcsin(sqrt(score)). In that coordinate bins of equal width lose the same
-    everywhere, so that rare scores near 0 and 1 are kept apart.
+    """Return about `n_candidates` increasing cuts between distinct scores, as numbers
+    of those below, from 0 to all. Half divide the weight evenly; half are even in
+    arcsin(sqrt(score)), in which bins of equal width lose the same, and keep rare
+    scores near 0 and 1 apart.
     """
     n_scores = len(table.scores)
     if n_scores <= n_candidates:
@@ -219,30 +214,18 @@ def _candidate_cuts(table, n_candidates):
 
 
 def _with_one_bin_more(least, candidates, sums):
-    """Take one step of the dynamic program: return the least entropies with one bin
-    more, and where the last of these bins begins.
+    """Take one step of the dynamic program: return the least entropy of the scores
+    below each candidate cut with one bin more, and the first place where the last bin
+    may then begin, (n_candidates,) each.
 
-    For each i the step minimises, over j <= i, ``least[j]`` plus the entropy of a last
-    bin from candidate j to candidate i. The best j never falls as i grows (the
-    quadrangle inequality of clusters on a line). So the middle i is solved first, then
-    the i in the middle of both halves, and so on. Each looks only at the j between
-    those of its solved neighbours, and all i of a level are solved at once.
+    For each i the step minimises, over j <= i, ``least[j]`` plus the entropy of a bin
+    from candidate j to i. The best j never falls as i grows (the quadrangle inequality
+    of clusters on a line): the middle i is solved first, then those in the middle of
+    both halves, and so on, all of a level at once, each among the j between those of
+    its solved neighbours.
 
-    Parameters
-    ----------
-    least : ndarray of shape (n_candidates,)
-        Least entropy of the scores below each candidate so far.
-    candidates : ndarray of int, shape (n_candidates,)
-        Candidate cuts, as numbers of distinct scores below them.
-    sums : ndarray of shape (2, n_scores + 1)
-        See `_sums_by_class`.
-
-    Returns
-    -------
-    minimum : ndarray of shape (n_candidates,)
-        Least entropy of the scores below each candidate, with one bin more.
-    best : ndarray of int, shape (n_candidates,)
-        For each i the first j at which the minimum is found.
+    `candidates` (n_candidates,) are numbers of distinct scores below the cuts, `sums`
+    the result of `_sums_by_class`.
     """
     last = len(candidates) - 1
     minimum = np.zeros(last + 1)

@@ -212,12 +212,10 @@ def _rises(table, scores):
 
 
 def _mixed_range(table, cut_rule):
-    """Return the range (low, high) in which frequencies of bins can fall: from the
-    lowest score with an event to the highest score with a non-event.
-
-    Bins below it have the frequency 0, and bins above it 1. Its ends are shares of the
-    total weight for equal-mass bins, and scores for bins of equal width. The labels
-    must not be separable.
+    """Return the range (low, high) in which frequencies of bins can fall, from the
+    lowest score with an event to the highest with a non-event: bins below have the
+    frequency 0, those above 1. Ends are shares of the weight for equal-mass bins, else
+    scores. The labels must not be separable.
     """
     # `table.positives[k]` and `table.weight[k]` are sums over the first k scores. The
     # first event is at the last k with a sum of 0; this 0 has the array's own type, so
@@ -243,19 +241,10 @@ def _mixed_range(table, cut_rule):
 
 
 def _first_falling(table, cut_rule, n_bins, low, high):
-    """Return the first of several numbers of bins for which the event frequency falls
-    from a bin to the next, or None.
-
-    Parameters
-    ----------
-    table : DistinctScores
-        The distinct scores.
-    cut_rule : callable
-        `equal_mass_positions` or `equal_width_positions`.
-    n_bins : ndarray of int, shape (m,)
-        Numbers of bins to try.
-    low, high : float
-        Range in which frequencies can fall; see `_mixed_range`.
+    """Return the first of the numbers `n_bins` (m,) for which the event frequency falls
+    from a bin to the next, or None. `cut_rule` is `equal_mass_positions` or
+    `equal_width_positions`; frequencies can fall from `low` to `high`, see
+    `_mixed_range`.
     """
     # 1. For each number of bins, the cuts from `low` to `high`, and one more on either
     # side, so that rounding of the products does not matter.

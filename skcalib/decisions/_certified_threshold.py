@@ -323,10 +323,9 @@ def certify(
 
 
 def _event_column(data):
-    """Return which of two columns of probabilities is that of the event, 0 or 1.
-
-    Columns are in the order of the labels, while the classes of `ScoredLabels` hold the
-    event last. The other class may be None, if only the label of the event is known.
+    """Return which of two columns is that of the event, 0 or 1: columns are in the
+    order of the labels, classes hold the event last, and None first if only it is
+    known.
     """
     if not data.is_binary or data.classes[0] is None:
         return 1
@@ -531,11 +530,8 @@ def check_guarantees(promise, target):
 
 def _hint_at_correctness(data, promise):
     """Warn if the labels of a guarantee about answers may say whether an answer was
-    right, not which class is true.
-
-    That is possible if they are numbers or booleans and there is a single column of
-    scores. The user may then not expect that a score below 1/2 counts as an answer for
-    the other class.
+    right: numbers or booleans beside a single column. The user may not expect that a
+    score below 1/2 counts as an answer for the other class.
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return

@@ -502,11 +502,9 @@ def _check_classes(n_events, total, standardize, prevalence):
 
 def _reasons(cells, weight, importance, cluster, is_against_model, few_events):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
-    rows or events, or, if there are clusters, too few clusters.
-
-    `cells` are the `TreatmentCells`, `weight` (n,) the weights, `cluster` (n,) the
-    codes of clusters or None; `is_against_model` says that the reference is another
-    model, and `few_events` why there are too few events, or is empty.
+    rows, events or clusters. `cluster` (n,) are codes or None; `is_against_model` says
+    that the reference is another model, and `few_events` why there are too few events,
+    or is empty.
     """
     has_weight = weight > 0
     weight = weight[has_weight]
@@ -524,20 +522,10 @@ def _cells(events, n_reached, weight, squares, thresholds, standardize, prevalen
     """Return the `TreatmentCells`: the weight of the samples by label and by what model
     and reference do with them, at each of m thresholds.
 
-    Parameters
-    ----------
-    events : ndarray of bool, shape (n,)
-        Whether a sample is an event.
-    n_reached : pair of ndarray of int, shape (n,)
-        How many thresholds a sample reaches with the model, and with the reference.
-    weight, squares : ndarray of shape (n,)
-        What a sample adds to a sum, and to a variance.
-    thresholds : ndarray of shape (m,)
-        The thresholds.
-    standardize : bool
-        Whether the net benefit is divided by the event frequency.
-    prevalence : float or None
-        The event frequency of the population, if it is given.
+    `events` (n,) are booleans; `n_reached` is the pair of the numbers of thresholds
+    that a sample reaches with model and reference, (n,) each. A sample adds `weight`
+    (n,) to a sum and `squares` (n,) to a variance. `standardize` divides by the event
+    frequency; `prevalence` is that of the population, or None.
     """
     m = len(thresholds)
     # Whether each difference of treatments d = 1, -1, 0 can occur. The model alone (1)
@@ -576,20 +564,9 @@ def _interventions_avoided(events, n_reached, weight, thresholds, harm, prevalen
     treating everybody, at each threshold t, (m,): the difference of the net benefits,
     times 100 (1 - t) / t; NaN at t = 0.
 
-    Parameters
-    ----------
-    events : ndarray of bool, shape (n,)
-        Whether a sample is an event.
-    n_reached : ndarray of int, shape (n,)
-        How many thresholds a sample reaches with the model.
-    weight : ndarray of shape (n,)
-        Weights.
-    thresholds : ndarray of shape (m,)
-        The thresholds.
-    harm : float
-        Net benefit that the model itself costs.
-    prevalence : float or None
-        Event frequency of the population; None for that of the samples.
+    `events`, `n_reached` (thresholds that a sample reaches) and `weight` are (n,),
+    `thresholds` (m,). The model itself costs `harm`; a `prevalence` of None is that of
+    the samples.
     """
     m = len(thresholds)
     price = thresholds / (1 - thresholds)

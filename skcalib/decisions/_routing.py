@@ -262,12 +262,9 @@ def _chance(share, statistic, n, max_loss):
 
 
 def _most_lost(statistic, gained, n, max_loss):
-    """Return the largest number of losses, (m,), for which the score statistic is at
-    most `statistic`, -1 if it is for none.
-
-    `gained` (m,) are the numbers of gains among n answers, and `max_loss` is the mean
-    loss of the hypothesis, as in `score_statistic`. The number is found by bisection,
-    since the statistic grows with the losses.
+    """Return the largest number of losses, (m,), for which the `score_statistic` is at
+    most `statistic`, -1 if it is for none, by bisection, since it grows with them.
+    `gained` (m,) are the numbers of gains among n answers.
     """
     low = np.full(len(gained), -1)
     high = n - gained
@@ -283,11 +280,8 @@ def _most_lost(statistic, gained, n, max_loss):
 def _pvalues(lost, gained, n, max_loss, level):
     """Return the p-value of each set of answers, (n_sets,), from its numbers of lost
     and gained answers among n: exact where it decides whether a set passes at `level`,
-    else by the normal distribution.
-
-    The exact p-value grows with the statistic, so that the sets that pass are those up
-    to a critical statistic. That is found by bisection among the statistics whose
-    normal p-value passes.
+    else normal. The exact one grows with the statistic: the critical one is found by
+    bisection among those whose normal p-value passes.
     """
     statistic = score_statistic(lost, gained, n, max_loss)
     pvalue = ndtr(statistic)
@@ -322,23 +316,13 @@ def _pvalues(lost, gained, n, max_loss, level):
 
 
 def _cluster_pvalues(rows, sets, loss, max_loss):
-    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,).
-
-    The hypothesis is that the mean loss is at least `max_loss` if the small model
+    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,):
+    of the hypothesis that the mean loss is at least `max_loss` if the small model
     answers the set. It is tested by bets against the clusters' sums of losses.
 
-    Parameters
-    ----------
-    rows : DecidedRows
-        All samples: their confidence, and their clusters.
-    sets : AcceptedSets
-        The samples at or above each threshold, which the small model would answer.
-    loss : ndarray of int, shape (n,)
-        What the small model's answer to a sample loses: 1 where it alone is wrong, -1
-        where the large one alone is, else 0. Other samples than those of the set go to
-        the large model, and lose nothing.
-    max_loss : float
-        Largest mean loss over all samples.
+    `rows` are `DecidedRows`, `sets` the `AcceptedSets` of the thresholds. `loss` (n,)
+    is what the small model's answer loses: 1 where it alone is wrong, -1 where the
+    large one alone is, else 0. Samples outside of a set lose nothing.
     """
     clusters = rows.clusters
     largest = int(clusters.sizes.max())

@@ -243,18 +243,10 @@ def _starts_strictest(promises):
 
 
 def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
-    """Return a sentence on how exact the confidence level of a search is.
-
-    Parameters
-    ----------
-    uses_same_rows : bool
-        Whether the map was fitted to the rows of the search.
-    in_one_order : bool
-        Whether the tested sets depend only on the order of the scores.
-    is_guided : bool
-        Whether the scores of these rows decide where the search starts.
-    assumption : str
-        The sentence about the model or map.
+    """Return a sentence on how exact the confidence level of a search is: whether the
+    map was fitted to its rows, whether the tested sets depend on the order of the
+    scores alone, and whether the scores of these rows decide where it starts
+    (`is_guided`). `assumption` is the sentence about the model or map.
     """
     if uses_same_rows and in_one_order:
         return _EXACT_IN_EITHER_ORDER
@@ -299,19 +291,10 @@ def _guided(tests, guarantees, level, other_scores):
 
 
 def _tested_threshold(tests, guarantees, starts, fields):
-    """Return the `CertifiedThreshold` with the most lenient threshold that passes for
-    all guarantees, or with the reason why there is none.
-
-    Parameters
-    ----------
-    tests : SetTests
-        The tests of the sets of accepted samples at all thresholds.
-    guarantees : list of Guarantee
-        The guarantees.
-    starts : list of Start
-        Where the sequences of tests from strict to lenient start, and their levels.
-    fields : dict
-        The known fields of the result.
+    """Return the `CertifiedThreshold` with the most lenient threshold that passes the
+    `SetTests` for all guarantees, or with the reason why there is none. `starts` are
+    where the sequences from strict to lenient start, with their levels; `fields` are
+    the known ones of the result.
     """
     sets = tests.sets
     strict_guarantees, recall_guarantees = _by_direction(guarantees)

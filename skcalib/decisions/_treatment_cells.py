@@ -228,9 +228,8 @@ class TreatmentCells(NamedTuple):
         prevalence: the limits of the mean difference of treatments within each label,
         joined by "square and add" (Zou and Donner 2008).
 
-        `counts`, `row_weight` and `possible`, (m, 2, 6), are the numbers of rows in the
-        cells of each label, the weight of one of them, and whether a cell can have
-        rows; `z` and `cautious` are those of `limits`.
+        `counts`, `row_weight` and `possible`, (m, 2, 6), are the rows in the cells of
+        each label, the weight of one, and whether a cell can have rows; see `limits`.
         """
         differences = np.tile(_DIFFERENCE, 2)  # d of the six cells
         # Squared distances from the estimate to both limits, summed over both labels.

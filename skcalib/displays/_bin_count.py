@@ -413,12 +413,10 @@ def _tolerance(curve):
 
 
 def _error_with_limits(curve):
-    """Return an array (3, n_counts): the calibration error for each number of bins, and
-    its limits one standard error below and above.
-
-    The squared errors are smoothed over neighbouring numbers of bins before their root
-    is taken: the debiased square of a small error is as often below 0 as above, so that
-    its root alone would zigzag between 0 and noise.
+    """Return the calibration error for each number of bins, and its limits one standard
+    error below and above, (3, n_counts). Squared errors are smoothed over neighbouring
+    numbers before the root: the root of a debiased square alone would zigzag between 0
+    and noise.
     """
     square = _smoothed(curve.squared_error)
     deviation = _smoothed(curve.squared_error_deviation)
@@ -453,13 +451,10 @@ _MEASURED = {
 
 
 def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
-    """Return the `BinCountCurve` of the tolerance that is guaranteed with `n_samples`
-    calibration samples, for each number of bins.
-
-    `kind` is "conditional" or "marginal", and `confidence_level` that of the guarantee.
-    `chosen` is the most bins whose tolerance is at most `epsilon`; None if there are
-    none, or if `epsilon` is None. `n_bins` holds numbers of bins, or is None for up to
-    200 numbers from 1 on.
+    """Return the `BinCountCurve` of the "conditional" or "marginal" tolerance that
+    `n_samples` calibration samples guarantee, for each of `n_bins` (None: up to 200
+    numbers from 1 on). `chosen` is the most bins whose tolerance is at most `epsilon`,
+    or None.
     """
     fewest = 1
     if n_bins is not None:
@@ -521,11 +516,9 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
 
 def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
     """Return the `BinCountCurve` of the cross-validated error and sharpness of a
-    recalibrator for each number of bins `n_bins` (n_counts,).
-
-    `tasks` are the scores and labels of each class against the rest, or of the only
-    event; results are means over them. `chosen` is the sharpest number of bins whose
-    error is at most `max_error`, or None if there is none or no such limit.
+    recalibrator for each of `n_bins` (n_counts,), means over the `tasks` of each class
+    against the rest, or of the only event. `chosen` is the sharpest number of bins
+    whose error is at most `max_error`, or None.
     """
     # The rule has scorers for the squared calibration error and the Brier score. It
     # chooses only if there is a limit: without one any valid limit will do here.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-    from skcalib.evaluation._compare import ModelComparison
+    from skcalib.evaluation._model_comparison import ModelComparison
 
 
 class ComparisonDisplay:

@@ -311,11 +311,8 @@ def _legend_options(frame, users):
 
 def _legend_below(frame, curves, keys, note, options):
     """Return a legend below the axes in as many columns as fit, or None if there is
-    nothing to write.
-
-    `curves` and `keys` are artists by their entry. If the legend is too high for the
-    figure, the keys are left out first, then the findings behind the names of curves.
-    `note` is the title, `options` are keywords of Matplotlib's legend.
+    nothing to write. Where it is too high, keys are left out first, then the findings
+    behind names. For the arguments see `_legend_inside`.
     """
     # (entries, title, share of the height of the figure that it may take)
     variants = (
@@ -350,13 +347,10 @@ def _legend_below(frame, curves, keys, note, options):
 def _legend_inside(frame, curves, keys, note, options):
     """Return a legend inside the first axes that covers no curve, or None.
 
-    Contents are tried from the fullest to the shortest: with everything, without keys,
-    and with only the names of the curves; then all of them with smaller text. If each
-    covers a curve, the names are written nevertheless, and the data shine through.
-
-    `curves` are artists by their entry, "name: finding", and `keys` those of what is
-    explained once for all curves, such as a band. `note` is the title, `options` are
-    keywords of Matplotlib's legend.
+    It is tried with everything, without keys, with the names of curves alone, and then
+    with smaller text. If each covers a curve, the names are written with the data
+    shining through. `curves` and `keys` are artists by their entry, `note` is the
+    title, `options` are Matplotlib's.
     """
     n_entries = len(curves) + len(keys)
     explains_keys = frame.width >= _EXPLAINED and n_entries <= _MOST_INSIDE
@@ -404,11 +398,9 @@ def _without_findings(curves):
 
 
 def _write_legend(frame, curves, keys, note, text_share, options):
-    """Write a legend inside the first axes at the place with the fewest data, on a
-    background that these shine through, and return it.
-
-    `curves` and `keys` are artists by their entry, `note` is the title. The text is
-    `text_share` times as large as usual. `options` are keywords of Matplotlib's legend.
+    """Write a legend inside the first axes where there are the fewest data, which shine
+    through, and return it; `text_share` is relative to the usual size. See
+    `_legend_inside`.
     """
     size = 0.85 * text_share * frame.size
     most = _letters(frame, 0.75 * frame.width, size)

@@ -267,8 +267,8 @@ class MonitorDisplay:
 
 
 def _evidence_rank(monitor):
-    """Return a key that sorts monitors by their evidence: those with an alarm above the
-    others, and within both by the e-value as a multiple of the monitor's threshold.
+    """Return a key that sorts monitors: alarms first, then by the e-value as a multiple
+    of the threshold.
     """
     return monitor.alarm_, monitor.e_value_ / monitor.threshold_
 

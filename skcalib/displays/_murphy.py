@@ -269,11 +269,9 @@ class MurphyDisplay(FromEstimator):
 
 
 def _thresholds(limits, cells):
-    """Return the thresholds at which losses are drawn, in increasing order, for the
-    user's `limits`: a pair (lowest, highest), or "auto".
-
-    With "auto" they go from 0 to 1, or to a little above the highest score if no score
-    reaches .5. `cells` holds the `Cells` of each model, which have these scores.
+    """Return the increasing thresholds at which losses are drawn, for the user's
+    `limits`: a pair, or "auto", from 0 to 1, or to a little above the highest score of
+    the `cells` if none reaches .5.
     """
     if isinstance(limits, str):
         if limits != "auto":

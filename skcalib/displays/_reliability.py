@@ -47,22 +47,6 @@ _MOST_STRIPS = 4  # histograms below an overlay of several models; more models h
 _STRIP = 0.25
 _LOW_STRIP = 0.12
 _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
-# What to write for the options of scikit-learn's CalibrationDisplay.
-_HINTS = {
-    "n_bins": "binning=EqualWidth(n_bins), from skcalib.binning",
-    "strategy": "binning=EqualWidth(10) or binning=EqualMass(10), from skcalib.binning",
-    "ref_line": "reference_kw={'visible': False}",
-    "curve_kwargs": "line_kw",
-    "response_method": "from_predictions with the probabilities",
-}
-
-
-def _hint_at(plot_options):
-    """Raise a TypeError that says what to write for an option of scikit-learn."""
-    for name in _HINTS.keys() & plot_options:
-        raise TypeError(
-            f"ReliabilityDisplay has no option {name!r}: write {_HINTS[name]}."
-        )
 
 
 class ReliabilityDisplay(FromEstimator):
@@ -320,7 +304,6 @@ class ReliabilityDisplay(FromEstimator):
         Bell and McCaffrey (2002), Bias reduction in standard errors for linear
         regression with multi-stage samples.
         """  # noqa: E501
-        _hint_at(plot_options)
         if y_proba is None:
             raise TypeError(
                 "from_predictions needs y_true and y_proba, found a"
@@ -450,7 +433,6 @@ class ReliabilityDisplay(FromEstimator):
         the tested samples, or their clusters, as independent, and refer to the average
         over such models.
         """  # noqa: E501
-        _hint_at(plot_options)
         models = named_results(cv_results, name)
         tested = out_of_fold(models, X)
         maker = CurveMaker(
@@ -748,11 +730,8 @@ class ReliabilityDisplay(FromEstimator):
     @staticmethod
     def _strip_heights(ax, n_models, *, is_one_panel):
         """Return the heights of the histograms below each panel, a tuple, in units of
-        the height of the panel.
-
-        `n_models` models share the axes of a panel. Several have a low histogram each,
-        but none at all if they are too many, if there are several panels, or if `ax`
-        is too low.
+        the panel's height: low for several models, 0 for too many, for several panels,
+        or if `ax` is too low.
         """
         if n_models == 1:
             return (_STRIP,)

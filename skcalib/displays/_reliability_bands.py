@@ -131,13 +131,13 @@ class BinLimitsMaker:
         return BinLimits(bars, bootstrap, consistency, reasons)
 
     def _bootstrap_frequencies(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_filled) in the cells that contain
-        rows, for bootstrap resamples of the rows or, with clusters, of whole clusters.
+        """Return event frequencies (n_resamples, n_filled) in the filled cells for
+        bootstrap resamples of the rows of the task or, with `cluster` (n,), of whole
+        clusters.
 
-        `cells` are the bins of the diagram, `statistics`, or finer ones if the edges of
-        these bins depend on the labels. Then the bins are made anew for each resample,
-        and the frequency in a cell is that of its bin. `task` are the n rows, and
-        `cluster` (n,) are the labels of their clusters or None.
+        `cells` are the bins of the diagram, `statistics`, or finer ones if their edges
+        depend on the labels: bins are then made anew, and the frequency in a cell is
+        that of its bin.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -192,13 +192,11 @@ class BinLimitsMaker:
         return (times_drawn @ weight_by_cluster).reshape(-1, 2, n_cells)
 
     def _calibrated_frequencies(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_filled) in the cells that contain
-        rows, if labels are drawn anew with the scores as probabilities. Bins are made
-        anew from these labels, and the frequency in a cell is that of its bin.
-
-        `cells` are fine bins of the samples; `statistics` are the bins of the diagram,
-        by which the dependence within clusters is measured. `task` are the n samples,
-        and `cluster` (n,) are the labels of their clusters or None.
+        """Return event frequencies (n_resamples, n_filled) in the filled `cells`, fine
+        bins of the samples, if labels are drawn with the scores as probabilities: bins
+        are made anew, and the frequency in a cell is that of its bin. The dependence
+        within `cluster` (n,) or None is measured by the bins of the diagram,
+        `statistics`.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -258,12 +256,10 @@ class BinLimitsMaker:
         )
 
     def _binomial_consistency(self, band_scores, scores, trials):
-        """Return the `Band` at `band_scores` (m,) in which the event frequencies of a
-        calibrated model lie, from binomial quantiles for bins with these mean scores
-        and whole numbers of trials (n_filled,).
-
-        Between the mean scores the distance of the limits from the diagonal is
-        interpolated; beyond the outer ones it stays the same.
+        """Return the `Band` at `band_scores` (m,) of a calibrated model's event
+        frequencies, from binomial quantiles for bins with these mean scores and trials
+        (n_filled,). The distance from the diagonal is interpolated, and the same beyond
+        the outer ones.
         """
         limits = []
         for quantile in self._quantiles:  # of the lower limit, then of the upper one
@@ -297,16 +293,12 @@ def _independent_trials(statistics, confidence_level):
 
 def _widening_factor(task, fitted, cluster, confidence_level):
     """Return the factor, at least 1, by which a bootstrap of whole clusters must be
-    widened to have the width of an interval for few clusters. NaN, with a warning, if
-    there are too few clusters.
+    widened to be as wide as an interval for few clusters; NaN, with a warning, for too
+    few.
 
-    The factor is the ratio of two half-widths of an interval for the mean of all
-    labels. The one for few clusters, in the numerator, has the variance of jackknifed
-    sums (CR3) and the quantile of Student's t. The bootstrap's, in the denominator, is
-    smaller: it has the variance of the clusters' sums of residuals (CR0) and about
-    normal quantiles. Residuals are the labels minus `fitted` (n,).
-
-    `task` are the n rows, and `cluster` (n,) says which cluster each belongs to.
+    It is the ratio of two half-widths for the mean of all labels: with jackknifed sums
+    of residuals (CR3) and Student's t, over plain sums (CR0) and normal quantiles.
+    Residuals are the labels of the `task` minus `fitted` (n,); `cluster` is (n,).
     """
     _, code = np.unique(cluster, return_inverse=True)
     weight = weights_or_ones(task.sample_weight, len(fitted))
@@ -382,10 +374,8 @@ def smooth_curve(task, confidence_level, cluster=None):
 
 def _equivalent_samples(curve, factor):
     """Return for each value (m,) of a smooth curve the number of independent samples
-    whose event frequency has the same variance.
-
-    The variance of value i is the sum over the cells j of ``factor[i, j]`` times
-    p_j (1 - p_j), where the event frequency p_j is taken from the curve.
+    with the same variance: that of value i is the sum over cells j of ``factor[i, j]``
+    p_j (1 - p_j), p from the curve.
     """
     binomial_variance = curve * (1 - curve)
     variance = factor @ binomial_variance
@@ -435,9 +425,8 @@ def _frequency_of_counts(counts, observed):
 
 
 def _scores_of_bands(scores, bin_means):
-    """Return the increasing scores at which bands are drawn: the mean scores of the
-    bins (n_filled,), and the smallest and the largest score. If these two are so close
-    that a band between them could not be seen, they are moved apart.
+    """Return the increasing scores at which bands are drawn: mean scores of bins
+    (n_filled,) and the outer scores, moved apart where they are too close to be seen.
     """
     low = float(np.min(scores))
     high = float(np.max(scores))

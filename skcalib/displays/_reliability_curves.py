@@ -377,19 +377,9 @@ class CurveMaker:
         }
 
     def _curve_of_task(self, model, panel, task, histogram_edges, cluster=None):
-        """Return the `ReliabilityCurve` of one model in one panel.
-
-        Parameters
-        ----------
-        model, panel : str or None
-            Their names; None where there is one.
-        task : BinaryTask
-            Scores, labels and weights or None. Its `weight_type` says whether the
-            weights count rows ("frequency") or not ("importance").
-        histogram_edges : ndarray of shape (n_histogram_bins + 1,)
-            Edges of the histogram of the scores.
-        cluster : ndarray of int, shape (n,), default=None
-            Code of each row's cluster.
+        """Return the `ReliabilityCurve` of one model in one panel, whose names are None
+        where there is one. The weights count rows if the `weight_type` of the task is
+        "frequency"; `cluster` (n,) holds codes.
         """
         folds = tuple(
             self._line_of_fold(fold_task) for fold_task in self._fold_tasks(model, task)

@@ -185,9 +185,8 @@ def draw_folds(ax, curve, color, fold_kw):
 
 
 def _points(ax, curve, *further_columns):
-    """Return a list of arrays (n_points,): the mean scores of the bins that contain
-    rows, their event frequencies, and the entries of these bins in further columns
-    (n_bins,). All have a NaN where the line that joins the points has a gap.
+    """Return arrays (n_points,) of mean scores, event frequencies and further columns
+    (n_bins,) of the filled bins, NaN where the line has a gap.
     """
     statistics = curve.statistics
     has_rows = statistics.weight > 0
@@ -202,11 +201,9 @@ def _points(ax, curve, *further_columns):
 
 
 def _with_gaps(ax, histogram, columns):
-    """Return the columns of points (n_points,), of which the first are the scores, with
-    a NaN inserted in all of them where a line between two points would cross a quarter
-    of the axes with next to no rows.
-
-    `histogram` is the `BinStatistics` of the rows in narrow bins.
+    """Return the columns of points (n_points,), scores first, with NaN where a line
+    would cross a quarter of the axes with next to no rows in the narrow bins of the
+    `histogram`.
     """
     gaps = []  # the position of the point after each gap
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):

@@ -426,12 +426,8 @@ def _label(curve, epsilon):
 
 
 def _curve(model, repeats, kind, epsilons, options):
-    """Return the `ValidityCurve` of one model: of a single data set, or the mean over
-    several, with its standard error.
-
-    `repeats` holds a pair (y_true, y_proba) for each data set, `epsilons` the
-    tolerances or None for the usual ones, and `options` further arguments of
-    `validity_curve`. `kind` is "marginal" or "conditional".
+    """Return the `ValidityCurve` of one model, "marginal" or "conditional": of one of
+    the `repeats` (pairs of labels and scores), or their mean with its standard error.
     """
     repeats = list(repeats)
     if not repeats:

@@ -106,11 +106,9 @@ def _in_memory(columns, maps, predict, output):
 
 
 def _with_score_and_index(columns, maps, score, map_index):
-    """Return the lazy frame of a table with two more columns, whose names are given:
-    the score, and the index of the map that applies to the row (0 for a single map).
-
-    `maps` are the `_MapsBySegment`, None for a single map. Rows of a segment without a
-    map get the score NULL, and hence no forecast.
+    """Return the lazy frame of a table with two more columns, of the given names: the
+    score, and the index of the row's map (0 without `_MapsBySegment`). Rows of a
+    segment without a map get the score NULL, and no forecast.
     """
     frame = columns.frame
     frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(map_index))
@@ -428,11 +426,9 @@ def _are_long(polynomials):
 
 def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
     """Return a lazy frame whose rows are joined to the pieces (`Pieces`) that hold
-    their scores, and the SQL text of the forecast from the columns of a piece.
-
-    `polynomials` is a list of the maps. `score` and `map_index` name columns: that of
-    the score, and that of the index of a row's map, None for a single map. `score_text`
-    is the score in the SQL of `dialect` (a `Dialect`).
+    their scores, and the SQL text of the forecast from the columns of a piece. `score`
+    and `map_index` (None for a single map) are names of columns, and `score_text` is
+    the score in the SQL of the `dialect`.
     """
     # A join would lose rows whose score is NULL. Rows without a valid score are joined
     # with the score 0 instead; their forecast is not used, because the caller makes it
@@ -451,11 +447,8 @@ def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
 
 
 def _as_pieces(node):
-    """Return a map as one `Pieces`: a `Pieces` itself, or a `Mixture` (a constant plus
-    a weighted sum) of `Pieces` of the same value; None for other maps.
-
-    A `Pieces` is a piecewise polynomial: between each two of its `cuts` a polynomial in
-    (value - origin), where the value is that of the node `of`.
+    """Return a map as one `Pieces` (polynomials in value - origin between `cuts`):
+    itself, or a `Mixture` of such of one value; None for other maps.
     """
     if isinstance(node, Pieces):
         return node
@@ -499,19 +492,9 @@ def _sum_of_pieces(summands, weights, constant):
 
 def _with_piece(frame, name, polynomials, map_index=None):
     """Return a lazy frame whose rows are joined to the piece of a piecewise polynomial
-    that holds their value, and the names of the new columns: that of the piece's
-    origin, and a list of those of its coefficients, from the constant up.
-
-    Parameters
-    ----------
-    frame : narwhals LazyFrame
-        The rows.
-    name : str
-        Column of the value, in [0, 1] and never NULL, since a join loses NULL.
-    polynomials : list of Pieces
-        The maps.
-    map_index : str, default=None
-        Column of the index of a row's map in `polynomials`; None for a single map.
+    that holds the value in the column `name`, never NULL, since a join loses NULL; and
+    the names of the columns of its origin and (a list) of its coefficients, from the
+    constant up. `map_index` is the column of the index in `polynomials`, or None.
     """
     # Databases join by equal numbers much faster than by ranges. Therefore [0, 1] is
     # divided into cells, and rows and pieces are joined if they have the same cell; the

@@ -148,11 +148,8 @@ def _fit_data(columns, recalibrator):
 
 def _isotonic_data(columns, recalibrator):
     """Return a list of `_FitData` whose weighted rows give the same isotonic fit as all
-    rows of the table.
-
-    A block is a run of scores in which the fit is constant. Each is represented by its
-    least and greatest score, between which the map is constant; if the recalibrator is
-    `centered`, which fits one point per block, by its mean score.
+    rows of the table: the least and the greatest score of each block, between which the
+    map is constant, or its mean for a `centered` recalibrator.
     """
     score_sums = ()
     if recalibrator.centered:
@@ -168,12 +165,10 @@ def _isotonic_data(columns, recalibrator):
 
 
 def _block_sums(cells, centered):
-    """Return scores that represent the blocks of an isotonic fit to cells, with their
-    weights and the weights of their events, (n_scores,) each.
-
-    A block is a run of cells with the same fitted value, and a cell holds the rows with
-    scores from `low` to `high`. Half of a block's weight is at its least score and half
-    at its greatest; with `centered` all of it is at the mean.
+    """Return scores that represent the blocks of an isotonic fit, runs of cells with
+    the same value, with their weights and those of their events, (n_scores,) each. Half
+    of a block's weight is at its least score and half at its greatest; with `centered`
+    all of it is at the mean.
     """
     bounds = _block_bounds(cells)
     first = bounds[:-1]
@@ -200,12 +195,10 @@ def _may_hold_jump(cells):
     """Return a mask of the cells of one segment in which the isotonic fit to all rows
     may jump.
 
-    The fit is the slope of the greatest convex minorant of the cumulative diagram, in
-    which each row is a step to the right by its weight, and upwards by the weight of an
-    event. It jumps at the vertices of the minorant. Within a cell the diagram is lowest
-    if all non-events come before the events: it then has a corner where the non-events
-    end. If that corner lies above the minorant of the diagram of the cells, no point
-    within the cell is a vertex.
+    The fit jumps at the vertices of the greatest convex minorant of the cumulative
+    diagram of weight and events. Within a cell the diagram is lowest if all non-events
+    come first: it has its corner where they end. If that lies above the minorant of the
+    cells' diagram, no point within the cell is a vertex.
     """
     # Cumulative weight and events before each cell and after the last, (n_cells + 1,).
     weight = np.append(0.0, np.cumsum(cells.weight))
@@ -220,11 +213,9 @@ def _may_hold_jump(cells):
 
 
 def _block_bounds(cells):
-    """Return the positions of the first cell of each block of the isotonic fit to cells
-    and, last, the number of cells.
-
-    They are the vertices of the greatest convex minorant. SciPy's blocks are used since
-    differences of cumulative weights would lose those that are small beside the sum.
+    """Return the first cell of each block of the isotonic fit to cells and, last, the
+    number of cells. Blocks are SciPy's: differences of cumulative weights would lose
+    small ones.
     """
     from scipy.optimize import isotonic_regression
 

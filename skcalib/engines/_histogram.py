@@ -121,11 +121,9 @@ def width_bin(n_bins):
 
 
 def _product(name, quantities, factors):
-    """Return the expression for what one row adds to a sum of `_SUMS`: a quantity, or
-    its square, times a factor.
-
-    `quantities` holds the expressions of score and distance by name, and `factors` that
-    of the weight and of the weighted label; without weights there is none, for 1.
+    """Return the expression for what one row adds to a sum of `_SUMS`: one of the
+    `quantities`, or its square, times one of the `factors` (weight, weighted label), 1
+    without weights.
     """
     quantity, power, factor = _SUMS[name]
     value = quantities[quantity]
@@ -138,8 +136,7 @@ def _product(name, quantities, factors):
 
 def _grouped(frame, names, summands, further=()):
     """Return a lazy frame with one row for each group of rows that agree in the columns
-    `names`: the number of rows as `count`, the sum of each of the `summands` (a dict of
-    expressions) as sum_NAME, and the aggregates `further`.
+    `names`: `count`, a sum_NAME for each of the `summands`, and `further` aggregates.
     """
     sums = [nw.col(name).sum().alias(f"sum_{name}") for name in summands]
     grouped = frame.with_columns(**summands).group_by(names)

@@ -90,12 +90,10 @@ def equal_mass_cells(cells, n_bins, weighted):
 
 
 def _must_be_split(cells, strategy, n_bins, weighted):
-    """Return a mask (n_cells,) of the cells of one segment that must be split so that
-    the edges of the binning `strategy` are exact and each cell lies within one bin.
-
-    A cell holds the rows with scores from `low` to `high`; `n_bins` is the number of
-    bins (None if the strategy has no number) and `weighted` says whether the table has
-    weights.
+    """Return a mask (n_cells,) of the cells of one segment, ranges of scores, that must
+    be split so that the edges of the strategy are exact and each cell lies within one
+    bin. `n_bins` is None if the strategy has no number; `weighted` says whether the
+    table has weights.
     """
     if type(strategy) is UniqueScores:
         return np.ones(len(cells.low), dtype=bool)
@@ -108,11 +106,9 @@ def _must_be_split(cells, strategy, n_bins, weighted):
 
 
 def _edges(cells, strategy, n_bins, weighted):
-    """Return the edges (n_bins + 1,) of the bins of one segment from its cells, which
-    hold the rows with scores from `low` to `high`. The edges are exact once the cells
-    in which a bin ends are distinct scores.
-
-    `n_bins` is None for `UniqueScores`; `weighted` says whether rows have weights.
+    """Return the edges (n_bins + 1,) of the bins of one segment from its cells, exact
+    once those in which a bin ends are distinct scores; `n_bins` is None for
+    `UniqueScores`.
     """
     if type(strategy) is EqualWidth:
         return EqualWidth(n_bins)._edges_of(cells.low)

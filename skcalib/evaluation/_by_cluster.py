@@ -17,6 +17,7 @@ from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
+from skcalib._intervals.sandwich import fisher_covariance
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.random_effects import pooled, prediction_limits
@@ -418,9 +419,7 @@ class _ClusterFit:
         # The fit asks for the features of some rows at a time.
         coef = fit_logistic(lambda rows: features[:, rows], self.labels, self.weight)
         frequency = expit(coef @ features)
-        # The covariance of the coefficients is the inverse of Fisher's information.
-        weighted = features * (self.weight * frequency * (1 - frequency))
-        covariance = np.linalg.inv(weighted @ features.T)
+        covariance = fisher_covariance(features, frequency, self.weight)
         self.slope_variance = covariance[1, 1]
         slope = float(coef[1])
         self.intervals["slope"] = self._normal_interval(slope, self.slope_variance)

@@ -238,13 +238,12 @@ def mean_over_pairs(task, unit, n_units, error):
 
 
 def _pair_variance(sums, other_sums):
-    """Return the part of the variance of a difference of two means over pairs of units
-    that comes from pairs alone: 2 times the sum over i != j of (x_i x_j - z_i z_j)^2.
+    """Return what pairs alone add to the variance of a difference of two means over
+    pairs of units: 2 times the sum over i != j of d_ij^2, d_ij = x_i x_j - z_i z_j, for
+    rows of the sparse (n_units, n_bins) of both means.
 
-    x_i and z_i are rows of the sparse arrays, (n_units, n_bins), of both means. The
-    difference is the sum over i != j of d_ij = x_i x_j - z_i z_j, in which each pair
-    occurs twice. The x and z are centred, so that the terms of different pairs are
-    uncorrelated, and the variance is the sum over pairs of (2 d_ij)^2.
+    Each pair occurs twice in the difference. The x and z are centred: different pairs
+    are uncorrelated.
     """
     # First the sum over all i and j, i = j included. Expanded, it is the sum of
     # (x_i x_j)^2, which is the squared Frobenius norm of X'X, plus the same for Z,
@@ -268,14 +267,9 @@ def _bin_terms(mass, total, squared_mass, squared_total):
     """Return the term of each bin in the mean over pairs: its weight times the mean
     product of the residuals of two different units; 0 for a bin with a single unit.
 
-    The mean is (sum of t_i t_j) / (sum of w_i w_j) over units i != j, where w is a
-    unit's weight and t its weighted sum of residuals. Each sum over i != j is a square
-    of a sum minus a sum of squares.
-
-    Parameters
-    ----------
-    mass, total, squared_mass, squared_total : ndarray of one shape
-        Sums over the units of a bin: of w, t, w^2 and t^2.
+    The mean is the sum of t_i t_j over that of w_i w_j, i != j, each a square of a sum
+    less a sum of squares, for the weight w (`mass`) and the weighted sum of residuals t
+    (`total`) of a unit.
     """
     pair_mass = mass**2 - squared_mass
     pair_products = total**2 - squared_total

@@ -470,28 +470,10 @@ class _JointTest(NamedTuple):
 
 
 def _without_extremes(task, rows, is_extreme, slope):
-    """Return statistics of the samples whose scores are neither 0 nor 1; warn if there
-    are others.
-
-    Parameters
-    ----------
-    task : BinaryTask
-        All samples.
-    rows : SummaryRows
-        The same samples.
-    is_extreme : ndarray of bool, shape (n,)
-        Whether a score is 0 or 1.
-    slope : IntervalEstimate
-        The slope of all samples.
-
-    Returns
-    -------
-    joint : _JointTest
-        The joint test; NaN if it is not defined.
-    inner_slope : IntervalEstimate
-        The slope.
-    reasons : dict
-        Why the joint test is not defined, under "joint_pvalue"; empty if it is.
+    """Return the `_JointTest` (NaN if undefined), the slope as an `IntervalEstimate`,
+    and why the test is undefined (a dict, by "joint_pvalue"), of the samples whose
+    scores are not 0 or 1, `is_extreme` (n,); warn if there are such. `slope` is that of
+    all samples.
     """
     inner_slope = slope
     if is_extreme.any():
@@ -566,10 +548,8 @@ def _joint(task, rows):
 
 def _wald_pvalue(rows, coef, score_log_odds):
     """Return the p-value of intercept 0 and slope 1 by a Wald test with the sandwich
-    covariance; NaN if there are too few units for it.
-
-    The statistic has Hotelling's distribution with the smaller degrees of freedom of
-    the two coefficients. `coef` holds intercept and slope, `score_log_odds` is (n,).
+    covariance, by Hotelling's distribution with the smaller degrees of freedom; NaN
+    with too few units.
     """
     design = np.stack((np.ones(len(score_log_odds)), score_log_odds))  # (2, n)
     covariance, degrees, reasons = LogisticRows(
@@ -593,18 +573,10 @@ def _wald_pvalue(rows, coef, score_log_odds):
 
 
 def _distances(task, hypotheses, tail):
-    """Return an `IntervalEstimate` for the mean and for quantiles of the distance
-    between the smooth calibration curve and the scores, as a dict: "ici" is the mean,
-    "e50", "e90" and "emax" are the median, the 90 % quantile and the maximum.
-
-    Parameters
-    ----------
-    task : BinaryTask
-        The samples.
-    hypotheses : Hypotheses
-        Those of the error of the smooth curve, whose draws serve for all numbers.
-    tail : float
-        Probability that a limit is wrong.
+    """Return the mean ("ici"), the median ("e50"), the 90 % quantile ("e90") and the
+    maximum ("emax") of the distance between smooth calibration curve and scores, a dict
+    of `IntervalEstimate`. The draws of the `hypotheses` of the error of the smooth
+    curve serve for all; a limit is wrong with probability `tail`.
     """
     smooth = LoessError().of_task(task)
     observed_curve = smooth.curve(smooth.cells.event_frequency)

@@ -122,13 +122,12 @@ class SummaryRows(NamedTuple):
 
 
 def _observed_expected(rows):
-    """Return the ratio of observed to expected events of `SummaryRows` with its
-    interval, or the reason why it is not defined.
+    """Return the ratio of observed to expected events with its interval, or why it is
+    not defined.
 
-    The limits are those of a common shift of all log-odds; see `event_ratio_limits`. In
-    400 sampled logs of each of ten worlds they covered .88 to .97 of .90; those of the
-    logarithm, with the variance of w (y - r s), .84 to .93 (rows "O/E ratio, log scale"
-    of the page of levels).
+    The limits are those of a common shift of all log-odds (`event_ratio_limits`): in
+    400 logs of each of ten worlds they covered .88 to .97 of .90, those of the
+    logarithm .84 to .93 (rows "O/E ratio, log scale" of the page of levels).
     """
     expected = rows.mean(rows.scores)
     events = rows.mean(rows.labels)

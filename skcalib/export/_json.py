@@ -327,12 +327,9 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
-        """Return the fitted attributes of a recalibrator as a dict of JSON by name.
-
-        `attributes` are all that it has; `estimators_` is removed from this dict. Those
-        that follow from others are left out, since they are derived again when the
-        document is read. A recalibrator of K > 2 classes may consist of binary
-        problems, one per class: the attributes of each are a dict in the list
+        """Return the fitted `attributes` of a recalibrator as a dict of JSON by name,
+        without `estimators_`, which is removed, and those that are derived again on
+        reading. The binary problems of K > 2 classes are dicts in the list
         `estimators_`. Messages call the recalibrator `where`.
         """
         check_fitted(estimator)

@@ -347,12 +347,8 @@ class Graph(NodeWriter):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
     def _write_Spread(self, node):
-        """Write the confidence of the predicted class, and the rest shared among the
-        others in proportion to their scores.
-
-        `node.of` are the scores (n, K), of which the largest is predicted, and
-        `node.confidence` has the shape (n, 1). With `node.possible` impossible classes
-        get 0, and the rest sums to 1.
+        """Write the confidence (n, 1) of the predicted class, and the rest shared among
+        the others in proportion to the scores (n, K); impossible classes get 0.
         """
         x = self.write(node.of)
         confidence = self.write(node.confidence)

@@ -128,12 +128,9 @@ def _convert_recalibrator(scope, operator, container):
 
 
 def _predicted_column(graph, recalibrator, probabilities):
-    """Add nodes that compute the index (n,) of the class that `predict` returns; return
-    the name of their output.
-
-    Methods that keep the decisions of the scores predict the class of the largest
-    score. Others predict that of the largest probability; `probabilities` is the name
-    of the graph's output with them.
+    """Add nodes that compute the index (n,) of the class that `predict` returns, that
+    of the largest score or, as the method has it, of the `probabilities`; return the
+    name of their output.
     """
     # A groupwise recalibrator does as its pooled one does.
     inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)

@@ -177,10 +177,8 @@ class SqlWriter(NodeWriter):
 
     def _write_LogNormalized(self, node):
         """Write ``log(exp(x_k) / sum of exp(x_j))`` of each class k, as minus the
-        logarithm of the sum over j of exp(x_j - x_k).
-
-        If the x are logarithms of probabilities, these are summed themselves. With
-        `node.possible`, impossible classes are not in the sums and get 0.
+        logarithm of the sum of exp(x_j - x_k), or of probabilities themselves;
+        impossible classes are left out, and get 0.
         """
         if isinstance(node.of, nodes.Log) and not node.possible:
             texts = self._inside(node.of.of)
@@ -273,22 +271,10 @@ class SqlWriter(NodeWriter):
         return None
 
     def _softmax_of_logarithms(self, form, possible):
-        """Return the texts of exp(x_k) / sum of exp(x_j) for each class k, where the x
-        are weighted sums of logarithms of probabilities, plus a constant; None where
-        they are anything else, or EXP could overflow.
-
-        Parameters
-        ----------
-        form : _LinearForm
-            The x: for each class, `form.rows` holds the weights of the values of the
-            node `form.base`, and a constant.
-        possible : bool
-            Whether impossible classes have no part in the sum.
-
-        Returns
-        -------
-        texts : list of str or None
-            The probability of each class.
+        """Return the texts of exp(x_k) / sum of exp(x_j) for each class, where the x,
+        the `_LinearForm` `form`, are weighted sums of logarithms of probabilities plus
+        a constant; None where they are anything else, or EXP could overflow. If
+        `possible`, impossible classes have no part in the sum.
         """
         if not isinstance(form.base, nodes.Log):
             return None
@@ -456,14 +442,12 @@ class SqlWriter(NodeWriter):
         return [clamped(text, low, 1 - low) for text in texts]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of a weighted sum of the values of the node `form.base`, plus
-        a constant; `weights` has one entry for each value.
+        """Return the text of a weighted sum of the values of the node `form.base`, one
+        of `weights` each, plus a constant.
 
-        If the weights sum to 0, the sum does not change if one number is added to all
-        values. It is then written by the differences from one of the values, which
-        cannot be large numbers that cancel. This is so if the weights are those of one
-        value of the form and its `shift` is "values", or if the caller says so by
-        `ignores_shift`.
+        If the weights sum to 0 and one number added to all values changes nothing (that
+        of one value whose form has the `shift` "values", or with `ignores_shift`),
+        differences from one of the values are written: large numbers cannot cancel.
         """
         weights_sum_to_zero = ignores_shift or form.shift == "values"
         if not weights_sum_to_zero or len(weights) == 1:
@@ -615,9 +599,8 @@ def _same_order(node):
 
 
 def _share(score, others, confidence):
-    """Return the text of the probability of a class that is not the predicted one: its
-    part of ``1 - confidence`` in proportion to its score among the scores `others`, its
-    own included; an equal part if they are all 0.
+    """Return the text of the probability of a class that is not predicted: its part of
+    ``1 - confidence`` by its score among `others`, equal if all are 0.
     """
     total = "+".join(others)
     equal = f"(1e0-{confidence})/{number(len(others))}"

@@ -203,12 +203,9 @@ class FunctionWriter(NodeWriter):
         return text
 
     def _write_among(self, node):
-        """Return the text of a node that is computed from the possible classes alone: a
-        call of the helper ``among(f, x, closed)``.
-
-        `x` are the values of the node inside and `closed` says for each class whether
-        it is impossible. The helper applies the function `f` to the values of the
-        possible classes, and gives 0 to the others.
+        """Return the text of a node computed from the possible classes alone: a call of
+        the helper ``among(f, x, closed)``, which applies `f` to the values x of classes
+        that are not `closed`, and gives 0 to the others.
         """
         # `f` is what the node does to its argument, which has the name v.
         node_of_argument = replace(node, possible=False, of=_Argument(node.of))

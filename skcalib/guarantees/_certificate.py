@@ -460,13 +460,10 @@ def _certificate(
     n_candidates,
     keep_boundary=False,
 ):
-    """Return the `CalibrationCertificate` of checked binary problems.
-
-    `problems` are triples of arrays (n_bins,): number of events, number of rows and
-    prediction in each bin. All intervals hold together: the error probability is
-    divided by the number of problems and of candidates (union bound). `interval` is an
-    interval for the frequency of each bin, or "theorem". The other arguments are those
-    of `uniform_mass_certificate`.
+    """Return the `CalibrationCertificate` of binary problems, triples (n_bins,) of
+    numbers of events, of rows, and predictions. The error probability is divided by the
+    number of problems and candidates (union bound). `interval` is that of a bin's
+    frequency, or "theorem"; see `uniform_mass_certificate`.
     """
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates = check_count(n_candidates, "n_candidates")

@@ -289,12 +289,10 @@ def with_zero_for_impossible(node, n_classes):
 
 
 def _leaving_impossible_out(node, n_classes, copies):
-    """Return a copy of a node, and of all nodes that it is computed from, in which
-    sums, means and softmaxes over the classes leave impossible classes out.
-
-    `copies` maps the Python `id` of each node copied so far to the pair (node, copy): a
-    node that is used in several places gets one copy. The node is kept in the pair so
-    that its `id` is not given to another object.
+    """Return a copy of a node, and of all that it is computed from, in which sums,
+    means and softmaxes over the classes leave impossible ones out. `copies` maps the
+    `id` of each node copied so far to (node, copy): a node has one copy, and is kept so
+    that no other object gets its `id`.
     """
     if id(node) in copies:
         _, copy = copies[id(node)]

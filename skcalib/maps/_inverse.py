@@ -169,12 +169,9 @@ def _grid(recalibrator):
 
 
 def _knots(node):
-    """Yield the cuts (n_cuts,) of each `Pieces` and `Place` among a node and all those
-    that it is computed from.
-
-    `node` may be any field of a node; a field that is neither a node nor a tuple of
-    nodes is skipped. Cuts that are not of scores do no harm: they only make the grid
-    larger.
+    """Yield the cuts (n_cuts,) of each `Pieces` and `Place` among a node, or any field
+    of one, and all that it is computed from. Cuts that are not of scores only make the
+    grid larger.
     """
     if isinstance(node, Pieces | Place):
         yield node.cuts
@@ -189,11 +186,8 @@ def _knots(node):
 
 
 def _rank(scores):
-    """Return the ranks (n,) of float64 numbers: int64 in the same order, of which
-    neighbouring floats differ by 1.
-
-    The bits of positive floats, read as integers, are in order already; those of
-    negative ones are in reverse order, below all positive ones.
+    """Return the ranks (n,) of float64 numbers: int64 in the same order, neighbours 1
+    apart. The bits of negative floats are in reverse order.
     """
     bits = (scores + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)

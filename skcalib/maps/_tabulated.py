@@ -114,12 +114,10 @@ def _children(node):
 
 
 def _table(shares, parts, input):
-    """Return the table of the log-odds of a mixture of smooth parts, whose `shares` sum
-    to 1, as arrays by cell (`first`, `n_pieces`) and by piece (`coefficients`, and
-    whether it `is_exact`: others have to be computed).
-
-    All cells begin as one piece. Those in which the cubic is not exact enough are cut
-    into twice as many pieces, until all are exact or there are `_MOST_PIECES`.
+    """Return the table of the log-odds of a mixture of smooth `parts`, whose `shares`
+    sum to 1, by cell (`first`, `n_pieces`) and by piece (`coefficients`, and
+    `is_exact`; others are computed). Cells in which the cubic is not exact enough are
+    cut into twice as many pieces, up to `_MOST_PIECES` in all.
     """
 
     def log_odds_at(points):

@@ -115,13 +115,10 @@ def _valid_scores(recalibrator, X, xp, dtype):
 
 
 def _tempered(xp, logits, largest, gap, slope):
-    """Return the softmax (n, K) of moderate logits times a number, of their type, with
-    as few passes as possible, for the largest logit of each row and the gap from it to
-    the smallest one, (n, 1) each.
-
-    Half precision is computed in single, and single precision stays: the largest
-    logit of a row is subtracted first, which leaves no error where a probability is
-    large.
+    """Return the softmax (n, K) of moderate logits times the `slope`, of their type, in
+    few passes, for the largest logit of each row and the gap from it to the smallest,
+    (n, 1) each. Half precision is computed in single; subtracting the largest first
+    leaves no error where a probability is large.
     """
     dtype = logits.dtype
     if xp.finfo(dtype).bits < 32:

@@ -378,12 +378,12 @@ def decomposed(expected_score, task, strategy):
 
 def _debiased_parts(bins):
     """Return the miscalibration, the discrimination, the uncertainty and the part
-    within bins of the Brier score, floats, from a `BinStatistics`.
+    within bins of the Brier score, floats.
 
-    The variances of the frequencies of the bins and of all samples are estimated
-    without bias (Ferro and Fricker, 2012), except in bins of one sample; the part
-    within bins is the variance of the scores less twice their covariance with the
-    labels (Stephenson, Coelho and Jolliffe, 2008).
+    The variances of the frequencies are estimated without bias (Ferro and Fricker,
+    2012), except in bins of one sample; the part within bins is the variance of the
+    scores less twice their covariance with the labels (Stephenson, Coelho and Jolliffe,
+    2008).
     """
     share = bins.share
     frequency = bins.event_frequency

@@ -12,6 +12,7 @@ from skcalib._errors.binned import (
     has_thin_bins,
     resolved_method,
 )
+from skcalib._errors.error import error_root
 from skcalib._inference.bias import half_pvalue
 from skcalib._inference.event_counts import (
     MANY_ROWS,
@@ -225,8 +226,8 @@ class SmallSamples:
             error.norm,
             directions_of_samples(bins, sizes, power.is_sum_of_squares),
         )
-        powers = [observed, *problems.limits(tail)]
-        errors[:, is_summed] = [list(map(error.from_power, row)) for row in powers]
+        powers = np.array([observed, *problems.limits(tail)])
+        errors[:, is_summed] = error_root(powers, error.norm)
         return errors
 
 

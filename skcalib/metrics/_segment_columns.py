@@ -49,23 +49,9 @@ def split_column(column, name, max_bins):
 
 
 def _by_quantiles(values, name, max_bins):
-    """Cut numbers at their quantiles into at most `max_bins` parts.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        The numbers.
-    name : str
-        Name of the column.
-    max_bins : int
-        Largest number of parts.
-
-    Returns
-    -------
-    codes : ndarray of int, shape (n,)
-        The number of each value's part.
-    words : list of str
-        A condition for each part, such as "20 < age <= 35".
+    """Cut numbers (n,) at their quantiles into at most `max_bins` parts. Return the
+    number of each value's part (n,), and a condition for each part, such as "20 < age
+    <= 35" for the column `name`.
     """
     # The upper ends of all parts but the last, as numbers and as text.
     upper_ends, cuts = quantile_cuts(values, max_bins)
@@ -80,15 +66,9 @@ def _by_quantiles(values, name, max_bins):
 
 
 def _by_value(values, name, max_bins):
-    """Give each of the most frequent values a part of its own, and all others one part
-    together, so that there are at most `max_bins` parts.
-
-    Returns
-    -------
-    codes : ndarray of int, shape (n,)
-        The number of each value's part.
-    words : list of str
-        A condition for each part, such as "region = north".
+    """Give each of the most frequent values a part of its own, and all others one
+    together, at most `max_bins` in all. Return the number of each value's part (n,),
+    and a condition for each part, such as "region = north".
     """
     # Number the distinct values in the order in which they first occur.
     number_of = {}

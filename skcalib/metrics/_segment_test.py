@@ -495,11 +495,8 @@ def _repeated_rows(sample_weight, n_rows):
 
 def _step_down(observed, drawn):
     """Return adjusted p-values (m,) by the step-down maxT method (Westfall and Young,
-    1993).
-
-    `observed` (m,) are the statistics of the segments in decreasing order, `drawn`
-    (n_draws, m) those of labels drawn from the scores. The statistic of a segment is
-    compared with the largest drawn statistic of this and all later segments.
+    1993): each of the decreasing `observed` (m,) is compared with the largest `drawn`
+    (n_draws, m) of this and all later segments.
     """
     # A running maximum from the last segment to the first, (n_draws, m).
     last_first = drawn[:, ::-1]
@@ -606,10 +603,9 @@ class _Segments:
         return enough
 
     def statistics(self, drawn):
-        """Return the statistic of each segment (n_segments,): the range of its
-        cumulative differences between events and scores, divided by the standard
-        deviation of the number of events. `drawn` are the indices of the samples that
-        are events, or the weighted residuals of all samples, (n,).
+        """Return the statistic of each segment (n_segments,), the range of its
+        cumulative differences over the standard deviation of its events, for the
+        indices of events, or weighted residuals (n,), `drawn`.
         """
         if drawn.dtype.kind == "f":
             differences = self._cell_sums(drawn)
@@ -650,12 +646,10 @@ class _Segments:
         return sums
 
     def _sizes(self, depth, min_size):
-        """Find the segments, and return the number of samples of each as a dict by the
-        key of the segment.
-
-        A key is a tuple of pairs (number of the column, number of its part), for up to
-        `depth` columns. That of the whole data set is empty and comes first. A segment
-        is left out if it has the same samples as one with a condition less.
+        """Find the segments, and return their numbers of samples by key: a tuple of
+        pairs (number of the column, of its part), for up to `depth` columns; the empty
+        one, all samples, comes first. A segment with the samples of one with a
+        condition less is left out.
         """
         sizes = {(): len(self.scores)}  # of all, also those that are left out
         distinct = dict(sizes)

@@ -23,7 +23,7 @@ from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
-from skcalib._intervals.sandwich import LogisticRows
+from skcalib._intervals.sandwich import LogisticRows, fisher_covariance
 from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
@@ -438,24 +438,15 @@ def _variance(design, labels, probability, weight):
     """Return the variance of the last coefficient of a fit to independent rows whose
     weights count them; NaN where the fitted probabilities are 0 or 1, up to rounding.
 
-    It is that of Fisher's information, or that estimated from the residuals (the
-    sandwich estimator) if it is larger: the information, which assumes that the model
-    holds, is the more precise estimate if it does.
-
-    Parameters
-    ----------
-    design : ndarray of shape (d, m)
-        Features of the rows.
-    labels, probability, weight : ndarray of shape (m,)
-        Labels, fitted probabilities and weights.
+    It is that of Fisher's information, the more precise one if the model holds, or the
+    sandwich estimate if that is larger. The `design` is (d, m); labels, fitted
+    `probability` and `weight` are (m,).
     """
-    # Fisher's information, X' W X with weights w p (1 - p), is of shape (d, d).
-    label_variance = probability * (1 - probability)
-    information = (design * (weight * label_variance)) @ design.T
     try:
-        covariance = np.linalg.inv(information)
+        covariance = fisher_covariance(design, probability, weight)
     except np.linalg.LinAlgError:
         return np.nan
+    label_variance = probability * (1 - probability)
     # To first order, a row adds w * direction * residual to the coefficient's error.
     direction = covariance[-1] @ design  # (m,)
     expected = np.sum(weight * direction**2 * label_variance)
@@ -464,12 +455,9 @@ def _variance(design, labels, probability, weight):
 
 
 def _fit(rows, name, start=None):
-    """Return the coefficients of a logistic regression by maximum likelihood, (d,):
-    (intercept, slope) for the name "slope", or (intercept,) with the log-odds as an
-    offset for the name "intercept".
-
-    `rows` is a `BinaryTask` whose scores are log-odds; the solver begins at the
-    coefficients `start`, if they are given.
+    """Return the maximum likelihood (d,) of intercept and slope ("slope"), or of the
+    intercept beside an offset, for a `BinaryTask` of log-odds, from `start` if it is
+    given.
     """
     features, is_offset = _MODELS[name]
     offset = None

@@ -387,21 +387,10 @@ def _check_method(method, metric, binning, df):
 
 
 def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
-    """Return the result of the resampling test: the metric for the observed labels is
-    compared with that for labels drawn from the scores.
-
-    Parameters
-    ----------
-    metric : callable or None
-        The statistic, which may be a partial of a metric; None means the sweep error.
-    multiclass : str
-        The argument of `calibration_test`.
-    rows : MetricInput
-        Labels and probabilities.
-    resampling : Resampling
-        Number of draws, generator and clusters.
-    n_jobs : int or None
-        Threads that call a metric which is not of this library.
+    """Return the result of the resampling test: the `metric` (None: the sweep error)
+    for the observed labels of a `MetricInput` is compared with that for labels drawn
+    from the scores. `resampling` holds the number of draws, generator and clusters;
+    `n_jobs` threads call a metric that is not of this library.
     """
     kind = resolve_multiclass(multiclass, rows.data, pooled=True)
     if kind == "marginal" and not rows.data.is_multilabel:
@@ -505,21 +494,9 @@ def _check_rows_sum_to_one(rows):
 
 
 def _called_statistics(metric, data, drawn_rows, options, n_jobs):
-    """Return the values of a metric as a list of floats: for the observed labels first,
-    then for each draw.
-
-    Parameters
-    ----------
-    metric : callable
-        Called with labels, scores and the options that it needs.
-    data : ScoredLabels
-        The observed rows.
-    drawn_rows : iterable of (labels, scores, weights)
-        What `_drawn_rows` yields.
-    options : dict
-        `multiclass` where it is not "auto".
-    n_jobs : int or None
-        Threads.
+    """Return the values of a metric, a list of floats, for the observed `ScoredLabels`
+    first, then for each draw of `_drawn_rows`. The metric is called with labels, scores
+    and the options that it needs, in `n_jobs` threads.
     """
     if not (data.is_binary or data.is_multilabel):
         options = options | {"labels": np.arange(len(data.classes))}
@@ -543,12 +520,10 @@ def _weights(data):
 
 
 def _drawn_rows(data, resampling):
-    """Yield rows with labels drawn from their scores, once for each draw: a tuple of
-    labels, scores and a dict that holds `sample_weight` if there are weights.
-
-    `data` are `ScoredLabels` of positive weight, `resampling` says how many draws to
-    make. A row with a frequency weight w stands for w rows, whose labels are drawn one
-    by one: floor(w) labels of weight 1, and one of weight w - floor(w).
+    """Yield the labels, scores and keywords (a dict with `sample_weight`, if there are
+    weights) of each draw of the `resampling` from the scores of `ScoredLabels`. A row
+    of frequency weight w stands for w rows: floor(w) labels of weight 1, and one of w -
+    floor(w).
     """
     known = data.label_weights
     if known is not None and known.form != "constant":
@@ -625,17 +600,8 @@ def _copies(data):
 def _counted_draw(codes, cumulative, data, rng):
     """Return one draw for rows with frequency weights, as `_drawn_rows` yields it: each
     row appears once for each class, and its weight is how often the class was drawn.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,)
-        A drawn class for each row, of weight w - floor(w).
-    cumulative : ndarray of shape (n, K)
-        Cumulative probabilities of the classes.
-    data : ScoredLabels
-        The rows.
-    rng : RandomState
-        Draws the classes of the floor(w) other copies of each row.
+    `codes` (n,) are drawn for weights of w - floor(w); `cumulative` (n, K)
+    probabilities serve for the floor(w) other copies.
     """
     n, n_classes = cumulative.shape
     n_copies = np.floor(data.sample_weight)

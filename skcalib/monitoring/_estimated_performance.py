@@ -344,10 +344,8 @@ def estimated_performance(
 
 def _reason_for_outside(outside, labelled):
     """Return why there are no limits if the share `outside` of the new scores lies
-    beyond the labelled ones; empty if so few are.
-
-    The share of a population beyond the least and the greatest of n random samples has
-    the distribution Beta(2, n - 1).
+    beyond the labelled ones; "" if so few are: for n random samples it is Beta(2, n -
+    1).
     """
     n_labelled = len(labelled.scores)
     most = _MOST_OUTSIDE

@@ -349,18 +349,8 @@ def _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng)
 
 def _excess_variance(rows, lines, terms, importance):
     """Return the variance of each cell's excess for independent rows, and the sum of
-    squared residuals about the line; both (n_cells,).
-
-    Parameters
-    ----------
-    rows : _PooledRows
-        The rows.
-    lines : ResidualLines
-        The lines of the cells.
-    terms : _ExcessTerms
-        Coefficient and residual of each row.
-    importance : bool
-        Whether each row was observed once, regardless of its weight.
+    squared residuals about its line, (n_cells,) each. With `importance` each row was
+    observed once, regardless of its weight.
     """
     size = rows.total(rows.weight).sum(axis=0)
     squared_residuals = rows.total(rows.weight * terms.residual**2).sum(axis=0)
@@ -387,21 +377,12 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
     """Return drawn excesses (n_resamples, n_cells) of the second sample, whose rows in
     each cell are drawn without replacement from those of both.
 
-    Within a cell the residuals are regressed on the labels (0 or 1). The part that the
-    labels explain follows from the number of the second sample's events, which is
-    hypergeometric; the sum of the rest is drawn as normal.
+    Within a cell the residuals are regressed on the labels. The part that the labels
+    explain follows from the second sample's number of events, which is hypergeometric;
+    the sum of the rest is drawn as normal.
 
-    Parameters
-    ----------
-    n : ndarray of shape (2, n_cells)
-        Numbers of rows of both samples.
-    events, covariance, squared_residuals : ndarray of shape (n_cells,)
-        Sums over both samples: of the labels, of label times residual (the residuals of
-        a cell sum to 0), and of the squared residual.
-    n_resamples : int
-        Number of draws.
-    rng : numpy Generator
-        Source of the random draws.
+    `n` (2, n_cells) are the rows of both samples; the sums of labels, `events`, of
+    label times residual, `covariance`, and of squared residuals are (n_cells,).
     """
     size = n.sum(axis=0)
     # Sum of squares of the labels about their mean, and the regression's slope: how
@@ -429,23 +410,9 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
 
 def _clustered_draws(rows, lines, offset, cluster, n_resamples, rng):
     """Return drawn excesses (n_resamples, n_cells) under an unchanged curve: labels of
-    both samples are drawn with the event frequencies on the common lines, dependent
-    within clusters.
-
-    Parameters
-    ----------
-    rows : _PooledRows
-        The rows.
-    lines : ResidualLines
-        The lines of the cells.
-    offset : ndarray of shape (n_rows,)
-        Score minus the mean score of the row's cell.
-    cluster : ndarray of int, shape (n_rows,)
-        Code of each row's cluster.
-    n_resamples : int
-        Number of draws.
-    rng : numpy Generator
-        Seeds the draws.
+    both samples are drawn with the event frequencies on the common `lines` of the
+    cells, dependent within clusters. `offset` (n_rows,) is the score minus the mean of
+    its cell, `cluster` (n_rows,) a code.
     """
     n = rows.total(rows.weight)  # (2, n_cells), as all arrays by sample and cell
     # `ClusterDraws` takes scores and one deviation of the event frequency per cell and

@@ -339,11 +339,8 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
 
     def _batches_of_rows(self, scores, y, groups, time):
         """Return a list with (group, scores, events, times) for each group of a batch,
-        in the order of their first rows.
-
-        Scores and events (whether the event happened) are those of the group's rows;
-        `times` are pairs (row, time), one for the first of the group's rows with a
-        time. The arguments are those of `partial_fit`.
+        in the order of their first rows; `times` are pairs (row, time), one for the
+        first of the group's rows with a time.
         """
         checker = clone(self._template).set_params(classes=self._classes)
         scores, events = checker._checked_batch(scores, y)
@@ -405,10 +402,7 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
 
 def _starts_of_times(times, rows):
     """Return pairs (position in `rows`, time), one for the first row of each run of
-    equal times among some rows of a batch.
-
-    `times` are those of the whole batch, or None if there are none; `rows` are indices
-    of rows.
+    equal `times` (of the whole batch, or None) among the indices `rows`.
     """
     if times is None:
         return []

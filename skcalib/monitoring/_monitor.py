@@ -522,11 +522,9 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             self._times.append((first_row, time))
 
     def _advance(self, log_ratios, rows_per_step=1):
-        """Update the evidence, the e-value and the alarm with the next steps.
-
-        `log_ratios` (n_steps, _N_BETS) holds the log likelihood ratio of each bet in
-        each step: of one row, or of all `rows_per_step` rows of a step together. The
-        evidence is the wealth of bets on alternative forecasts; there are three kinds.
+        """Update the evidence (the wealth of bets on alternative forecasts, of three
+        kinds), the e-value and the alarm with the log likelihood ratios (n_steps,
+        _N_BETS) of the next steps.
         """
         n_steps = len(log_ratios)
         # A sum of log ratios is the log of the product by which a bet's wealth grows.
@@ -554,13 +552,11 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
 
     def _log_sum_of_bets(self, sums, log_stakes):
         """Return the log of the wealth of each bet, summed over the steps at which it
-        was started, after each step: (n_steps, _N_BETS). The last row is kept for the
-        next steps.
+        was started, after each step: (n_steps, _N_BETS). The last row is kept.
 
-        `sums` (n_steps, _N_BETS) are the cumulative log likelihood ratios S of the
-        steps, `log_stakes` a number or (n_steps, 1). A bet that starts before step i
-        has the wealth stake_i exp(S_t - S_(i-1)) after step t. The sum R over i obeys
-        R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
+        `sums` (n_steps, _N_BETS) are cumulative log likelihood ratios S, `log_stakes` a
+        number or (n_steps, 1). A bet started before step i has the wealth stake_i
+        exp(S_t - S_(i-1)), so that R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
         """
         # log(stake_i) - S_(i-1) for each start i.
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
@@ -572,12 +568,10 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         return log_sum
 
     def _look_for_alarm(self, log_evidence, log_wealth, rows_per_step):
-        """Set the alarm if the mean evidence over the bets reaches the threshold in one
-        of the next steps, and estimate the first row after the change.
-
-        `log_evidence` and `log_wealth` have the shape (n_steps, _N_BETS). The evidence
-        is compared with the threshold, as its mean over the bets. The wealth is that of
-        bets since the first row: a bet gains from the change on.
+        """Set the alarm if the mean of the evidence (n_steps, _N_BETS) over the bets
+        reaches the threshold in one of the next steps, and estimate the first row after
+        the change by the wealth, (n_steps, _N_BETS), of bets since the first row: a bet
+        gains from the change on.
         """
         log_threshold = log(self.threshold_)
         alarm_step = None
@@ -724,13 +718,12 @@ def log_likelihood_ratios(scores, events):
 
 def _log_stakes(n_rows, n_steps, rows_per_step):
     """Return the logarithms of the stakes with which bets start at each of the next
-    steps, and of the capital that is kept back for bets after it: both (n_steps, 1), or
-    numbers for a single step.
+    steps, and of the capital that is kept back for later ones: (n_steps, 1), or numbers
+    for one.
 
-    A monitor with restarts spreads its capital over bets that start at different rows.
     After n rows, `_KEPT_BACK` log(a) / log(a + n) of the capital, a = 10, is kept back;
-    the stake of a step is the decrease during the step, so that all stakes add up to
-    the capital. `n_rows` rows come before the next steps, of `rows_per_step` rows each.
+    a stake is the decrease during its step of `rows_per_step` rows, so that all stakes
+    add up to the capital. `n_rows` rows come before.
     """
     # Rows between the first step and each step, (n_steps, 1).
     later = 0.0

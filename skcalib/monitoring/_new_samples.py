@@ -10,7 +10,7 @@ from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
-from skcalib._intervals.influence import Influence, Spread
+from skcalib._intervals.influence import Influence, Spread, cluster_codes
 from skcalib._rows.blocks import row_blocks, taken, weights_or_ones
 from skcalib.binning import EqualMass, check_binning
 
@@ -80,12 +80,7 @@ class LabelledSamples:
         self.cluster = None
         if clusters is not None:
             _, codes = check_groups(clusters, num_samples(y_true), name="clusters")
-            _, self.cluster = np.unique(codes[is_left], return_inverse=True)
-            if self.cluster.max() == 0:
-                raise ValueError(
-                    "clusters contains only one cluster, so the variance between"
-                    " clusters cannot be estimated. Omit clusters."
-                )
+            self.cluster = cluster_codes(codes[is_left])
         self.lowest = self.scores.min()
         self.highest = self.scores.max()
 

@@ -308,15 +308,13 @@ def _too_few_events(rows, n_events):
 
 def _test_of_few_events(rows):
     """Return the statistic and the p-value of no trend for independent rows with few
-    events, given the number of these.
+    events, given their number.
 
-    Under the hypothesis the log-odds of all scores are off by a constant, so that the
-    probabilities p are those of a common shift that expects the observed number. The
-    statistic U = sum of w (p - y) (t - mean of t) is compared with samples in which
-    other rows have the events, or with a normal distribution from ten events on.
-
-    Weights w1 and w0 of both labels multiply the odds of the event in the sample by w0
-    / w1, which leaves the hypothesis as it is: each row then counts once.
+    Under the hypothesis all log-odds are off by a constant, and the probabilities p are
+    those of a common shift that expects the observed number. U = sum of w (p - y) (t -
+    mean of t) is compared with samples in which other rows have the events, or from ten
+    events on with a normal distribution. Weights w1 and w0 of both labels multiply the
+    odds in the sample by w0 / w1, which changes nothing: each row counts once.
     """
     known = rows.label_weights
     if known is not None:
@@ -357,13 +355,12 @@ def _test_of_few_events(rows):
 
 
 def _slope(residual, moment, weight):
-    """Return the least-squares slope of the residuals over time, and two arrays (n,) of
-    the influence of each sample on it: from residuals about the line, for the interval,
-    and from residuals about their mean, for the test of no trend.
+    """Return the least-squares slope of the residuals over time, and the influences
+    (n,) of the samples on it: from residuals about the line, for the interval, and
+    about their mean, for the test of no trend.
 
-    `residual`, `moment` (the time as a number) and `weight` (or None) are (n,). Both
-    influences are divided by 1 minus the leverage of the sample, as in HC3, since the
-    fit makes residuals smaller.
+    `residual`, `moment` (the time) and `weight` (or None) are (n,). Influences are
+    divided by 1 minus the leverage, as in HC3, since the fit makes residuals smaller.
     """
     mean_of = np.mean
     one_sample = 1 / len(residual)

@@ -261,21 +261,10 @@ class BaseRecalibrator(ProbabilityTransformer):
             return self.fit(*stored_batches(batches, file, self.input))
 
     def _validated_rows(self, X, y, sample_weight, *arrays):
-        """Validate what a fit is given; set `classes_`.
-
-        Further `arrays` (n,), or None, are those of the rows, too.
-
-        Returns
-        -------
-        scores : ndarray of shape (n, C)
-            Scores, in which classes are marked as impossible: see `_possible_scores`.
-        codes : ndarray of int, shape (n,)
-            Column index of each label.
-        *arrays : ndarray of shape (n,), or None
-            The further arrays.
-        weight : ndarray of shape (n,) or None
-            Weights above 0: rows without weight, or that are certain by their logits,
-            are left out.
+        """Validate what a fit is given, and set `classes_`; return the scores (n, C),
+        in which classes are marked as impossible (see `_possible_scores`), the codes of
+        the labels, the further `arrays` (n,) or None of the rows, and the weights (n,)
+        or None. Rows without weight, or that are certain by their logits, are left out.
         """
         # A logit far below the others marks an impossible class, until the rows of this
         # fit show otherwise.
@@ -299,20 +288,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         return *rows, weight
 
     def _fit_member(self, scores, codes, sample_weight, classes, shortcuts):
-        """Fit to the rows of a stack, which has validated them; return self.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, C)
-            Scores.
-        codes : ndarray of int, shape (n,)
-            Column index of each label.
-        sample_weight : ndarray of shape (n,) or None
-            Positive weights.
-        classes : ndarray of shape (n_classes,)
-            Labels of the columns.
-        shortcuts : Shortcuts
-            What the stack knows of this fit beforehand.
+        """Fit to the rows of a stack, which has validated them: scores (n, C), codes
+        and weights (n,), the labels of the columns and the `Shortcuts` that the stack
+        knows; return self.
         """
         self.classes_ = classes
         self.n_features_in_ = scores.shape[1]
@@ -436,10 +414,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
         """Set what comes before the map, and return the scores (n, C) that it is fitted
-        to.
-
-        Here they are unchanged. Methods with a parameter `clip` set the smallest
-        probability, and return scores that respect it (`ClippedRecalibrator`).
+        to: here unchanged, with a `clip` kept away from 0 and 1.
         """
         return scores
 
@@ -592,11 +567,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         )
 
     def _why_no_limits(self):
-        """Return why there are no limits for one probability, else an empty text.
-
-        A method has them if its fit returns the `Maker` of their state, and
-        ``_limits_at(scores, probabilities, level)`` turns the state, `_limits`, into
-        limits at validated scores (n, C) with calibrated probabilities (n, K).
+        """Return why there are no limits for one probability, else "". A fit returns
+        the `Maker` of their state, `_limits`, and ``_limits_at(scores, probabilities,
+        level)`` reads it.
         """
         if hasattr(self, "_limits"):
             return ""
@@ -676,10 +649,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the validated scores (n, C), and which classes are impossible in their
         rows: booleans (n, C), None if none is.
 
-        A class is impossible if its logit is -inf, or more than 700 below the largest
-        one of its row. The scores returned have -inf for it if there are more than two
-        classes. For two they have a logit 700 below the other: the log-odds stay
-        finite.
+        A logit of -inf, or more than 700 below the largest of its row, marks an
+        impossible class. It becomes -inf, or of two classes 700 below the other: the
+        log-odds stay finite.
         """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         return self._with_marks(scores)
@@ -727,13 +699,11 @@ class BaseRecalibrator(ProbabilityTransformer):
 
 
 def _are_wide_logits(logits, is_impossible, codes):
-    """Return whether finite logits far below others are those of possible classes, and
-    no marks of impossible ones.
-
-    That is so if some labels name such classes, and if the logits take many values: a
-    mark is the same number everywhere. The margins of a linear model with large
-    features are an example. `logits` (n, K) are those given, `is_impossible` (n, K)
-    says which look like marks, and `codes` (n,) are the classes of the rows.
+    """Return whether finite logits (n, K) far below others are those of possible
+    classes: some labels name such classes, and the logits take many values, as the
+    margins of a linear model with large features, where a mark is the same number
+    everywhere. `is_impossible` (n, K) says which look like marks, `codes` (n,) are the
+    classes.
     """
     has_impossible_label = is_impossible[np.arange(len(codes)), codes]
     if not has_impossible_label.any():

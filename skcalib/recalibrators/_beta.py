@@ -227,11 +227,8 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
 
     @property
     def _lower(self):
-        """Lower bounds of the d coefficients, (d,): 0 for one or two slopes, and minus
-        infinity for the intercept, which comes last unless it is fixed.
-
-        A slope that would be negative is 0 (Kull et al., Section 4): the optimum under
-        that constraint.
+        """Lower bounds (d,): 0 for slopes (Kull et al., Section 4: the optimum under
+        that constraint), minus infinity for the intercept, which comes last.
         """
         slope = 0.0
         intercept = -np.inf
@@ -272,11 +269,9 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
         }
 
     def _features(self, log_odds):
-        """Return the features (d, n) of scores s, given as log-odds (n,).
-
-        They are log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, and ones for the
-        intercept. With ``parameters="am"`` the sum of the first two, the log-odds,
-        takes their place; with "ab" there is no intercept.
+        """Return the features (d, n) of scores s with the log-odds (n,): log(2 s) and
+        -log(2 (1 - s)), or their sum for "am", and ones for the intercept, except for
+        "ab".
         """
         if self.parameters == "am":
             slope_features = log_odds[None]

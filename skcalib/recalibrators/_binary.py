@@ -220,10 +220,8 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _conversion_to_scale(self, probabilities):
         """Return the function that converts one probability of each row (n,) to the
-        method's scale, for probabilities (n, K) of more than two classes.
-
-        It needs the whole rows, because the log-odds of a class are against the sum of
-        the others: 1 minus a probability next to 1 would lose digits.
+        method's scale. It needs the whole rows (n, K): 1 minus a probability next to 1
+        would lose digits.
         """
         if self._scale == "log_odds":
             return log_odds_against_rest(probabilities)
@@ -292,11 +290,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         return calibrated
 
     def _binary_problem_node(self, estimator, score):
-        """Return the node of the probability that the fitted recalibrator of a binary
-        problem gives to a node `score`.
-
-        If the estimator was fitted to rounded scores, the cuts of its bins are moved to
-        the largest scores that are rounded to them: no rounding is then needed.
+        """Return the node of the probability that a binary problem's recalibrator gives
+        to a node `score`. Cuts of rounded scores move to the largest that are rounded
+        to them.
         """
         if not self._rounds_class_scores:
             return estimator._event_node(score)

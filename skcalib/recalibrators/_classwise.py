@@ -291,19 +291,15 @@ class _PredictedClassLosses:
 
 def _warranted_deviation(slope, curvature, squared_slope):
     """Return how far the inverse temperatures of classes may be from a shared one, as
-    far as the rows show that they differ; see the Notes of
-    `ClasswiseTemperatureScaling`.
+    far as the rows show that they differ (Notes of `ClasswiseTemperatureScaling`):
+    their variance between classes by the moments of DerSimonian and Laird, over twice a
+    typical standard error.
 
-    It is the variance between classes, estimated by the method of moments of
-    DerSimonian and Laird, over twice a typical standard error.
-
-    Parameters
-    ----------
-    slope, curvature, squared_slope : ndarray of shape (n_classes,)
-        Sums over the rows of each predicted class, at the shared inverse temperature,
-        of the first derivative of the log-loss, the second one, and the square of the
-        first. A class's own optimum is about slope / curvature away, with the variance
-        squared_slope / curvature^2. Classes are weighted by their curvature.
+    `slope`, `curvature` and `squared_slope` (n_classes,) are sums over the rows of each
+    predicted class, at the shared temperature, of the first and second derivative of
+    the log-loss and of the first one squared. A class's own optimum is about slope /
+    curvature away, with the variance squared_slope / curvature^2; its weight is the
+    curvature.
     """
     is_informative = curvature > 0
     slope = slope[is_informative]
@@ -324,11 +320,9 @@ def _warranted_deviation(slope, curvature, squared_slope):
 
 def _shared_optimum(losses, best, pooled, max_deviation, bounds):
     """Return the centre of the inverse temperatures of the classes: that of least loss
-    if each class takes its own optimum, moved to within `max_deviation` of the centre.
-
-    `losses` is a `_PredictedClassLosses`; `best` (n_classes,) are the optima of the
-    classes, NaN without one; `pooled` is the optimum of all rows together, which
-    decides between centres of equal loss; `bounds` are limits of the centre.
+    (`_PredictedClassLosses`) if each class takes its own optimum, `best` (n_classes,)
+    or NaN, moved to within `max_deviation`. `pooled`, that of all rows, decides between
+    centres of equal loss.
     """
     if not losses.has_optimum.any():
         return pooled
@@ -361,12 +355,10 @@ def _clipped(best, centre, max_deviation):
 
 
 def _minimise(derivatives, start, bounds):
-    """Return the minima (n_functions,) within `bounds` of separate convex functions.
-
-    ``derivatives(points)`` takes one point for each function and returns the first two
-    derivatives there, (n_functions,) each; `start` (n_functions,) is where the steps
-    begin. The bounds are tried first: the loss of a class without errors falls for
-    ever, and Newton's steps would reach the upper bound only slowly.
+    """Return the minima (n_functions,) within `bounds` of separate convex functions,
+    whose first two derivatives ``derivatives(points)`` returns, (n_functions,) each.
+    Bounds are tried first: the loss of a class without errors falls for ever, and steps
+    would reach the upper one slowly.
     """
 
     def falling(points):

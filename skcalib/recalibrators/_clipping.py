@@ -62,12 +62,10 @@ class ClippedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
-        """Set `clip_` and `floor_` from the parameter `clip`; return the scores (n, C),
-        kept away from 0 and 1.
-
-        With a number for `clip`, probabilities are clipped to [clip, 1 - clip]. With
-        "auto", each probability p becomes ``(1 - K * floor) * p + floor``, with a floor
-        that is learned here, unless a stack has learned one for all its members.
+        """Set `clip_` and `floor_` from `clip`; return the scores (n, C), kept away
+        from 0 and 1. A number clips to [clip, 1 - clip]; "auto" makes each p ``(1 - K *
+        floor) * p + floor``, with a floor learned here or by a stack for all its
+        members.
         """
         self.floor_ = 0.0
         if self.clip is None:

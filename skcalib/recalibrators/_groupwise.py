@@ -260,18 +260,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         )
 
     def _fit_groups(self, scores, codes, sample_weight, group):
-        """Fit the pooled map and those of the groups.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, C)
-            Scores.
-        codes : ndarray of int, shape (n,)
-            Column index of each label.
-        sample_weight : ndarray of shape (n,) or None
-            Weights.
-        group : ndarray of int, shape (n,)
-            Index in `groups_` of each row's group.
+        """Fit the pooled map and those of the groups to scores (n, C), codes, weights
+        or None, and the index in `groups_` of each row's group, (n,) each.
         """
         y = self.classes_[codes]
         sizes = np.bincount(group, sample_weight, minlength=len(self.groups_))
@@ -734,19 +724,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return is_right - probabilities.max(axis=1)
 
     def _parts(self, residual_sums):
-        """Divide the groups into parts, each of which is fitted together: every large
-        group is one, and small groups are merged if residuals are given.
-
-        Parameters
-        ----------
-        residual_sums : ndarray of shape (n_groups,) or None
-            The weighted sum of each group's residuals, by which small groups are
-            merged; None merges none.
-
-        Returns
-        -------
-        part_of_group : ndarray of int, shape (n_groups,)
-            The number of each group's part, -1 for groups that use the pooled fit.
+        """Return the part (n_groups,) in which each group is fitted, -1 for the pooled
+        fit: every large group is one, and small groups are merged by their weighted
+        sums of residuals (n_groups,), unless these are None.
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)
@@ -765,22 +745,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return part_of_group
 
     def _fit_parts(self, recalibrator, part_of_group, rows_of_part):
-        """Fit a recalibrator to each part, a set of groups that are fitted together.
+        """Fit clones of a recalibrator to parts, sets of groups that are fitted
+        together.
 
-        This sets `recalibrators_`, which maps each group to its recalibrator, and
-        `_own_share` (n_groups,), the weight of a group's own fit in its mean with the
-        pooled one. If the rows of a part lack a class that the method needs, its groups
-        use the pooled fit.
-
-        Parameters
-        ----------
-        recalibrator : recalibrator
-            An unfitted one, whose clones are fitted.
-        part_of_group : ndarray of int, shape (n_groups,)
-            The number of each group's part, -1 for groups that use the pooled fit.
-        rows_of_part : dict
-            Maps the numbers of parts to their rows: to a `_PartRows`, or what a table
-            has in its place.
+        Set `recalibrators_`, from each group to its recalibrator, and `_own_share`
+        (n_groups,), the weight of a group's own fit in its mean with the pooled one.
+        Groups of a part whose rows lack a class use the pooled fit, as do those with
+        the number -1 in `part_of_group` (n_groups,). `rows_of_part` maps the others to
+        a `_PartRows`, or to what a table has in its place.
         """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_
@@ -837,16 +809,9 @@ class _PartRows(NamedTuple):
 
 
 def _merge_neighbours(sizes, least):
-    """Merge groups with their neighbours into parts of at least the size `least`.
-
-    `sizes` (n_groups,) are the sizes of the groups, in the order in which they are
-    merged; together they must reach `least`. Groups left over at the end join the last
-    part.
-
-    Returns
-    -------
-    part_of_group : ndarray of int, shape (n_groups,)
-        The number of each group's part, from 0 on.
+    """Return the number of each group's part (n_groups,), in which neighbours are
+    merged until their `sizes` (n_groups,) reach `least`, as all together must. Groups
+    left over at the end join the last part.
     """
     part = 0
     size_of_part = 0.0

@@ -71,11 +71,8 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _split(self, fractions, n_steps, scores, labels, weight):
-        """Return the rows for each of the `n_steps` steps of a fit, a list of triples
-        (scores, labels, weights).
-
-        If `fractions` is None, every step gets all rows; otherwise each gets a part of
-        them of its own, with these shares of the rows.
+        """Return the (scores, labels, weights) of each of the `n_steps` steps of a fit:
+        all rows, or a part of its own with these `fractions`.
         """
         if fractions is None:
             return [(scores, labels, weight)] * n_steps
@@ -121,28 +118,12 @@ def _log_odds_up_to(probabilities):
 
 
 def _split_rows(labels, fractions, random_state=None):
-    """Return the row indices of consecutive parts of the sample, shuffled first if
-    `random_state` is given.
+    """Return the row indices of consecutive parts with shares `fractions` of the
+    samples, which are shuffled first if `random_state` is given; each has a row.
 
-    Parameters
-    ----------
-    labels : ndarray of bool, shape (n,)
-        Labels, to see whether the samples are in an order that a split must not have.
-    fractions : tuple of float
-        Shares of the parts, which sum to 1.
-    random_state : int, RandomState or None, default=None
-        None takes the samples in the order in which they come.
-
-    Returns
-    -------
-    parts : list of ndarray of int
-        Indices of each part, every part with at least one row.
-
-    Raises
-    ------
-    ValueError
-        If the fractions are not positive or do not sum to 1, or there are fewer samples
-        than parts.
+    `labels` (n,), booleans, show whether the samples are in an order that a split must
+    not have. Raise a ValueError for fractions that are not positive or do not sum to 1,
+    and for fewer samples than parts.
     """
     n_rows = len(labels)
     are_positive = all(isinstance(share, Real) and share > 0 for share in fractions)

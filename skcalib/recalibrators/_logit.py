@@ -141,10 +141,8 @@ class LogitRecalibrator(BaseRecalibrator):
         return class_probabilities(calibrated)
 
     def _calibrated(self, logits, is_impossible):
-        """Return the calibrated logits (n, K) of a method without a map.
-
-        The method may need finite logits, as in the fit. What it makes of those of
-        impossible classes (n, K) is left out of the softmax.
+        """Return the calibrated logits (n, K) of a method without a map, which may need
+        finite ones. Impossible classes (n, K) are left out of the softmax.
         """
         if not self._leaves_impossible_out:
             logits = impossible_at_clip(logits, is_impossible)

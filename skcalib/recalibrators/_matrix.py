@@ -386,12 +386,9 @@ class VectorScaling(AffineScaling):
         return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
 
     def _logits_of(self, log_odds):
-        """Return the node of two logits, as the fit received them, from a node of their
-        difference, the log-odds.
-
-        With `center`, or a fit to one column, these are 0 and the log-odds. Otherwise a
-        constant added to both logits would matter: they are the logarithms of the two
-        probabilities.
+        """Return the node of two logits, as the fit received them, from that of their
+        difference: 0 and the log-odds with `center` or one column, else, as a constant
+        would matter, the logarithms of both probabilities.
         """
         if self.center or self.n_features_in_ == 1:
             return super()._logits_of(log_odds)

@@ -414,13 +414,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """Fit boosted trees to one Newton step of the log-loss from logits (n, K), for
         the rows of a `_Rows`.
 
-        Returns
-        -------
-        models : list of tuples
-            A triple for each class, or for the second of two classes alone: the index
-            of the class; the cuts that divide its logits into cells; and the fitted
-            regressor, which predicts the change of the logit from the features and the
-            number of the logit's cell.
+        Return a triple for each class, or for the second of two: its index, the cuts
+        that divide its logits into cells, and the regressor, which predicts the change
+        of the logit from features and cell number.
         """
         # imported here because it takes long
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -459,11 +455,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return models
 
     def _after_round(self, models, features, logits):
-        """Return the logits (n, K) after one round of corrections, for rows with
-        features (n, m) and logits (n, K) before it.
-
-        `models` are the triples that `_fit_round` returned: index of a class, cuts
-        between the cells of its logits, and regressor.
+        """Return the logits (n, K) after a round of corrections by the triples of
+        `_fit_round`, for features (n, m) and logits (n, K) before it.
         """
         corrected = logits.copy()
         for k, cuts, regressor in models:

@@ -476,17 +476,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
                 raise ValueError("_learned and _faded must contain a curvature")
 
     def _event(self, scores):
-        """Reduce scores (n, C) to the log-odds of one event: the positive class of two
-        or, for K > 2, that the predicted class is right.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, K) or None
-            The probabilities that the scores stand for; None for two classes.
-        log_odds : ndarray of shape (n,)
-            Log-odds of the event.
-        predicted : ndarray of int, shape (n,), or None
-            Index of the predicted class; None for two classes.
+        """Reduce scores (n, C) to the log-odds (n,) of one event, the positive class of
+        two or that the predicted class is right: return the probabilities (n, K), the
+        log-odds and the predicted class (n,); the first and the last are None for two
+        classes.
         """
         if len(self.classes_) == 2:
             log_odds = two_class_log_odds(scores, self.input)
@@ -531,11 +524,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     def _update_weights(self, forecasts, events, weight):
         """Update the weights of the members, sample by sample, by the fixed-share rule
-        of Herbster and Warmuth (1998).
-
-        Each weight is multiplied by the likelihood of the sample, the weights are
-        normalised, and a share of them, the switching rate, is divided evenly.
-        `forecasts` are (n_members, n), boolean `events` and `weight` (n,).
+        of Herbster and Warmuth (1998), for `forecasts` (n_members, n), `events` and
+        `weight` (n,): times the likelihood, normalised, a share divided evenly.
         """
         log_likelihood = weight * np.log(np.where(events, forecasts, 1 - forecasts))
         # Only ratios between members matter: with the best at 1 nothing underflows.
@@ -563,11 +553,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
 
 def _without_certainty(log_odds):
-    """Return log-odds (n,) in which those of scores of 0 and 1, which stand for the
-    clipping constant, are those of 1 in a thousand.
-
-    Such a score is a rounded one: how small it was is not known, and nothing can be
-    learned from the log-odds of the constant.
+    """Return log-odds (n,) in which those of scores of 0 and 1, rounded ones of which
+    it is not known how small they were, are those of 1 in a thousand.
     """
     is_certain = np.abs(log_odds) >= _LIMIT
     if not is_certain.any():

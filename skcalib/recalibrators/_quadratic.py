@@ -220,18 +220,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     def _fit_parabola(self, log_odds, labels, sample_weight):
         """Fit the parabola of log-odds (n,) to boolean labels (n,).
 
-        Returns
-        -------
-        coef : ndarray of shape (3,)
-            Its value at the lowest log-odds, and its slopes at the lowest and the
-            highest, times the width of the range: see `_features`.
-        ridge_matrix : ndarray of shape (3, 3)
-            The matrix by which a ridge measures deviations of these coefficients: see
-            `_matrix_for_ridge`.
-        ends : tuple of two floats
-            The lowest and the highest log-odds.
-        temperature_scaling : ndarray of shape (3,)
-            The coefficients to which the ridge pulls.
+        Return its coefficients (3,) (see `_features`), the matrix (3, 3) of the ridge
+        (see `_matrix_for_ridge`), the lowest and the highest log-odds, and the
+        coefficients (3,) of temperature scaling, to which the ridge pulls.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())
@@ -310,10 +301,8 @@ def _width(low, high):
 
 def _features(log_odds, low, width):
     """Return the features (3, n) of log-odds (n,) in the range [low, low + width].
-
-    Their coefficients are those of a parabola: its value at the low end, and its slopes
-    at the low and the high end, times the width. In between the slope is a weighted
-    mean of these two: the parabola never falls if neither is negative.
+    Their coefficients are a parabola's value at the low end and its slopes at both,
+    times the width: it never falls if neither is negative.
     """
     position = (log_odds - low) / width  # 0 at the low end, 1 at the high end
     # The slope at a position t is (1 - t) * slope_low + t * slope_high. The features
@@ -325,11 +314,9 @@ def _features(log_odds, low, width):
 
 def _matrix_for_ridge(low, width, inverse_temperature, root_mean_square):
     """Return the matrix M (3, 3) for the ridge ``|M @ (coef - centre)|^2`` on the
-    coefficients of `_features`.
-
-    With temperature-scaled log-odds z = inverse_temperature * x, and s their root mean
-    square, the same parabola is ``A + B z + C z^2 / s``. M takes the coefficients to
-    (A, B, C), so that deviations of all three count alike.
+    coefficients of `_features`. It takes them to those of ``A + B z + C z^2 / s``, z =
+    inverse_temperature * x and s their root mean square: deviations of all three count
+    alike.
     """
     # 1. From the value at the low end and the slopes at both ends to a + b x + c x^2:
     # c = (slope_high - slope_low) / (2 width)

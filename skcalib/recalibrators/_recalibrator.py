@@ -186,14 +186,13 @@ class Recalibrator(MeasuredRecalibrator):
             self.chosen_ = self.recalibrator_
 
     def _gain_is_certain(self, unchanged, scores, codes, sample_weight):
-        """Return whether the gain of the recalibrator over the unchanged scores exceeds
-        0 by `n_standard_errors` standard errors. If the rows do not determine the
-        standard error, it does not.
+        """Return whether the gain of the recalibrator over the `unchanged` scores (a
+        fitted `Uncalibrated`) exceeds 0 by `n_standard_errors` standard errors that the
+        rows determine.
 
-        n rows cannot support a probability below 1 / n^2, such as votes of 0 that no
-        row has contradicted yet. If the scores contain one, and are wrong in some row,
-        the gain includes an imagined row in which the event of this probability
-        happens. `unchanged` is the fitted `Uncalibrated`.
+        n rows cannot support a probability below 1 / n^2, such as votes of 0. If the
+        scores contain one, and are wrong in some row, the gain includes an imagined row
+        in which its event happens.
         """
         probabilities = unchanged.predict_proba(scores)
         n_rows = total_weight(sample_weight, len(scores))

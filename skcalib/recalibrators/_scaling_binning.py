@@ -380,10 +380,8 @@ class ScalingBinning(BinnedRecalibrator):
 
 
 def _without_last_digits(scaled):
-    """Return forecasts (n,) rounded to 40 binary digits.
-
-    Forecasts of the same score that differ by rounding, such as those of Python and of
-    a database, are then equal, so that no edge of a bin lies between them.
+    """Return forecasts (n,) rounded to 40 binary digits: those of one score by Python
+    and by a database are then equal, and no edge lies between.
     """
     mantissa, exponent = np.frexp(scaled)
     digits = np.rint(mantissa * 2.0**_BITS)

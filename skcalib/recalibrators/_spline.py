@@ -188,11 +188,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight, shortcuts=None):
         """Fit a natural cubic spline of the log-odds (n,) to boolean labels (n,), with
-        the roughness penalty that predicts best, or the one given.
-
-        With `shortcuts`, the steps may begin at a spline fitted to nearly the same
-        rows, and the inverse temperature is kept for later fits that start from this
-        one.
+        the roughness penalty that predicts best, or the one given; `shortcuts` give a
+        start, and get one.
         """
         near_fit = None
         if shortcuts is not None:
@@ -452,11 +449,8 @@ class _PenalisedSpline(NamedTuple):
         return self.ridge + penalty * self.roughness
 
     def __call__(self, features, targets, sample_weight, penalty, start):
-        """Return the coefficients (d,) fitted with the roughness penalty `penalty`.
-
-        ``features(rows)`` returns the features (d, n_rows) of a slice of the rows.
-        Newton's steps begin at the coefficients `start`, or at the centre of the ridge
-        if that is None.
+        """Return the coefficients (d,) fitted with the roughness penalty, from `start`
+        or the centre of the ridge; ``features(rows)`` returns (d, n_rows).
         """
         if start is None:
             start = self.centre
@@ -538,20 +532,9 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
     """Return the log-loss, summed over the rows, of each row under the fit to the
-    others, which is approximated by one Newton step from the fit to all rows.
-
-    Parameters
-    ----------
-    features : ndarray of shape (d, n)
-        Features, one row of the data in each column.
-    targets : ndarray of shape (n,)
-        Event indicators.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    coef : ndarray of shape (d,)
-        Coefficients fitted to all rows.
-    penalty : ndarray of shape (d, d)
-        Matrix of the penalty ``coef @ penalty @ coef / 2``, up to its centre.
+    others, approximated by one Newton step from the fit `coef` (d,) to all rows.
+    `features` are (d, n), `targets` and weights (n,); the penalty is ``coef @ penalty @
+    coef / 2``, up to its centre.
     """
     weight = weights_or_ones(sample_weight, len(targets))
     inverse = inverse_hessian(

@@ -388,20 +388,11 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return _MOST_TRAIN_ROWS[len(self.classes_) > 2]
 
     def _held_out_forecasts(self, stack_fits, design):
-        """Fit the members to all rows and to the training rows of each fold; return
-        their forecasts of the held-out rows.
-
-        Default members that the first fold shows to be hopeless are left out of the
-        other folds. `stack_fits` is a `StackFits`, which keeps the members fitted to
-        all rows; `design` holds the weights and clusters of the rows.
-
-        Returns
-        -------
-        predicted : list of n_members ndarrays of shape (n, K), or None
-            Probabilities for the held-out rows of all folds, one fold after the other;
-            None for hopeless members.
-        loss_in_first_fold : ndarray of shape (n_members,)
-            Mean log-loss on the held-out rows of the first fold.
+        """Fit the members to all rows, kept in the `StackFits`, and to the training
+        rows of each fold. Return a list of their probabilities (n, K) for the held-out
+        rows, one fold after the other, and their mean log-losses in the first fold
+        (n_members,). Default members that this fold shows to be hopeless are left out
+        of the others, and have None. `design` holds the weights and clusters.
         """
         folds = stack_fits.folds
         all_members = np.arange(len(stack_fits.members))
@@ -476,11 +467,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _left_out_losses(self, predicted, losses, codes, sample_weight, folds, prior):
         """Return the log-loss of each held-out row (n,) under a mixture whose weights
-        and temperature come from the held-out rows of the other folds.
-
-        Rows come one fold of `folds` after the other: `predicted` are the probabilities
-        (n, K) by each member, `losses` (n, n_members) their log-losses, `codes` (n,)
-        the classes, and `prior` (n_members,) the weights before any row is seen.
+        and temperature come from the held-out rows of the other folds. Rows come fold
+        by fold: `predicted` (n, K) by each member, `losses` (n, n_members) and codes
+        (n,); `prior` (n_members,) are the weights before.
         """
         left_out = np.empty(len(codes))
         held_out = np.concatenate([fold.test for fold in folds])
@@ -650,11 +639,10 @@ def _shrunken_inverse_temperature(logits, codes, sample_weight, start=None):
     """Return the inverse temperature of logits (n, K), shrunken toward 1 where the rows
     say little about it.
 
-    Let b be that of greatest likelihood. The Fisher information of the rows on log(b)
-    is the sum of b^2 times the variance of the logits under each row's probabilities.
-    A normal prior around log(b) = 0 has the information `_PRIOR_INFORMATION`. The
-    result is the exponential of the posterior mean of log(b), in which the two means
-    are weighted by their information.
+    For that of greatest likelihood b, the information on log(b) is the sum of b^2 times
+    the variance of the logits under each row's probabilities. A normal prior around
+    log(b) = 0 has the information `_PRIOR_INFORMATION`; the result is exp of the
+    posterior mean.
     """
     inverse = fit_inverse_temperature(
         logits, codes, sample_weight, start=start, tolerance=_LAST_STEP

@@ -277,11 +277,8 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         return row_softmax(self.inverse_temperature_ * logits)
 
     def _inverse_temperature(self, logits, codes, sample_weight, start):
-        """Return the inverse temperature of logits (n, K) that minimises the loss: the
-        log-loss, the Brier score, or a function of the user.
-
-        Steps begin at the inverse temperature `start`, or if that is None at the
-        optimum of a sample of the rows.
+        """Return the inverse temperature of logits (n, K) of least log-loss, Brier
+        score or loss of the user, from `start` or the optimum of a sample.
         """
         if self.loss == "brier":
             return fit_brier_temperature(logits, codes, sample_weight)

@@ -95,14 +95,15 @@ class ProbabilityTransformer(
                 " and of y."
             )
             raise no_vector(y, "y", "X", shape, cure)
+        if sample_weight is None:
+            return y
         return with_counted_labels(
             y, sample_weight, X, self.classes, name="y", labels_name="classes"
         )
 
     def _in_class_order(self, X, y, columns=None):
-        """Return X with its columns of scores, all or those at the positions `columns`,
-        in the order of the classes, if their names are the labels; and these classes,
-        else the parameter `classes`.
+        """Return X with its columns of scores (those at `columns`) in the order of the
+        classes that their names are, and these; else the parameter `classes`.
         """
         return in_class_order(
             X,
@@ -192,11 +193,9 @@ class ProbabilityTransformer(
         return self.n_features_in_
 
     def _map_of(self, scores):
-        """Return the node of the probabilities, from the node of the scores; for two
-        classes, that of the positive class's probability.
-
-        A method writes ``_map``. Some bases bring the scores to its scale here, before
-        they call it, and put the classes together after it.
+        """Return the node of the probabilities (of two classes, of the positive one's)
+        from that of the scores. Some bases bring the scores to the method's scale
+        around its ``_map``.
         """
         return self._map(scores)
 

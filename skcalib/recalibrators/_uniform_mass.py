@@ -335,13 +335,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         )
 
     def _set_bin_values(self, labels, cuts):
-        """Set the values of the bins, and the numbers of events and rows that they come
-        from.
-
-        `labels` (n,) are in the order of the scores, for tied rows their mean label;
-        `cuts` (n_bins - 1,) are places in this order. `_inside_` gets the pair of the
-        numbers of events and rows strictly between two cuts, (n_bins,) each, on which a
-        certificate is based.
+        """Set the values of the bins, their numbers of events and rows, and `_inside_`,
+        those strictly between two cuts, (n_bins,) each, on which a certificate is
+        based. `labels` (n,) are in the order of the scores, means for tied rows; `cuts`
+        (n_bins - 1,) are places in it.
         """
         n_rows = len(labels)
         # events_before[k]: the number of events among the first k rows
@@ -518,27 +515,13 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Order the labels of tied rows in place by random keys, where a cut between bins
-    is among them, and return the key at each cut.
+    """Put the labels of tied rows in place into the order of random keys where a cut
+    between bins is among them, so that chance decides which are below it; return the
+    key at each cut (n_cuts,).
 
-    A cut is the score of one of the rows. In `ordered_labels`, the labels of the rows
-    with the same score are put into the order of the rows' keys, so that chance decides
-    which of them are below the cut. Other ties need no order: the rows all lie in one
-    bin.
-
-    Parameters
-    ----------
-    ordered, ordered_labels : ndarray of shape (n,)
-        All scores in increasing order, and the labels of their rows.
-    cuts : ndarray of int, shape (n_cuts,)
-        Places of the cuts among the ordered scores.
-    rows : tuple of three ndarrays of shape (n,)
-        Scores, labels and keys in [0, 1) in the order of the data.
-
-    Returns
-    -------
-    cut_keys : ndarray of shape (n_cuts,)
-        The key of the row at each cut.
+    `ordered` (n,) are the increasing scores with `ordered_labels` (n,), `cuts`
+    (n_cuts,) places among them, and `rows` the scores, labels and keys in [0, 1) in the
+    order of the data, (n,) each.
     """
     scores, labels, keys = rows
     cut_scores = np.unique(ordered[cuts])
@@ -561,12 +544,10 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
 
 
 def _share_ties(ordered, labels, cuts):
-    """Return labels (n,) and cuts that do not depend on the order of tied rows.
-
-    Tied rows get their mean label, and a cut among them moves to the first of them.
-    Cuts that become equal, or move to the first row of all, are dropped. `ordered` (n,)
-    are increasing scores with their `labels` (n,), and `cuts` (n_cuts,) places among
-    them.
+    """Return labels (n,) and cuts that do not depend on the order of tied rows, for
+    increasing scores with labels (n,) and cuts (n_cuts,) among them: tied rows get
+    their mean label, and a cut among them moves to the first, and is dropped where it
+    is then equal to another or comes first of all.
     """
     # for each distinct score its first place and its number of rows, and for each row
     # the number of its distinct score

@@ -195,11 +195,9 @@ class VennAbers(BinaryRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Compute, for every score at once, the values of isotonic regression with one
-        row added at that score: an event gives the upper probability, a non-event the
-        lower one (Vovk, Petej and Fedorova 2015).
-
-        Between two fitted scores, the upper probability is that of the next score
-        above, and the lower one that of the next score below.
+        row added there: an event gives the upper probability, a non-event the lower one
+        (Vovk, Petej and Fedorova 2015). Between two scores they are those of the next
+        above and below.
         """
         if self.max_n_knots is not None:
             scores = _upper_edges(scores, sample_weight, self.max_n_knots)
@@ -307,30 +305,20 @@ def _isotonic_with_event(weight, positives):
     """Return, for each of m distinct scores, the value there of isotonic regression
     fitted to the sample with one event added at that score, (m,).
 
-    Parameters
-    ----------
-    weight, positives : ndarray of shape (m + 1,)
-        Cumulative weights of the rows, and of the events, from 0 on: the coordinates of
-        the points P_0, ..., P_m of the cumulative sum diagram. Isotonic regression has
-        the slopes of the greatest convex function below these points. Scores with the
-        same slope are a block.
+    `weight` and `positives` (m + 1,) are cumulative from 0 on: the points P_0, ..., P_m
+    of the cumulative sum diagram. The fit has the slopes of the greatest convex
+    function below them; scores with the same slope are a block.
 
-    Notes
-    -----
-    An event added at score i moves the points P_i, ..., P_m by (1, 1). The max-min
-    formula of isotonic regression gives the value at i:
+    An event added at score i moves the points P_i, ..., P_m by (1, 1), and by the
+    max-min formula the value at i is
 
         max over a < i of min over b >= i of slope(P_a, P_b + (1, 1)).
 
-    Two facts make this fast. First, b need only run over the ends of blocks: the value
-    is at least the slope of i's block without the event, and a line so steep that lies
-    below the block ends to the right lies below all points to the right. Second, the
-    points before the start of i's block do not matter for a, since they lie above such
-    a line. So
-
-        steepest(a) = min over block ends b > a of slope(P_a, P_b + (1, 1))
-
-    depends on a alone, and the value at i is its maximum over all a < i.
+    It is enough that b runs over the ends of blocks: the value is at least the slope of
+    i's block without the event, and a line so steep below the block ends to the right
+    lies below all points there. Points before i's block lie above such a line, and do
+    not matter for a. So the minimum over block ends b > a depends on a alone, and the
+    value at i is its maximum over a < i.
     """
     # 1. The blocks of isotonic regression without the event: block k consists of the
     # scores start[k], ..., end[k] - 1.
@@ -355,19 +343,10 @@ def _isotonic_with_event(weight, positives):
 
 
 def _least_slopes(points, block, weight, positives, end):
-    """Return the least slope from each of some points of the cumulative sum diagram to
-    the ends, moved by (1, 1), of its block and of the blocks to the right, (n_points,).
-
-    Parameters
-    ----------
-    points : ndarray of int, shape (n_points,)
-        Indices of the points.
-    block : ndarray of int, shape (n_points,)
-        Number of the block of each point.
-    weight, positives : ndarray of shape (m + 1,)
-        Coordinates of the diagram: see `_isotonic_with_event`.
-    end : ndarray of int, shape (n_blocks,)
-        Index of the point at which each block ends.
+    """Return the least slope (n_points,) from some points of the cumulative sum diagram
+    (see `_isotonic_with_event`) to the ends, moved by (1, 1), of its `block`
+    (n_points,) and of those to the right. The last point of each block is `end`
+    (n_blocks,).
     """
     end_weight = weight[end]
     end_positives = positives[end]

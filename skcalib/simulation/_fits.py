@@ -286,22 +286,13 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
 
 
 def _fit_candidate(scores, labels, link, transform, free):
-    """Return the `CurveFit` of a generalised linear model by maximum likelihood.
+    """Return the `CurveFit` of a generalised linear model of booleans `labels` (n,) and
+    scores (n,) strictly inside (0, 1), by maximum likelihood.
 
-    The search is not for intercept and slope. Its parameters are the values of the
-    linear predictor at the lowest and at the highest transformed score, or at one of
-    them if the slope alone is free: bounds on these bound the predictor at every score.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores strictly between 0 and 1.
-    labels : ndarray of bool, shape (n,)
-        Events.
-    link, transform : {"logit", "log", "logflip"}
-        Scales of the event probability and of the score; see `GlmCurve`.
-    free : {"b1", "b0_b1"}
-        Free coefficients: the slope alone, or intercept and slope.
+    Its parameters in the search are the linear predictor at the lowest and at the
+    highest transformed score, or at one of them if the slope alone is `free` ("b1"):
+    bounds on these bound the predictor at every score. `link` and `transform` are
+    scales of `GlmCurve`.
     """
     log_score = np.log(scores)
     log_complement = np.log1p(-scores)

@@ -166,14 +166,13 @@ def supremum(law, function, breakpoints=None):
 
 
 def _adaptive_integral(function, edges, floor):
-    """Return the integral of a vectorised function that is not negative between the
-    first and the last of the edges (m + 1,), within a relative error of 1e-10 or the
-    absolute error `floor`.
+    """Return the integral of a nonnegative vectorised function from the first to the
+    last of the edges (m + 1,), within a relative error of 1e-10 or the absolute error
+    `floor`.
 
-    The integral of each panel between two edges is computed by a Gauss-Lobatto rule,
-    and compared with the sum of its halves. Panels in which both differ are halved
-    again. That finds jumps, too: Lobatto rules have nodes at the ends of a panel, while
-    those of other rules lie inside, and would miss a jump beside an end.
+    Each panel is integrated by a Gauss-Lobatto rule and compared with the sum of its
+    halves; panels that differ are halved again. Lobatto rules have nodes at the ends of
+    a panel: others would miss a jump beside an end.
     """
     low = edges[:-1]
     high = edges[1:]
@@ -217,10 +216,8 @@ def _panels(function, low, high):
 
 @cache
 def _lobatto(n_nodes):
-    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1].
-
-    All nodes are multiplied by 1 - 1e-9. At an edge itself, where a function may jump,
-    its value may be that of the next panel.
+    """Return nodes and weights (n_nodes,) of the Gauss-Lobatto rule on [-1, 1]; nodes
+    times 1 - 1e-9, as a function may jump at an edge.
     """
     # The inner nodes are the roots of the derivative of the Legendre polynomial of
     # degree n - 1, which is a multiple of the Jacobi polynomial (1, 1) of degree n - 2.
