@@ -485,6 +485,12 @@ CASES = {
         READ,
         {"scale": "percent"},
     ),
+    "fractions beside percentages": (
+        "a.csv",
+        _csv(q=100 * SCORE),
+        "'p' goes up to 0.7758 and 'q' up to 77.58",
+        {"scores": ["p", "q"], "scale": "percent"},
+    ),
     # Missing values
     "missing as a dash": ("a.csv", _csv(p=_some(SCORE, "-")), "'-' in row 0"),
     "missing as a point": ("a.csv", _csv(p=_some(SCORE, ".")), r"'\.' in row 0"),

@@ -1,6 +1,7 @@
 """The report of a table of counts: one row for each grade, category or bin."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -101,3 +102,19 @@ def test_what_is_no_table_is_refused(tmp_path, capsys, columns, options, message
     assert status == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (["all", 7440, 300, None], "row 5 has 7440 samples, but no 'pd'"),
+        (["all", 7440, 300, 0.05], r"row 5 has as many samples and events .*7440 and"),
+    ],
+)
+def test_a_total_is_refused(tmp_path, capsys, row, message):
+    frame = pd.concat([GRADES, pd.DataFrame([row], columns=GRADES.columns)])
+    assert frame.n[:-1].sum() == row[1]
+    assert frame.d[:-1].sum() == row[2]
+    status, _, error = _report(tmp_path, capsys, "--json", frame=frame)
+    assert status == 2
+    assert re.search(message, error)

@@ -125,3 +125,17 @@ def test_the_code_takes_the_rows_of_a_period_and_later(written):
     scope = {"df": pd.DataFrame({"t": values}), "pd": pd}
     rows = eval(_rows_since(table, "2024-05"), scope)
     assert rows.tolist() == (found.period_of_row >= "2024-05").tolist()
+
+
+def test_epochs_in_another_unit_are_refused():
+    seconds = [int(day.timestamp()) for day in DAYS]
+    assert _periods(seconds, time_format="epoch").order == MONTHS
+    for values, unit in ((seconds, "epoch-ms"), ([1000 * s for s in seconds], "epoch")):
+        with pytest.raises(ReportError, match="may be in another unit|does not fit"):
+            _periods(values, time_format=unit)
+
+
+def test_years_beside_missing_values_are_years():
+    found = _periods([2023.0] * 5 + [2024.0] * 5)
+    assert found.order == ["2023", "2024"]
+    assert found.value_periods == {"2023.0": "2023", "2024.0": "2024"}

@@ -307,6 +307,8 @@ def _report(arguments):
     _print_summary(numbers["models"])
     if numbers["assumed"]:
         print(f"Assumed: {' '.join(numbers['assumed'])}")
+    if numbers["notes"]:
+        print(f"Note: {' '.join(numbers['notes'])}")
     print(f"The report is in {output}.")
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import asdict
 
+import numpy as np
+
 from skcalib._report._error import ReportError
 from skcalib._report._missing import without_missing
 from skcalib._report._numbers import plain
@@ -64,6 +66,7 @@ def read_counts(path, *, count, events, score, reading):
         lines.append(line)
     if len(columns[score]) < n_rows and not dropped:
         raise ReportError(f"{file.name} has too many rows for a table of counts.")
+    _refuse_totals(columns, count, events, score)
     lines += to_probabilities(
         columns, {score: (score,)}, None, reading, file.percentages
     )
@@ -79,6 +82,27 @@ def read_counts(path, *, count, events, score, reading):
     lines.append(f"statistics = BinStatistics.from_counts({cells})")
     about = {"source": file.name, "assumed": assumed, "code": lines}
     return statistics, about
+
+
+def _refuse_totals(columns, count, events, score):
+    """Raise for a row of a table of counts that lacks its score, or that is the sum of
+    the others.
+    """
+    n, n_events = columns[count], columns[events]
+    is_lacking = np.isnan(columns[score]) & (n > 0)
+    is_total = (2 * n == n.sum()) & (2 * n_events == n_events.sum()) & (n > 0)
+    cure = "if it is a total, remove it. Rows are counted from 0, the header not"
+    if is_lacking.any():
+        row = int(is_lacking.argmax())
+        raise ReportError(
+            f"row {row} has {n[row]:g} samples, but no {score!r}: {cure} included."
+        )
+    if is_total.any() and len(n) > 2:
+        row = int(is_total.argmax())
+        raise ReportError(
+            f"row {row} has as many samples and events as all others together"
+            f" ({n[row]:g} and {n_events[row]:g}): {cure} included."
+        )
 
 
 def counts_numbers(statistics, about, *, tolerance, alternative, adjustment):

@@ -10,6 +10,7 @@ from skcalib._input.scales import probabilities_on
 from skcalib._input.scores import check_scores
 from skcalib._report._checks import checked_column, rescaled
 from skcalib._report._columns import event_column, shown
+from skcalib._report._error import ReportError
 from skcalib._report._reader import literal
 from skcalib._report._values import refuse_unclear_scale
 from skcalib._verdicts import rounded
@@ -35,6 +36,10 @@ def to_probabilities(columns, models, classes, reading, percentages):
         return []
     # Logits of K classes make one probability together.
     groups = [(name,) for name in names] if classes is None else names_of_models
+    if reading.scale == "percent":
+        _refuse_fractions(
+            {g: columns[g[0]] for g in groups if len(g) == 1}, percentages
+        )
     lines = []
     for group in groups:
         if reading.scale == "percent" and percentages.issuperset(group):
@@ -49,6 +54,25 @@ def to_probabilities(columns, models, classes, reading, percentages):
             columns[name] = column
         lines.append(_scale_code(reading.scale, group))
     return lines
+
+
+def _refuse_fractions(scores, percentages):
+    """Raise if some of several columns of percentages hold numbers up to 1 only, which
+    are fractions if the others hold larger ones. `scores` are arrays by a tuple of one
+    name; those in `percentages` have percent signs.
+    """
+    largest = {}
+    for (name,), column in scores.items():
+        if name not in percentages and np.isfinite(column).any():
+            largest[name] = np.nanmax(column)
+    fractions = [name for name, value in largest.items() if value <= 1]
+    others = [name for name, value in largest.items() if value > 1]
+    if fractions and others:
+        raise ReportError(
+            f"--scores percent is for all columns, but {fractions[0]!r} goes up to"
+            f" {largest[fractions[0]]:.6g} and {others[0]!r} up to"
+            f" {largest[others[0]]:.6g}: write them on one scale."
+        )
 
 
 def _scale_code(scale, names):

@@ -22,6 +22,7 @@ _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d
 _WITH_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(Z|[+-]\d\d:?(\d\d)?)")
 _EPOCH = re.compile(r"\d{9,19}(\.\d+)?")  # seconds from 1973 on, up to nanoseconds
 _SPREADSHEET = re.compile(r"[34]\d{4}(\.\d+)?")  # days of 1982 to 2036
+_LAST_YEAR = 2200  # of times that are believed
 _EPOCHS = {"epoch": "s", "epoch-ms": "ms"}
 _TIME_FORMATS = (
     "--time-format: a format of strptime such as %d/%m/%Y, epoch or epoch-ms"
@@ -135,8 +136,8 @@ def named_periods(column, name, time_order=None, time_format=None):
         days = np.datetime_as_string(column, unit="s")
         column = np.where(np.isnat(column), None, days)
     values, positions = distinct(column, name, what="time")
-    names = list(map(str, values))
-    raw_names = names
+    raw_names = list(map(str, values))
+    names = _whole(values) or raw_names
     note = None
     reader = ""
     if time_format is not None:
@@ -171,6 +172,15 @@ def named_periods(column, name, time_order=None, time_format=None):
     if order is None:
         return _periods_in_runs(period_of_row, periods, name)
     return Periods(period_of_row, order, note, moments, reader, value_periods)
+
+
+def _whole(values):
+    """Return whole numbers that are floats, as years beside missing values, as a list
+    of texts; None for other values.
+    """
+    if all(isinstance(value, float) and value.is_integer() for value in values):
+        return [f"{value:.0f}" for value in values]
+    return None
 
 
 def _periods_in_runs(period_of_row, periods, name):
@@ -211,6 +221,13 @@ def _parsed(values, name, time_format):
             f"--time-format {time_format} does not fit column {name!r}, which holds"
             f" {values[0]!s}: {str(error).splitlines()[0]}. Use {_TIME_FORMATS}."
         ) from error
+    years = times.year
+    if unit is not None and (years.max() == 1970 or years.max() > _LAST_YEAR):
+        raise ReportError(
+            f"--time-format {time_format} makes the year {years[0]} of {values[0]!s} in"
+            f" column {name!r}: the numbers may be in another unit, seconds (epoch) or"
+            " milliseconds (epoch-ms)."
+        )
     if unit is not None:
         reader = f'pd.to_datetime({{}}, unit="{unit}")'
     else:
