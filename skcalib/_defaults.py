@@ -30,8 +30,8 @@ def check_fitted(estimator):
         if change is not None:
             name, fitted, now = change
             raise ValueError(
-                f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and"
-                f" {name}={now!r} has been set since then. Fit it again."
+                f"{type(estimator).__name__} was fitted with {name}={fitted!r}, but"
+                f" {name} is now {now!r}. Fit it again."
             )
 
 
@@ -190,8 +190,8 @@ class DefaultObjects:
                 params[name] = self._default_objects[name]()  # makes the object
             elif not hasattr(value, "set_params"):
                 raise ValueError(
-                    f"{name}={value!r} has no parameters that could be set: pass an"
-                    f" object such as {self._default_objects[name]()!r}."
+                    f"{name}={value!r} has no parameters to set: pass an object such as"
+                    f" {self._default_objects[name]()!r}."
                 )
         return super().set_params(**params)
 

@@ -496,20 +496,20 @@ def impossible_words(n, row=None):
     Examples
     --------
     >>> impossible_words(1, 17)
-    '1 sample happened although its probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite, and finite only by the clip at 2^-52.'
+    '1 outcome happened although its probability was 0 (row 17 of the data, counted from 1): the log-loss is infinite; here, probabilities are clipped to 2^-52.'
     """  # noqa: E501
     if n == 0:
         return ""
-    happened = f"{count_words(n)} samples happened although their probability was 0"
+    happened = f"{count_words(n)} outcomes happened although their probability was 0"
     if n == 1:
-        happened = "1 sample happened although its probability was 0"
+        happened = "1 outcome happened although its probability was 0"
     place = ""
     if row is not None:
         first = "" if n == 1 else "first: "
         place = f" ({first}row {row:,} of the data, counted from 1)"
     return (
-        f"{happened}{place}: the log-loss is infinite, and finite only by the clip at"
-        " 2^-52."
+        f"{happened}{place}: the log-loss is infinite; here, probabilities are clipped"
+        " to 2^-52."
     )
 
 
@@ -548,8 +548,9 @@ def joined(texts):
 def conditions_words(assumptions):
     """Return the last sentence of a guarantee with these assumptions."""
     return (
-        "It needs one model, fitted to other data, and independent samples like those"
-        f" of its use; .assumptions lists all {len(assumptions)} conditions."
+        "It holds for one model, fitted to other data, and for independent samples from"
+        " the population in which it is used; .assumptions lists all"
+        f" {len(assumptions)} conditions."
     )
 
 

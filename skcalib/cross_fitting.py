@@ -617,8 +617,8 @@ class ClassifierFitter(NamedTuple):
             label = y[unknown][:1].tolist()[0]
             raise ValueError(
                 f"{type(model).__name__} was fitted to the label {label!r}, which is"
-                f" not among its classes_, {known.tolist()}. If it"
-                " marks samples without a label, mark them by -1 beside two classes;"
+                f" not among its classes_, {known.tolist()}. If it marks samples"
+                " without a label, mark them with -1, which works with two classes;"
                 " otherwise drop them, or use a classifier that learns all labels."
             )
 
@@ -635,8 +635,7 @@ class ClassifierFitter(NamedTuple):
             examples.setdefault(found[0], f"{name} has {found[0]}")
         raise ValueError(
             f"The classifiers that {type(self.estimator).__name__} fits to different"
-            " folds have no method of scores in common:"
-            f" {'; '.join(examples.values())}."
+            f" folds have no scoring method in common: {'; '.join(examples.values())}."
             " Let a search choose only among classifiers with predict_proba, or only"
             " among those with decision_function."
         )

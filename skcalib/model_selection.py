@@ -164,7 +164,7 @@ class SharpestWithin:
         warn(
             f"No candidate is within max_error={self.max_error}: the best has an l2"
             f" calibration error of up to {np.sqrt(max(upper[best], 0)):.4f}"
-            f" ({self.n_standard_errors} standard errors) and is taken."
+            f" ({self.n_standard_errors} standard errors) and is used."
         )
         return best
 

@@ -77,7 +77,7 @@ def test_a_group_of_its_own_gets_a_map_and_the_others_keep_their_scores():
     assert mapped == pytest.approx(y[is_b].mean(), abs=0.01)
     # the out-of-fold probabilities are those of the same maps
     np.testing.assert_allclose(advice.probabilities[~is_b], scores[~is_b])
-    assert "knows neither groups nor times" in advice.default
+    assert "uses neither groups nor times" in advice.default
 
 
 @pytest.mark.slow

@@ -95,7 +95,9 @@ def test_the_factor_is_that_of_the_spread_of_means():
     assert found.factor == pytest.approx(np.sqrt(2.94), rel=0.12)
     assert found.estimate == pytest.approx(0.5, abs=0.06)
     assert found.pvalue < 0.001
-    assert str(found).startswith("The errors of samples that follow each other")
+    assert str(found).startswith(
+        "Samples that follow each other in time have similar errors"
+    )
     assert f"about {found.factor:.1f} times too short" in str(found)
 
 
@@ -158,7 +160,7 @@ def test_what_cannot_be_told_is_nan_with_a_reason():
         assert str(found) == f"No autocorrelation can be estimated: {reason}."
     # Each sample is a group of its own, and its error is rounding.
     found = error_autocorrelation(y_true, y_proba, time, groups=np.arange(400))
-    assert found.reason == "no errors are left that could be alike"
+    assert found.reason == "no errors are left to compare"
 
 
 @pytest.mark.parametrize(

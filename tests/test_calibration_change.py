@@ -632,7 +632,7 @@ def test_two_clusters_have_no_interval_of_the_shift():
         random_state=0,
     )
     assert np.isnan(found.shift.low)
-    assert "worth 2 of equal size" in found.shift.reason
+    assert "number of clusters is 2" in found.shift.reason
 
 
 def test_labels_that_are_all_the_same_have_no_interval_of_the_shift():

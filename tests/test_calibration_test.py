@@ -427,7 +427,7 @@ def test_interval_of_many_rows_in_clusters_is_that_of_draws_by_row(monkeypatch):
 
 def test_few_events_in_clusters_warn():
     labels, scores, clusters = dependent(0, scores=lambda rng, n: np.full(n, 0.05))
-    with pytest.warns(UserWarning, match="20 events.*40.*level is not controlled"):
+    with pytest.warns(UserWarning, match="20 events.*40.*may not keep its level"):
         calibration_test(
             labels, scores, metric=calibration_error, clusters=clusters, n_resamples=9
         )

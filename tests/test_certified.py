@@ -161,9 +161,9 @@ def test_merged_and_mixed_groups_have_none(options, groups):
     scores, y, group = _of_groups()
     fitted = GroupwiseRecalibrator(CERTIFIED, **options).fit(scores, y, groups=group)
     for one in (fitted, from_dict(to_dict(fitted))):
-        with refused(ValueError, f"of the groups {groups}", "shrinkage=0"):
+        with refused(ValueError, f"for the groups {groups}", "shrinkage=0"):
             one.certificate()
-        with refused(ValueError, "serves several groups, or is mixed"):
+        with refused(ValueError, "serves several groups or is mixed"):
             one.recalibrators_["a"].certificate()
 
 
@@ -220,7 +220,7 @@ def test_after_a_search_the_text_says_so():
     best = search.best_estimator_
     assumptions = " ".join(best.certificate().assumptions)
     assert "was not selected among several" not in assumptions
-    assert "No search has chosen binning__n_bins" in assumptions
+    assert "No search chose binning__n_bins" in assumptions
     told = best.certificate(n_candidates=search)
     assert told.n_candidates == 3
     assert "among at most 3 candidates" in str(told)

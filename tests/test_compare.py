@@ -389,8 +389,8 @@ def test_one_large_cluster_has_no_interval():
     second = found.model == "u"
     assert np.isnan(found.difference_low[second]).all()
     assert np.isnan(found.pvalue[second]).all()
-    assert all("of equal size" in reason for reason in found.reason[second])
-    assert "cannot be said: the clusters are worth" in str(found)
+    assert all("effective number" in reason for reason in found.reason[second])
+    assert "cannot be determined: the effective number of clusters is" in str(found)
     assert "nan" not in found.to_markdown()
 
 
@@ -407,6 +407,6 @@ def test_what_all_rows_determine_has_no_width():
         labels=[0, 1],
     )
     assert np.isnan(constant.difference_low[[1, 3]]).all()
-    assert "the same in all rows" in constant.reason[1]
+    assert "the same amount in all samples" in constant.reason[1]
     # 30 losses of .01 do not say that no loss is .81
     assert constant.high[2] > 0.05

@@ -432,7 +432,7 @@ def test_a_decision_between_two_needs_both():
 def test_one_versus_one_decisions_are_refused(iris):
     X, y = iris
     y = np.where(X[:, 1] > 3, 3, y)
-    with pytest.raises(ValueError, match=r"shape \(\d+, 6\).*one column a class"):
+    with pytest.raises(ValueError, match=r"shape \(\d+, 6\).*one column per class"):
         CrossFittedClassifier(SVC(decision_function_shape="ovo")).fit_transform(X, y)
 
 

@@ -192,7 +192,7 @@ def test_no_fold_splits_a_cluster():
         labels, scores, METHODS, clusters=clusters, cv=GroupKFold(3)
     )
     assert len(by_group.folds) == 3
-    with pytest.raises(ValueError, match="rows of one cluster"):
+    with pytest.raises(ValueError, match="cv divides a cluster"):
         cross_validate(labels, scores, METHODS, clusters=clusters, cv=KFold(3))
     with pytest.raises(ValueError, match="only one cluster"):
         cross_validate(labels, scores, METHODS, clusters=np.zeros(N))
@@ -220,10 +220,10 @@ def test_two_clusters_are_too_few_for_limits():
     gain = result.gain("uncalibrated", "platt")
     assert np.isfinite(gain.estimate)
     assert np.isnan([gain.low, gain.high]).all()
-    assert "clusters are worth 2 of equal size" in gain.reason
+    assert "number of clusters is 2" in gain.reason
     assert np.isnan(result.pvalue("uncalibrated", "platt"))
-    assert "clusters are worth 2" in str(result)
-    assert "clusters are worth 2" in result.columns()["reason"][1]
+    assert "number of clusters is 2" in str(result)
+    assert "number of clusters is 2" in result.columns()["reason"][1]
 
 
 def test_one_class_has_no_gain():
@@ -404,4 +404,4 @@ def test_gains_of_several_are_a_table():
     one_class = recalibration_gain(
         np.zeros(900), scores, recalibrator=METHODS, labels=[0, 1]
     )
-    assert "cannot be said: all samples have the same label" in str(one_class)
+    assert "cannot be determined: all samples have the same label" in str(one_class)

@@ -109,7 +109,7 @@ def test_several_models_and_bad_options():
         ValueError, match="x must be one of 'share', 'score', found 'rank'"
     ):
         display.plot(x="rank")
-    with pytest.raises(ValueError, match="one curve a class"):
+    with pytest.raises(ValueError, match="one curve per class"):
         CumulativeDifferenceDisplay.from_predictions(y, scores, multiclass="marginal")
 
 

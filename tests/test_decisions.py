@@ -164,7 +164,7 @@ def test_net_benefit_in_sentences():
         ]
     first = str(found).split("\n")[0]
     assert first.startswith("Better than treating nobody at 0.01")
-    assert first.endswith("(90 % confidence, each by itself).")
+    assert first.endswith("(90 % confidence at each threshold).")
     assert "<table>" in found._repr_html_()
 
 
@@ -860,7 +860,7 @@ def test_nothing_found_warns_and_abstains(cancer):
     )
     with pytest.warns(
         UserWarning,
-        match=r"No threshold is found on these 50 samples.*samples are needed",
+        match=r"No threshold was found on these 50 samples.*samples are needed",
     ):
         model.fit(X_train[:100], y_train[:100])
     assert set(model.predict(X_test)) == {"abstain"}
@@ -925,7 +925,7 @@ def test_checks_of_costs(estimator, check):
     check(estimator)
 
 
-@pytest.mark.filterwarnings("ignore:No threshold is found")
+@pytest.mark.filterwarnings("ignore:No threshold was found")
 @parametrize_with_checks(
     [
         CertifiedThresholdClassifier(

@@ -352,7 +352,7 @@ def test_databases_do_not_tell_upper_from_lower_case(engine):
     pytest.importorskip(engine)
     table = PredictionTable(native(engine, p=[0.2], id=[0]), label="id", score="p")
     with pytest.raises(
-        ValueError, match="found 'P': the engine does not tell it from 'p'"
+        ValueError, match="found 'P': the engine cannot distinguish it from 'p'"
     ):
         table.apply(PlattScaling().fit(*training_rows()), output="P")
 

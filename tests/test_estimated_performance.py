@@ -180,7 +180,7 @@ def test_few_known_labels_stand_beside_and_are_not_mixed():
     assert np.isnan(found.low[1::2]).all()
     assert set(found.reason[1::2]) == {"only 20 labels are known"}
     assert found.change.n_after == 20
-    assert "The labels known so far give" in str(found)
+    assert "A test on the labels known so far gives" in str(found)
     labels[20:40] = labels[:40] = 0
     found = estimated_performance(y, s, t, y_new=labels, missing="at_random")
     assert set(found.reason[1::2]) == {"only 0 of the 40 known labels are events"}
@@ -193,7 +193,10 @@ def test_scores_beyond_the_labelled_ones_are_said_and_refused():
     found = estimated_performance(y, s, t)
     assert found.outside == np.mean((t < 0.3) | (t > 0.7)) > 0.05
     assert np.isnan(found.low).all()
-    assert all("lie beyond the labelled ones" in reason for reason in found.reason)
+    assert all(
+        "lie outside the range of the labelled ones" in reason
+        for reason in found.reason
+    )
     inside = estimated_performance(y, s, np.clip(t, 0.3, 0.7))
     assert inside.outside == 0
     assert not np.isnan(inside.low).any()

@@ -210,8 +210,8 @@ def test_no_event_says_nothing_about_two_models():
         of_second = found.model == "second"
         assert np.all(~(found.pvalue[of_second] <= 0.05))
         assert np.isnan(found.difference_low[of_second]).all()
-        assert "worth 0 independent samples" in found.reason[of_second][0]
-        assert "cannot be said" in str(found)
+        assert "amounts to 0 independent samples" in found.reason[of_second][0]
+        assert "cannot be determined" in str(found)
 
 
 def test_the_null_variance_of_equal_losses():
@@ -281,7 +281,7 @@ def test_a_clear_difference_is_told_without_its_size():
     found = compared(labels, better, scores, metrics="log_loss")
     assert found.pvalue[1] < 0.01
     assert "has a higher log_loss than first" in str(found)
-    assert "by how much cannot be said" in str(found)
+    assert "by how much cannot be determined" in str(found)
 
 
 # --- Levels ---------------------------------------------------------------------------

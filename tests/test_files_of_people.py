@@ -217,7 +217,7 @@ FILES = {
     "blanks around labels": (
         "a.csv",
         _csv(y=_some(np.where(Y == 1, " Yes", "No "), "Yes")),
-        "only in case or in the blanks",
+        "only in case or in surrounding spaces",
         {"positive": "Yes"},
     ),
     "blanks after each comma": (
@@ -362,7 +362,7 @@ FILES = {
     "gzip cut off": (
         "a.csv.gz",
         _bytes(gzip.compress(PLAIN.encode())[:-40]),
-        "damaged or cut off",
+        "damaged or truncated",
     ),
     "bzip2": ("a.csv.bz2", _bytes(bz2.compress(PLAIN.encode())), READ),
     "xz": ("a.csv.xz", _bytes(lzma.compress(PLAIN.encode())), READ),
@@ -402,12 +402,12 @@ FILES = {
     "a workbook that is damaged": (
         "a.xlsx",
         _bytes(b"PK\x03\x04 not a workbook"),
-        "workbook of Excel, but is damaged",
+        "an Excel workbook, but is damaged",
     ),
     "an old workbook": ("a.xls", _bytes(b"\xd0\xcf\x11\xe0 old"), "save it as .xlsx"),
     "a page": ("a.csv", _text("<!DOCTYPE html><html>"), "HTML or XML"),
     "a picture": ("a.csv", _bytes(b"\x89PNG\r\n\x1a\n"), "a picture"),
-    "other bytes": ("a.csv", _bytes(bytes(range(256))), "no table of text"),
+    "other bytes": ("a.csv", _bytes(bytes(range(256))), "not a text table"),
     "SQLite": ("a.db", _sqlite, READ),
 }
 
@@ -471,7 +471,7 @@ def test_several_files_and_globs(tmp_path):
         table = _read(given)
         assert table.scores["p"] == pytest.approx(SCORE)
     FRAME[20:].to_csv(tmp_path / "b.csv", index=False, sep=";", decimal=",")
-    with pytest.raises(ReportError, match="holds texts beside numbers"):
+    with pytest.raises(ReportError, match="mixes text and numbers"):
         _read(str(tmp_path / "?.csv"))
     FRAME[:20].assign(x=1).to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(ReportError, match="lacks 'x', unlike"):

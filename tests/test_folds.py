@@ -155,7 +155,7 @@ def test_splitters_and_lists_of_folds():
     "cv", [ShuffleSplit(3, random_state=0), RepeatedKFold(n_splits=3, n_repeats=2)]
 )
 def test_splitters_that_miss_or_repeat_rows_are_refused(cv):
-    with refused(ValueError, "cv must predict every row exactly once"):
+    with refused(ValueError, "cv must test every row exactly once"):
         cross_validation_folds(cv, *sample())
 
 

@@ -70,7 +70,7 @@ def test_groups_without_an_error_are_left_out():
         Y, SCORES, groups, random_state=0, plot_options={"value": "error"}
     )
     assert len(display.ax_.get_yticklabels()) == 3
-    with pytest.raises(ValueError, match="No group has enough rows"):
+    with pytest.raises(ValueError, match="No group has enough samples"):
         GroupDisplay.from_predictions(
             [0, 1], [0.2, 0.8], ["a", "b"], plot_options={"value": "error"}
         )

@@ -141,7 +141,7 @@ def _certificate(fitted):
 
 def test_parameters_that_changed_since_the_fit():
     fitted = skcalib.HistogramBinning(3).fit(*two_class_rows())
-    with refused(ValueError, "HistogramBinning", "smoothing=1.0 has been set since"):
+    with refused(ValueError, "HistogramBinning", "smoothing is now 1.0"):
         to_dict(fitted.set_params(smoothing=1.0))
 
 

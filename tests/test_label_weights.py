@@ -109,7 +109,7 @@ def test_one_class_does_not_say_what_the_other_label_weighs():
     options = {"labels": [0, 1], "n_resamples": 9, **importance(np.ones(40))}
     table = calibration_by_group(y, scores, np.zeros(40), **options)
     assert np.isnan(table.bias_low[0])
-    assert "non-events are worth 0 of equal weight" in table.reason[0]
+    assert "number of non-events is 0" in table.reason[0]
     declared = options | {"weight_type": {0: 80.0, 1: 1.0}}
     table = calibration_by_group(y, scores, np.zeros(40), **declared)
     assert table.bias_low[0] < 0 <= table.bias_high[0]
@@ -138,7 +138,7 @@ def test_a_weight_that_few_samples_show_is_unknown():
     options |= importance(np.where(y == 1, 1.0, 80.0))
     table = calibration_by_group(y, scores, np.zeros(40), **options)
     assert np.isnan(table.bias_low[0])
-    assert "weight_type={label: weight} declares them" in table.reason[0]
+    assert "pass them as weight_type={label: weight}" in table.reason[0]
     declared = options | {"weight_type": {0: 80.0, 1: 1.0}}
     table = calibration_by_group(y, scores, np.zeros(40), **declared)
     assert np.isfinite(table.bias_low[0])
@@ -434,7 +434,7 @@ def test_unknown_weights_need_twenty_events_everywhere():
         }
 
     for reason, low in reasons_and_limits(unknown).values():
-        assert "of equal weight, fewer than 20" in reason
+        assert "below 20" in reason
         assert np.isnan(low)
     for reason, low in reasons_and_limits(known).values():
         assert reason == ""

@@ -196,7 +196,7 @@ def test_folds_of_different_kinds():
         both = model(OfTwoKinds(LogisticRegression()))
         scores = both.fit(X, FULL)
         assert scores.classes_.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="no method of scores in common"):
+    with pytest.raises(ValueError, match="no scoring method in common"):
         CrossFittedClassifier(OfTwoKinds(GaussianNB())).fit_transform(X, FULL)
     with pytest.raises(ValueError, match="that of fold 0 has predict_proba"):
         RecalibratedClassifierCV(OfTwoKinds(GaussianNB())).fit(X, FULL)

@@ -574,7 +574,7 @@ def test_alphas_are_checked():
 def test_a_fit_that_stops_early_says_so(monkeypatch):
     logits, y = _sample()
     monkeypatch.setattr(softmax_regression, "_MAX_STEPS", 1)
-    with pytest.warns(ConvergenceWarning, match="nats a row still to be gained"):
+    with pytest.warns(ConvergenceWarning, match="nats per sample still to be gained"):
         MatrixScaling(alpha=0, input="logit").fit(logits, y)
 
 

@@ -71,7 +71,7 @@ def test_too_few_equal_clusters_give_a_reason_and_not_limits():
     cluster = np.repeat(np.arange(12), sizes)
     found = mean_interval(np.random.default_rng(0).normal(size=1040), clusters=cluster)
     assert np.isnan(found.low)
-    assert "clusters are worth 2.9" in found.reason
+    assert "number of clusters is 2.9" in found.reason
 
 
 @pytest.mark.slow

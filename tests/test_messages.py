@@ -91,7 +91,7 @@ PROVOKED = {
     ),
     "two labels in another order": (
         lambda: calibration_error(Y, P, labels=[1, 0]),
-        r"Pass labels=\[0, 1\], .*a single column is that of the last label",
+        r"Pass labels=\[0, 1\], .*a single column belongs to the last label",
         lambda: calibration_error(Y, P, labels=[0, 1]),
         ERROR,
     ),
@@ -125,7 +125,7 @@ PROVOKED = {
         lambda: calibration_error(
             np.where(FIRST, "u", TEXT3), TABLE3[["low", "high", "mid"]]
         ),
-        r"4 classes .*'u' \(50\).* leave out the rows of labels that have no column",
+        r"4 classes .*'u' \(50\).* leave out rows whose label has no column",
         lambda: calibration_error(
             TEXT3[~FIRST], TABLE3[["low", "high", "mid"]][~FIRST]
         ),
@@ -179,7 +179,7 @@ PROVOKED = {
     ),
     "blanks beside names": (
         lambda: CalibrationMonitor(classes=["No", "Yes"]).partial_fit(P, BLANKS),
-        r"' Yes' in row \d+.* differs from 'Yes' only in case or in the blanks"
+        r"' Yes' in row \d+.* differs from 'Yes' only in case or in surrounding spaces"
         r".*pd.Series\(y\).str.strip\(\)",
         lambda: (
             CalibrationMonitor(classes=["No", "Yes"])
@@ -289,7 +289,7 @@ PROVOKED = {
     ),
     "swapped of three classes": (
         lambda: TemperatureScaling().fit(TEXT3, P3),
-        r"\(300, 3\) instead. It holds probabilities: .*pass y in the place of X",
+        r"\(300, 3\) instead. It holds probabilities: .*pass them as X",
         lambda: event(TemperatureScaling().fit(P3, TEXT3), P3),
         PLATT3,
     ),
@@ -330,7 +330,7 @@ PROVOKED = {
     ),
     "numbers and text": (
         lambda: PlattScaling(classes=[0, 1]).fit(P, Y.astype(str)),
-        "y holds '[01]', .*of another type than classes 0, 1. Write both as",
+        "y holds '[01]', .*of a different type from classes 0, 1. Write both as",
         lambda: event(PlattScaling(classes=["0", "1"]).fit(P, Y.astype(str))),
         PLATT,
     ),
@@ -338,7 +338,7 @@ PROVOKED = {
         lambda: get_scorer("neg_log_loss")(
             LogisticRegression().fit(X, Y), X, Y.astype(str)
         ),
-        "y_true holds '[01]', .*of another type than classes_ 0, 1. Write both as",
+        "y_true holds '[01]', .*of a different type from classes_ 0, 1. Write both as",
         None,
         None,
     ),
@@ -358,7 +358,7 @@ PROVOKED = {
     ),
     "an event of three classes": (
         lambda: calibration_error(TEXT3, P3, pos_label="mid"),
-        "For one class pass its column, and y_true == 'mid'",
+        "For one class, pass its column and y_true == 'mid'",
         lambda: calibration_error(TEXT3 == "mid", P3[:, 2]),
         calibration_error(Y3 == 2, P3[:, 2]),
     ),

@@ -204,7 +204,7 @@ def test_what_the_rows_do_not_determine_has_a_reason():
     labels = rng.random(300) < scores
     two = net_benefit(labels, scores, clusters=np.arange(300) < 150)
     assert np.isnan(two.low).all()
-    assert "worth 2 of equal size" in two.reason[0]
+    assert "number of clusters is 2" in two.reason[0]
     assert "No interval at all thresholds from 0.01 to 0.99: the clusters" in str(two)
     nearly = scores.copy()
     nearly[:3] = 1 - nearly[:3]
@@ -217,7 +217,7 @@ def test_what_the_rows_do_not_determine_has_a_reason():
     few = net_benefit(
         labels, scores, sample_weight=heavy, weight_type="importance", thresholds=[0.5]
     )
-    assert "samples are worth" in few.reason[0]
+    assert "number of samples is" in few.reason[0]
 
 
 def test_light_rows_do_not_speak_for_heavy_ones():
@@ -237,7 +237,7 @@ def test_light_rows_do_not_speak_for_heavy_ones():
         labels[few], np.full(234, 0.9), sample_weight=weight[few], **options
     )
     assert np.isnan(found.low[0])
-    assert "non-events are worth 19 of equal weight, fewer than 20" in found.reason[0]
+    assert "number of non-events is 19, below 20" in found.reason[0]
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ def test_containers_of_a_classifier_give_the_same(rows, change):
 
 
 ODD = {
-    "columns": (Wrapped, lambda p: p[:, :1], r"shape \(\d+, 1\).*one column a class"),
+    "columns": (Wrapped, lambda p: p[:, :1], r"shape \(\d+, 1\).*one column per class"),
     "outputs": (Wrapped, lambda p: [p, p], r"shape \(2, \d+, \d\)"),
     "rows": (Wrapped, lambda p: p[1:], r"returned \d+ rows for \d+ rows of X"),
     "masked": (

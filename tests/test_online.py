@@ -417,7 +417,7 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match="classes="):
         OnlineRecalibrator().partial_fit([0.2, 0.4], ["no", "no"])
     online.set_params(half_life=100)
-    with pytest.raises(ValueError, match="half_life=100 has been set since"):
+    with pytest.raises(ValueError, match="half_life is now 100"):
         online.partial_fit(scores, y)
 
 

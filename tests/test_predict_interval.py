@@ -520,7 +520,7 @@ def test_a_stack_is_as_far_from_its_members_limits_as_they_are_in_the_mean():
     again = from_dict(json.loads(json.dumps(to_dict(stack))))
     np.testing.assert_allclose(again.predict_interval(NEW), expected, atol=1e-12)
     logits, codes = three_classes(90)
-    with pytest.raises(ValueError, match="two classes alone"):
+    with pytest.raises(ValueError, match="two classes only"):
         StackedRecalibrator(cv=2, input="logit").fit(logits, codes).predict_interval(
             logits
         )

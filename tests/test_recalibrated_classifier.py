@@ -1163,13 +1163,13 @@ def test_no_fold_splits_a_cluster():
     for rows in Recording.rows:
         fitted = np.isin(np.arange(200), list(rows))
         assert not set(clusters[fitted]) & set(clusters[~fitted])
-    with pytest.raises(ValueError, match="rows of one cluster"):
+    with pytest.raises(ValueError, match="cv divides a cluster"):
         RecalibratedClassifierCV(LogisticRegression(), cv=KFold(3)).fit(
             X, y, clusters=clusters
         )
     # the gain is that of clusters
     two = np.arange(200) % 2
     found = RecalibratedClassifierCV(LogisticRegression(), cv=2).fit(X, y, clusters=two)
-    assert "clusters are worth 2" in found.gain_.reason
+    assert "number of clusters is 2" in found.gain_.reason
     with pytest.raises(ValueError, match="weight_type"):
         RecalibratedClassifierCV(LogisticRegression()).fit(X, y, weight_type="counts")

@@ -141,7 +141,7 @@ def test_clusters_widen_the_gain_and_stay_whole(recalibrator):
     assert together.high - together.low > 2.5 * (alone.high - alone.low)
     few = clone(recalibrator).fit(scores, y, clusters=np.arange(1200) % 2)
     assert np.isnan(few.gain_.low)
-    assert "clusters are worth 2" in few.gain_.reason
+    assert "number of clusters is 2" in few.gain_.reason
     if isinstance(recalibrator, Recalibrator):
         assert type(few.chosen_) is Uncalibrated
 

@@ -83,7 +83,7 @@ def test_bins_of_one_label_and_of_few_clusters():
     # Five rows of each of eight clusters are taken to be alike; two are too few.
     assert effect.tolist() == [5, 1, 20, 1]
     assert (reasons[0], reasons[1], reasons[3]) == ("", "", "")
-    assert "clusters are worth 2 of equal size, fewer than 3" in reasons[2]
+    assert "number of clusters is 2, below 3" in reasons[2]
 
 
 def test_bars_and_band_are_those_of_effective_rows():

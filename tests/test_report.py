@@ -199,7 +199,7 @@ def test_files_without_a_reader(tmp_path, monkeypatch, name):
     [
         (b"", "is empty: its first line must name the columns"),
         (b"y,p\n1,0.5\n0,0.2,7\n", "cannot be read: .*3"),
-        (b"\x89PNG\xff\xfe\n\x00", "is a picture .PNG., which is not read"),
+        (b"\x89PNG\xff\xfe\n\x00", "is a picture .PNG., which cannot be read"),
         (b"y,q\n1,0.5\n", "has no column 'p'; its columns are y, q"),
     ],
     ids=["empty", "ragged", "binary", "column"],
@@ -525,7 +525,7 @@ def test_summary_of_scores_that_are_off():
     assert names[:4] == ["check", "means", "error", "nothing but the shift"]
     assert text.startswith(
         "The scores are too low by 0.7 to 2.8 points (95 %) on average; 1,000 samples"
-        " do not tell whether this is more than 2 points."
+        " are too few to tell whether this is more than 2 points."
     )
 
 
@@ -545,8 +545,9 @@ def test_right_on_average_is_said_only_where_the_interval_is_within_the_toleranc
     names, text = _said(_model((1.0, -9.0, 11.0), NONE, NO_ERROR, 0.5, 48), 48)
     assert names[0] == "cannot tell"
     assert text.startswith(
-        "48 samples cannot tell whether the scores are right on average to within 2"
-        " points: the bias lies between -9 and 11 points (95 %; above 0 is too high)."
+        "48 samples are too few to tell whether the scores are right on average to"
+        " within 2 points: the bias lies between -9 and 11 points (95 %; above 0 is too"
+        " high)."
         " Keep the scores unchanged for now and collect samples: at least 1,200 are"
         " needed to tell, even if nothing is off."
     )
@@ -598,7 +599,7 @@ def test_a_tolerance_larger_than_rare_events_allow_is_said():
     names, text = _said(model)
     assert names[0] == "tolerance too large"
     assert "usable" not in names
-    assert "say --tolerance 0.05, in points." in text
+    assert "use --tolerance 0.05 (in points)." in text
     assert "as frequent as predicted" not in text
     model = _model((-0.33, -0.41, -0.24), NONE, NO_ERROR, 0.001)
     _, text = _said({**model, "mean_score": 0.004, "event_frequency": 0.0073})
@@ -628,7 +629,7 @@ def test_models_are_compared_with_an_interval():
         "Prefer B to A: its Brier score is lower (better) by 0.010 (90 %: 0.004 to"
         " 0.016)."
     )
-    assert compared(*same).startswith("Nothing speaks for replacing A by B: their")
+    assert compared(*same).startswith("There is no case for replacing A with B: their")
     # What counts is the difference between both as it is advised to use them.
     both = compared(*worse, advised=(0.005, 0.001, 0.009))
     assert both.endswith(
@@ -638,7 +639,7 @@ def test_models_are_compared_with_an_interval():
     after = compared(*worse, advised=better)
     assert after.startswith("Prefer B to A: its Brier score is lower (better) by 0.010")
     assert after.endswith(" after the recalibration advised below.")
-    assert compared(*worse, advised=same).startswith("Nothing speaks for replacing")
+    assert compared(*worse, advised=same).startswith("There is no case for replacing")
     assert comparisons([{"name": "A"}]) == []
 
 
@@ -652,7 +653,7 @@ def test_segments_are_counted_by_their_verdicts():
         "Of 3 groups 1 is off (West), 1 is fine to within the tolerance, and the"
         " samples cannot tell about 1."
     )
-    assert segment_sentence(rows[:1]) == "There is one group only."
+    assert segment_sentence(rows[:1]) == "There is only one group."
     assert segment_sentence(rows[1:]) == (
         "Of 2 groups 1 is fine to within the tolerance and the samples cannot tell"
         " about 1."
@@ -872,7 +873,10 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
         == 0
     )
     text = output.read_text(encoding="utf-8")
-    assert "Not possible: it takes 5 samples with the event and 5 without." in text
+    assert (
+        "Not possible: at least 5 samples with the event and 5 without are needed."
+        in text
+    )
     assert 'id="segments"' not in text  # nor what was not given
     assert 'id="time"' not in text
     assert len(_Page(text).pictures) == 1
@@ -944,7 +948,11 @@ def test_default_output(file, tmp_path, monkeypatch):
             [],
             "column 'p': scores must be probabilities in [0, 1], but row 0 is 1.2",
         ),
-        ({"p": ["x"] * 600}, [], "column 'p' holds 'x' in row 0, which is no number"),
+        (
+            {"p": ["x"] * 600},
+            [],
+            "column 'p' holds 'x' in row 0, which is not a number",
+        ),
         (
             {"p": [0.5] * 599 + [""]},
             [],
@@ -1252,7 +1260,7 @@ def test_periods_are_in_the_order_of_time(ordered):
         (
             ["11.12.2023", "01.01.2024"],
             (
-                "'01.01.2024', in which day, month and year are not told apart: say"
+                "'01.01.2024', in which day, month and year cannot be told apart: say"
                 " how they are written with --time-format %d.%m.%Y or --time-format"
                 " %m.%d.%Y"
             ),
@@ -1406,13 +1414,13 @@ def test_clusters_are_told_to_every_interval(tmp_path):
     )
     assert (clustered["cluster"], clustered["n_clusters"]) == ("patient", 60)
     assert (
-        "allow for rows of one patient that depend on each other (60 clusters)"
+        "allow for dependence between rows with the same patient (60 clusters)"
         in clustered["notes"][0]
     )
     assert plain["notes"] == [
-        "The column patient repeats (60 values in 1,800 rows). If rows of one value"
-        " depend on each other, the intervals are too short and the p-values too small:"
-        " say --cluster patient."
+        "Values of the column patient repeat (60 values in 1,800 rows). If rows with"
+        " the same value depend on each other, the intervals are too short and the"
+        " p-values too small: use --cluster patient."
     ]
     y, scores, given = (
         columns["y"],
@@ -1509,7 +1517,7 @@ def test_columns_that_are_no_clusters(tmp_path):
     assert table.clusters is None
     assert "Each row has its own value of row" in table.notes[0]
     assert (
-        "So few clusters"
+        "With so few clusters"
         in read_table(file, label="y", scores=["p"], cluster="few").notes[1]
     )
     with pytest.raises(
@@ -1632,13 +1640,13 @@ def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
     assert "Numbers for a paper" in text
     assert "(TRIPOD+AI items 12e, 20a and 23a.)" in text
     said = capsys.readouterr().out
-    assert re.match("(Keep|Prefer|Nothing speaks for replacing) .*\nold: ", said)
+    assert re.match("(Keep|Prefer|There is no case for replacing) .*\nold: ", said)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--threshold", "1"], "--threshold 1 or 1 is not a score above 0 and below 1"),
+        (["--threshold", "1"], "--threshold must be above 0 and below 1, found 1"),
         (
             ["--name", "a", "--name", "b"],
             "--name was given 2 times (a, b) for 1 models (p)",

@@ -363,9 +363,9 @@ def test_advice_in_words():
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN)[0] == (
         "Recalibrate with PlattScaling(). This leaves a mean absolute calibration error"
         " of at most 1.0 points. On held-out samples the log-loss is lower by 4.0 %"
-        " (90 %: 2.0 to 6.0). Fit it again when the model changes or a monitor"
-        " (skcalib.monitoring) raises an alarm. It takes about 500 to 1,300 labelled"
-        " samples to keep nine tenths of what it gains over the unchanged scores."
+        " (90 %: 2.0 to 6.0). Fit the recalibrator again when the model changes or a"
+        " monitor (skcalib.monitoring) raises an alarm. About 500 to 1,300 labelled"
+        " samples are needed to keep nine tenths of its gain over the unchanged scores."
     )
     assert _said(FINE, kind="map", recalibrator="PlattScaling", **GAIN)[0].startswith(
         "Optional: recalibrate with PlattScaling()."
@@ -407,7 +407,7 @@ def test_the_error_that_a_recalibration_leaves_is_judged():
     assert (
         "This leaves a mean absolute calibration error of 2.2 points (90 %: 0.6 to"
         " 3.6), which may not be within the tolerance of 2 points; BetaCalibration"
-        " leaves 0.3. To tell, run the report on the recalibrated scores of new"
+        " leaves 0.3. To find out, run the report on the recalibrated scores of new"
         " samples."
     ) in left(2.2, 0.6, 3.6)
     assert "3.2 points (90 %: 2.4 to 4.1), more than the tolerance of 2 points;" in (
@@ -434,8 +434,8 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
     )
     assert known == (
         "The mean score is 40.0 %, and 35.0 % of the samples have the event. The mean"
-        " absolute calibration error is estimated as 0.0 points; how uncertain this is"
-        " can only be said with --cluster match."
+        " absolute calibration error is estimated at 0.0 points; its uncertainty"
+        " can be given only with --cluster match."
     )
     assert advised.startswith("No recalibration is advised without --cluster match")
 

@@ -207,7 +207,7 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
         (
             {},
             ["--score", "p_b*"],
-            "finds p_bird only, but each class has a column",
+            "matches only p_bird, but each class needs a column",
         ),
         (
             {},
@@ -230,7 +230,11 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
             "but 'p_cat' is one column of numbers",
         ),
         ({}, ["--score", "p_*", "--positive", "cat"], "--positive is for two classes"),
-        ({}, ["--score", "p_cat"], "Or give one score column a class: --score 'p_*'."),
+        (
+            {},
+            ["--score", "p_cat"],
+            "Or give one score column per class: --score 'p_*'.",
+        ),
         (
             {"labels": ["bird", "cat", "fish"]},
             ["--score", "p_*"],
@@ -351,8 +355,8 @@ def test_page_of_classes(tmp_path, capsys):
     assert "<h2>By class</h2>" in text
     assert text.count("Reliability diagram of the class") == 3
     assert (
-        "The scores of a row were divided by their sum, which was off by 0.0001 at"
-        " most." in text
+        "The scores of each row were divided by their sum, which differed from 1 by at"
+        " most 0.0001." in text
     )
     assert (
         "multiclass=&quot;top_label&quot;" in text or 'multiclass="top_label"' in text
@@ -379,20 +383,20 @@ def test_sentences_of_classes():
     ]
     assert (
         class_sentence(rows[:1])
-        == "1 of 1 classes has an error that chance does not explain. The largest is"
+        == "1 of 1 classes has an error larger than chance explains. The largest is"
         " that of class c0: 3.1 points (90 %: 2.0 to 4.0), averaged over all samples,"
         " also those of other classes; its probabilities are 3.0 points too low (95 %:"
         " 2.2 to 3.8) on average."
     )
     assert (
         class_sentence(rows[3:])
-        == "2 of 7 classes have an error that chance does not explain: c3, c4. The"
+        == "2 of 7 classes have an error larger than chance explains: c3, c4. The"
         " largest is that of class c3: 3.1 points (90 %: 2.0 to 4.0), averaged over"
         " all samples, also those of other classes."
     )
     assert (
         class_sentence(rows[5:])
-        == "No class of 5 has an error that chance does not explain."
+        == "None of 5 classes has an error larger than chance explains."
     )
     assert (
         rest_sentence(rows[5:])

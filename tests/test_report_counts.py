@@ -51,7 +51,9 @@ def test_numbers_are_those_of_the_library(tmp_path, capsys):
     expected = (GRADES.n * GRADES["pd"]).sum() / GRADES.n.sum()
     assert numbers["mean_score"] == pytest.approx(expected)
     assert numbers["n_events"] == 300
-    assert "Rows that are clearly off (red): score 8 %." in numbers["summary"]
+    assert (
+        "Rows that are clearly off (red): those with score 8 %." in numbers["summary"]
+    )
 
 
 def test_counts_may_be_written_with_separators_and_percent_signs(tmp_path, capsys):
@@ -87,7 +89,7 @@ def test_the_page_and_its_python(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        ({"d": [0.1, 0.2, 0, 0.1, 0.3]}, [], "events holds rates"),
+        ({"d": [0.1, 0.2, 0, 0.1, 0.3]}, [], "events contains rates"),
         ({"d": [1, 2, 0, 901, 3]}, [], "events is 901 in row 3, but count is 900"),
         ({"pd": [3, 1, 2, 8, 100]}, [], "--scores percent"),
         ({"n": [None, 1, 2, 3, 4]}, [], "1 without a number of samples"),

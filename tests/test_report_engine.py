@@ -39,7 +39,7 @@ def test_one_large_site_gives_no_limits_but_a_reason_everywhere():
     for model in numbers["models"]:
         bias = model["score_minus_frequency"]
         assert (bias["low"], bias["high"]) == (None, None)
-        assert "clusters are worth 2.9" in bias["reason"]
+        assert "number of clusters is 2.9" in bias["reason"]
         assert model["verdicts"]["bias"]["kind"] == "cannot tell"
         assert "the bias has no interval, because the clusters are" in model["summary"]
         for score in model["proper_scores"]:
@@ -50,7 +50,7 @@ def test_one_large_site_gives_no_limits_but_a_reason_everywhere():
             assert row["treated"]["reason"] == bias["reason"]
         assert model["advice"]["kind"] == "none"
     assert (
-        "no interval, because the clusters are worth"
+        "no interval, because the effective number of clusters is"
         in comparisons(numbers["models"])[0]
     )
     assert not numbers["models"][1]["is_inferior"]

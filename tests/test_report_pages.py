@@ -270,7 +270,8 @@ SENTENCES = [
         lambda: monitor_sentence([{"alarm": False}]),
     ),
     (
-        "At 20 % the scores are better than treating all samples and than treating",
+        "At a threshold of 20 %, acting on the scores is better than treating all"
+        " samples and better than treating",
         lambda: _decision(0.1, 0.1, None),
         lambda: _decision(-0.1, 0.1, None),
     ),
@@ -285,12 +286,12 @@ SENTENCES = [
         lambda: _decision(-0.1, 0.1, None),
     ),
     (
-        "do not show that the scores are better than treating",
+        "do not show that acting on the scores is better than treating",
         lambda: _decision(0.0, 0.1, None),
         lambda: _decision(0.1, 0.1, None),
     ),
     (
-        "miscalibration costs 5.0 (90 %: 4.0 to 6.0) true positives in 100",
+        "miscalibration costs 5.0 (90 %: 4.0 to 6.0) true positives per 100",
         lambda: _decision(0.1, 0.1, 0.05),
         lambda: _decision(0.1, 0.1, 0.0),
     ),

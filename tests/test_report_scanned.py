@@ -178,5 +178,5 @@ def test_what_cannot_be_read_is_one_line(log, capsys, monkeypatch):
     status, error = report(capsys, log / "bad.parquet")
     assert (status, error.count("\n")) == (2, 1)
     assert "column 'p': scores" in error
-    assert "Rows are those of a random sample of the file." in error
+    assert "The rows are a random sample of the file." in error
     assert "from 0" not in error

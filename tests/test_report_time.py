@@ -139,7 +139,10 @@ def test_seasons_and_versions_have_an_order_where_all_numbers_agree():
         (["--time", "y"], "--time y is the column of the labels"),
         (["--cluster", "y"], "--cluster y is the column of the labels"),
         (["--weight", "p"], "--weight p is a column of scores"),
-        (["--tolerance", "0"], "--tolerance 0 is not a number of percentage points"),
+        (
+            ["--tolerance", "0"],
+            "--tolerance must be above 0 and below 100 percentage points",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, capsys, options, message):
@@ -302,5 +305,5 @@ def test_the_caption_speaks_of_a_band_only_where_one_is_drawn(tmp_path):
     _drift(200).to_csv(tmp_path / "x.csv", index=False)
     one = read_table(tmp_path / "x.csv", label="y", scores=["p"])
     two = read_table(tmp_path / "x.csv", label="y", scores=["p", "q"])
-    assert "In the grey band" in reliability_picture(one, 0).caption
+    assert "in the grey band" in reliability_picture(one, 0).caption
     assert "grey band" not in reliability_picture(two, 0).caption

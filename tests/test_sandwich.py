@@ -90,7 +90,7 @@ def test_the_promise_of_the_scores_is_a_floor():
     nearer = LogisticRows(
         **{**vars(rows), "labels": 0.9 * rows.fitted + 0.1 * rows.labels}
     )
-    assert "4 times the one that the labels show" in nearer.sandwich().reasons[1]
+    assert "4 times the observed one" in nearer.sandwich().reasons[1]
 
 
 def test_weights_have_no_unit_and_counts_repeat_rows():

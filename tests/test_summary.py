@@ -347,7 +347,7 @@ def test_the_variance_of_clusters_by_hand():
     for cluster in ([0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 2]):
         found = Influence(np.arange(6) - 2.5, cluster=np.array(cluster))
         assert np.isnan(found.half_width(0.9)[0])
-        assert "of equal size" in found.spread().reason
+        assert "effective number" in found.spread().reason
     assert np.isnan(Influence(np.zeros(9)).half_width(0.9)[0])
 
 
@@ -382,7 +382,7 @@ def test_rows_that_do_not_determine_a_number():
     for name in ("observed_expected", "slope", "intercept", "brier_score", "auc"):
         assert np.isnan(getattr(two, name).low)
     for name in ("observed_expected", "brier_score", "auc"):
-        assert "worth 2 of equal size" in two.reasons[name]
+        assert "number of clusters is 2" in two.reasons[name]
     for name in ("slope", "intercept"):
         assert "1 degrees of freedom" in two.reasons[name]
 

@@ -84,7 +84,7 @@ def test_equal_scores_are_one_bin():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (([10, 20], [0.1, 0.25], [0.1, 0.2]), "events holds rates"),
+        (([10, 20], [0.1, 0.25], [0.1, 0.2]), "events contains rates"),
         (([10, 20], [1.5, 2], [0.1, 0.2]), "events must hold whole numbers"),
         (([10, 20], [1, 21], [0.1, 0.2]), "events is 21 in row 1"),
         (([10, -2], [1, 0], [0.1, 0.2]), "count must hold whole numbers"),

@@ -366,7 +366,7 @@ def test_assumptions_are_printed():
     certificate = UniformMassBinning(5).fit(scores, labels).certificate()
     text = str(certificate)
     assert len(text.split()) <= 90
-    assert "It needs one model, fitted to other data" in text
+    assert "It holds for one model, fitted to other data" in text
     assert f"all {len(certificate.assumptions)} conditions" in text
     assumptions = " ".join(certificate.assumptions)
     assert "one model that was fitted to other samples" in assumptions
@@ -486,7 +486,7 @@ def test_no_certificate_for_parameters_that_were_not_fitted(model, change, named
     model = clone(model).fit(scores, y).set_params(**change)
     with pytest.raises(
         ValueError,
-        match=f"was fitted with .*{named}=.* has been set since then. Fit it again.",
+        match=f"was fitted with .*{named} is now .*. Fit it again.",
     ):
         model.certificate()
 

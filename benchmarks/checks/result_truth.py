@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, xlogy
 
+from benchmarks.checks.bounds import faults
 from benchmarks.checks.sentence_truth import MONTHS, SEGMENTS, WORLDS
 from skcalib import PlattScaling, UniformMassBinning
 from skcalib.decisions import certified_threshold, net_benefit
@@ -86,11 +87,13 @@ class Sample:
             return False
         return True if evidence < _EVEN_GAIN else None
 
-    def say(self, sentence, is_true):
-        """Note that a sentence is printed, and whether it is true. A statement beyond
-        its bounds is false: see `bounds`.
+    def say(self, sentence, is_true, text):
+        """Note that a sentence is printed, and whether it is true. One in a text that
+        breaks a bound is false: see `bounds`.
         """
         is_true = None if is_true is None else bool(is_true)
+        if faults(text):
+            is_true = False
         known = self.found.get(sentence, is_true)
         self.found[sentence] = False if is_true is False else known
 
@@ -131,10 +134,12 @@ def say_test(sample, name):
     """A p-value and what it means."""
     text = str(calibration_test(sample.labels, sample.scores, method="kuiper"))
     if "not calibrated" in text:
-        sample.say("CalibrationTestResult: not calibrated", not sample.is_calibrated)
+        sample.say(
+            "CalibrationTestResult: not calibrated", not sample.is_calibrated, text
+        )
     else:
         is_true = sample.has_no_miscalibration
-        sample.say("CalibrationTestResult: not detectable", is_true)
+        sample.say("CalibrationTestResult: not detectable", is_true, text)
 
 
 def say_trend(sample, name):
@@ -143,16 +148,16 @@ def say_trend(sample, name):
     text = str(calibration_trend(sample.labels, sample.scores, month))
     truth = sample.truth
     slope = np.cov(truth.month, truth.gap)[0, 1] / truth.month.var()
-    sample.say("CalibrationTrend", covers(text, slope, 100))
+    sample.say("CalibrationTrend", covers(text, slope, 100), text)
     if "p < 0.001" in text:
-        sample.say("CalibrationTrend: p < 0.001", abs(slope) > 1e-4)
+        sample.say("CalibrationTrend: p < 0.001", abs(slope) > 1e-4, text)
 
 
 def say_decomposition(sample, name):
     """The parts add up, to the digits that are printed."""
     text = str(brier_decomposition(sample.labels, sample.scores))
     score, lost, gained, base = map(float, re.findall(r"\d+\.\d+|\d+(?= )", text)[:4])
-    sample.say("ScoreDecomposition", abs(lost - gained + base - score) < 2e-3)
+    sample.say("ScoreDecomposition", abs(lost - gained + base - score) < 2e-3, text)
 
 
 def say_segments(sample, name):
@@ -168,12 +173,12 @@ def say_segments(sample, name):
     )
     text = str(found)
     if text.startswith("No miscalibration"):
-        sample.say("SegmentTestResult: none", sample.has_no_miscalibration)
+        sample.say("SegmentTestResult: none", sample.has_no_miscalibration, text)
         return
     is_true = not sample.is_calibrated
     if name == "one segment" and sample.n >= 3000:
         is_true = "x0" in text
-    sample.say("SegmentTestResult: not calibrated", is_true)
+    sample.say("SegmentTestResult: not calibrated", is_true, text)
 
 
 def say_comparison(sample, name):
@@ -198,14 +203,14 @@ def say_comparison(sample, name):
             is_true = True if small == large else None
             if small != large and sample.n >= 3000:
                 is_true = False
-            sample.say("ModelComparison: not seen to differ", is_true)
-            sample.say("ModelComparison: size", covers(line, difference))
+            sample.say("ModelComparison: not seen to differ", is_true, text)
+            sample.say("ModelComparison: size", covers(line, difference), text)
         elif "has a lower" in line:
-            sample.say("ModelComparison: lower", difference < -1e-4)
-            sample.say("ModelComparison: size", covers(line, -difference))
+            sample.say("ModelComparison: lower", difference < -1e-4, text)
+            sample.say("ModelComparison: size", covers(line, -difference), text)
         elif "has a higher" in line:
-            sample.say("ModelComparison: higher", difference > 1e-4)
-            sample.say("ModelComparison: size", covers(line, difference))
+            sample.say("ModelComparison: higher", difference > 1e-4, text)
+            sample.say("ModelComparison: size", covers(line, difference), text)
 
 
 @cache
@@ -238,7 +243,7 @@ def say_summary(sample, name):
     for words, value in expected.items():
         after = text.partition(words)[2]
         if re.match(rf" {_NUMBER} \(", after):
-            sample.say(f"CalibrationSummary: {words}", covers(after, value))
+            sample.say(f"CalibrationSummary: {words}", covers(after, value), text)
 
 
 def say_slope(sample, name):
@@ -248,10 +253,10 @@ def say_slope(sample, name):
     _, slope = _logistic(name)
     if found.slope.reason:
         return
-    sample.say("CalibrationSlopeIntercept", covers(text, slope))
+    sample.say("CalibrationSlopeIntercept", covers(text, slope), text)
     if "extreme" in text:
         is_true = (slope < 1) == ("too extreme" in text) and abs(slope - 1) > _SMALL
-        sample.say("CalibrationSlopeIntercept: off", is_true)
+        sample.say("CalibrationSlopeIntercept: off", is_true, text)
 
 
 def say_groups(sample, name):
@@ -263,21 +268,22 @@ def say_groups(sample, name):
         n_resamples=19,
         random_state=0,
     )
-    first = str(found).split("\n")[0]
+    text = str(found)
+    first = text.split("\n")[0]
     if first.startswith("None of"):
         # It is about the mean of each segment.
         largest = max(map(abs, map(sample.world.population.bias, SEGMENTS)))
         is_true = True if largest < _SMALL else None
         if sample.n * largest**2 > _SURE_GAIN:
             is_true = False
-        sample.say("GroupCalibration: none", is_true)
+        sample.say("GroupCalibration: none", is_true, text)
         return
-    sample.say("GroupCalibration: off", not sample.is_calibrated)
+    sample.say("GroupCalibration: off", not sample.is_calibrated, text)
     worst = re.search(r"worst: (\w+), ", first)
     if worst:
         bias = sample.world.population.bias(worst[1])
         side = 1 if "too high" in first else -1
-        sample.say("GroupCalibration: worst", side * bias > 0)
+        sample.say("GroupCalibration: worst", side * bias > 0, text)
 
 
 def say_change(sample, name):
@@ -291,11 +297,11 @@ def say_change(sample, name):
     text = str(calibration_change(*rows, n_resamples=199, random_state=0))
     has_changed = bool(sample.world.late or sample.world.drift)
     if text.startswith("The calibration has changed"):
-        sample.say("CalibrationChange: changed", has_changed)
+        sample.say("CalibrationChange: changed", has_changed, text)
     else:
-        sample.say("CalibrationChange: not detectable", not has_changed or None)
+        sample.say("CalibrationChange: not detectable", not has_changed or None, text)
     if not has_changed and "90 %: " in text:
-        sample.say("CalibrationChange: shift", covers(text, 0.0))
+        sample.say("CalibrationChange: shift", covers(text, 0.0), text)
 
 
 def say_interval(sample, name):
@@ -305,9 +311,9 @@ def say_interval(sample, name):
     )
     text = str(found)
     if "Miscalibrated" in text:
-        sample.say("IntervalEstimate: off", not sample.is_calibrated)
+        sample.say("IntervalEstimate: off", not sample.is_calibrated, text)
     else:
-        sample.say("IntervalEstimate: none", sample.has_no_miscalibration)
+        sample.say("IntervalEstimate: none", sample.has_no_miscalibration, text)
 
 
 def say_sample_size(sample, name):
@@ -323,7 +329,7 @@ def say_sample_size(sample, name):
     other_text = str(calibration_summary(other.labels, other.scores, n_resamples=9))
     low, high, half = limits(other_text.partition("calibration slope")[2])
     width = 0.2 * np.sqrt(n / other.n)
-    sample.say("ValidationSampleSize", high - low - 2 * half <= 1.5 * width)
+    sample.say("ValidationSampleSize", high - low - 2 * half <= 1.5 * width, text)
 
 
 def say_clusters(sample, name):
@@ -338,11 +344,11 @@ def say_clusters(sample, name):
     line = re.search(r"- Calibration in the large: (.*)", text)[1]
     if "not pooled" in line:
         return
-    sample.say("CalibrationByCluster: on average", covers(line, 0.0))
+    sample.say("CalibrationByCluster: on average", covers(line, 0.0), text)
     new = re.search(rf"in a new cluster ({_NUMBER}) to ({_NUMBER})", line)
     low, high = map(float, new.groups())
     is_inside = low <= effect[-1] <= high
-    sample.say("CalibrationByCluster: in a new cluster", is_inside)
+    sample.say("CalibrationByCluster: in a new cluster", is_inside, text)
 
 
 def say_estimated(sample, name):
@@ -356,13 +362,13 @@ def say_estimated(sample, name):
             sample.labels, sample.scores, expit(odds), metrics=("brier_score",)
         )
     )
-    line = re.search(r"brier score (.*)", text)[1]
+    line = re.search(r"Brier score (.*)", text)[1]
     if "no interval" in line:
         return
     chance = odds * sample.world.slope + sample.world.shift
     chance = expit(chance + sample.world.curve * np.sin(1.5 * odds))
     brier = np.mean((expit(odds) - chance) ** 2 + chance * (1 - chance))
-    sample.say("EstimatedPerformance", covers(line, brier))
+    sample.say("EstimatedPerformance", covers(line, brier), text)
 
 
 def say_benefit(sample, name):
@@ -383,9 +389,9 @@ def say_benefit(sample, name):
         )
         difference = truth.net_benefit(_THRESHOLD) - benefit
         if f"Better than treating {who} at 0.4" in text:
-            sample.say(f"NetBenefit: better than {reference}", difference > 1e-6)
+            sample.say(f"NetBenefit: better than {reference}", difference > 1e-6, text)
         if "worse at 0.4" in text:
-            sample.say(f"NetBenefit: worse than {reference}", difference < -1e-6)
+            sample.say(f"NetBenefit: worse than {reference}", difference < -1e-6, text)
 
 
 # --- Guarantees -----------------------------------------------------------------------
@@ -400,15 +406,16 @@ def say_threshold(sample, name):
     score = expit(truth.odds)
     confidence = np.maximum(score, 1 - score)
     wrong = np.where(score >= 0.5, 1 - truth.truth, truth.truth)
-    if "No threshold is found" in str(found):
+    text = str(found)
+    if "No threshold was found" in text:
         # With these scores no threshold would do, or the samples are few.
         best = min(wrong[confidence >= at].mean() for at in (0.5, 0.7, 0.9))
         is_true = best > _TARGET or sample.n <= 300 or None
-        sample.say("CertifiedThreshold: not found", is_true)
+        sample.say("CertifiedThreshold: not found", is_true, text)
         return
     answered = confidence >= found.threshold
     is_true = not answered.any() or wrong[answered].mean() <= _TARGET
-    sample.say("CertifiedThreshold", is_true)
+    sample.say("CertifiedThreshold", is_true, text)
 
 
 def say_certificate(sample, name):
@@ -424,7 +431,7 @@ def say_certificate(sample, name):
     values, code = np.unique(scores, return_inverse=True)
     frequency = np.bincount(code, truth.truth) / np.bincount(code)
     is_true = np.abs(values - frequency).max() <= within + 1e-3
-    sample.say("CalibrationCertificate", is_true)
+    sample.say("CalibrationCertificate", is_true, text)
 
 
 # --- Titles ---------------------------------------------------------------------------
@@ -451,12 +458,12 @@ def say_titles(sample, name):
     text, _ = title(ReliabilityDisplay, sample.labels, sample.scores)
     if " to " in text:
         covered = covers(text, _root_mean_square(sample.truth), 100)
-        sample.say("ReliabilityDisplay: error", covered)
+        sample.say("ReliabilityDisplay: error", covered, text)
     text, _ = title(CumulativeDifferenceDisplay, sample.labels, sample.scores)
     pvalue = re.search(r"p [<=≤] (0\.\d+)", text)
     if pvalue and float(pvalue[1]) < 0.05:
         is_true = not sample.is_calibrated
-        sample.say("CumulativeDifferenceDisplay: p < 0.05", is_true)
+        sample.say("CumulativeDifferenceDisplay: p < 0.05", is_true, text)
     is_late = np.searchsorted(MONTHS, sample.table.periods) >= 4
     if min(is_late.sum(), (~is_late).sum()) < 30:
         return
@@ -467,16 +474,16 @@ def say_titles(sample, name):
     has_changed = bool(sample.world.late or sample.world.drift)
     pvalue = re.search(r"p [<=≤] (0\.\d+)", text)
     if pvalue and float(pvalue[1]) < 0.05:
-        sample.say("ChangeDisplay: p < 0.05", has_changed)
+        sample.say("ChangeDisplay: p < 0.05", has_changed, text)
     if not has_changed and " to " in text:
         signless = text.replace("+", "")
-        sample.say("ChangeDisplay: shift", covers(signless, 0.0))
+        sample.say("ChangeDisplay: shift", covers(signless, 0.0), text)
     _, drawn = title(
         GroupDisplay, sample.labels, sample.scores, groups=sample.table.segments
     )
     (table,) = drawn.tables.values()
     if (table.adjusted_pvalue < 0.05).any():
-        sample.say("GroupDisplay: adjusted p < 0.05", not sample.is_calibrated)
+        sample.say("GroupDisplay: adjusted p < 0.05", not sample.is_calibrated, text)
 
 
 def _root_mean_square(truth):
@@ -491,10 +498,11 @@ def say_monitor(sample, name):
     """An alarm of a monitor that has read all samples, which its display marks."""
     monitor = CalibrationMonitor()
     monitor.partial_fit(sample.scores, sample.labels)
+    text = str(monitor)
     if monitor.alarm_:
-        sample.say("MonitorDisplay: alarm", not sample.is_calibrated)
+        sample.say("MonitorDisplay: alarm", not sample.is_calibrated, text)
     else:
-        sample.say("MonitorDisplay: no alarm", sample.has_no_miscalibration)
+        sample.say("MonitorDisplay: no alarm", sample.has_no_miscalibration, text)
 
 
 SAYERS = (

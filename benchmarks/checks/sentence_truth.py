@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import expit, softmax, xlogy
 from scipy.stats import norm
 
+from benchmarks.checks.bounds import faults
 from benchmarks.checks.report_advice import Table, by_advice
 from skcalib import (
     PlattScaling,
@@ -315,7 +316,11 @@ class Judge:
         self.truth = world.population
 
     def __call__(self, claim):
-        """Return whether a sentence is true; None where the world leaves it open."""
+        """Return whether a sentence is true; None where the world leaves it open. One
+        that breaks a bound is false in every world: see `bounds`.
+        """
+        if faults(claim.text):
+            return False
         if claim.name not in ONLY.get(self.name, {claim.name}):
             return None
         rule = getattr(self, "_" + re.sub(r"\W", "_", claim.name), None)
@@ -797,6 +802,8 @@ class ClassJudge:
 
     def __call__(self, claim):
         """Return whether a sentence is true; None where it is not about classes."""
+        if faults(claim.text):
+            return False
         is_calibrated = self.name == "calibrated classes"
         if claim.name in ("shift classes", "recalibrate", "gain", "classes off"):
             return not is_calibrated

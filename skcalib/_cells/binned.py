@@ -65,7 +65,9 @@ class BinnedTask:
         """
         cells = Cells.of_bins(self.bins)
         if np.any(cells.score_variance > _ONE_SCORE):
-            self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
+            self._refuse(
+                "a BinStatistics with one distinct score per bin (UniqueScores)"
+            )
         # The same as cells of one score, which need no second moments.
         cells = Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
         if most is None:
@@ -157,8 +159,8 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **arguments):
         if value is not None:
             raise ValueError(
                 f"{name}={reprlib.repr(value)} needs the score and the label of each"
-                f" row, found {found}, which contains only sums of bins: pass labels"
-                " and probabilities, or omit it."
+                f" row, found {found}, which contains only sums by bin: pass labels and"
+                " probabilities, or omit it."
             )
 
 
@@ -210,8 +212,8 @@ def counted_rows(data, weight_type, *, warns=True):
         )
     if isinstance(weight_type, Mapping):
         raise ValueError(
-            "weight_type={label: weight} needs the rows, whose weights a BinStatistics"
-            " does not hold: pass labels and probabilities."
+            "weight_type={label: weight} needs the weight of each row, which a"
+            " BinStatistics does not contain: pass labels and probabilities."
         )
     factor = weight.sum() / data.bins.weight_squared.sum()
     sums = {name: factor * getattr(data.bins, name) for name in _SUMS_OF_WEIGHTS}

@@ -87,7 +87,7 @@ class ClassBinStatistics(Mapping):
         if list(self) != list(other):
             raise ValueError(
                 f"The classes differ: {shown(list(self))} and {shown(list(other))}."
-                " Name the same labels= for every batch."
+                " Pass the same labels= for every batch."
             )
         merged = {}
         for label, statistics in self.items():

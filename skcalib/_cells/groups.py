@@ -53,8 +53,8 @@ def predicted_class(data):
     """
     if data.is_multilabel:
         raise ValueError(
-            'groups="predicted_class" is for mutually exclusive classes, but the'
-            " columns of y_true are several labels per row: pass an array of groups."
+            'groups="predicted_class" is for mutually exclusive classes, but y_true has'
+            " several labels per row: pass an array of groups."
         )
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)

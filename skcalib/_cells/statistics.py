@@ -286,8 +286,8 @@ class BinStatistics(CellSums):
         is_filled = count > 0
         if np.any(events % 1) and np.all((events >= 0) & (events <= 1)):
             raise ValueError(
-                "events holds rates between 0 and 1, but must hold numbers of events:"
-                " pass np.round(count * rates)."
+                "events contains rates between 0 and 1 instead of counts: pass"
+                " np.round(count * rates)."
             )
         events = _whole_numbers(events, "events")
         is_wrong = (events < 0) | (events > count)
@@ -344,8 +344,8 @@ class BinStatistics(CellSums):
         """
         if self._design is not None or other._design is not None:
             raise ValueError(
-                "Sums of samples in clusters cannot be merged: a cluster may have"
-                " samples in both. Give all samples to one call."
+                "Sums of clustered samples cannot be merged, because a cluster may have"
+                " samples in both. Pass all samples in one call."
             )
         if not np.array_equal(self.edges, other.edges):
             raise ValueError(
@@ -460,8 +460,9 @@ class BinStatistics(CellSums):
         if self._design is not None:
             if weight_type not in (None, self._weight_type):
                 raise ValueError(
-                    f"weight_type={weight_type!r} differs from that of the clusters:"
-                    " give it to reliability_curve."
+                    f"weight_type={weight_type!r} differs from the one that these"
+                    " clustered statistics were made with: pass it to"
+                    " reliability_curve."
                 )
             return self._interval_of_clusters(options)
         if weight_type is None:
@@ -815,13 +816,15 @@ def _check_consistency(statistics):
     conditions = {
         "count must not be negative": count >= 0,
         "weight must be positive exactly where count is": (w > 0) == (count > 0),
-        "weighted_score must be that of scores inside the bin": (
+        "weighted_score / weight must lie inside the bin": (
             within(ws, low * w, high * w)
         ),
         "weighted_label must lie between 0 and weight": within(wy, 0, w),
-        "weighted_score_squared must be at least weighted_score^2 / weight, and that of"
-        " scores inside the bin": within(wss, least_square, largest_square),
-        "weighted_score_label must be that of scores inside the bin": (
+        "weighted_score_squared must be at least weighted_score^2 / weight, and"
+        " possible for scores inside the bin": within(
+            wss, least_square, largest_square
+        ),
+        "weighted_score_label must be possible for scores inside the bin": (
             scores_of_events & scores_of_others
         ),
         "weight_squared must lie between weight^2 / count and weight^2": (
@@ -831,6 +834,6 @@ def _check_consistency(statistics):
     for condition, holds in conditions.items():
         if not holds.all():
             raise ValueError(
-                f"BinStatistics: {condition}, which is violated in bin"
-                f" {int(np.argmin(holds))}."
+                f"BinStatistics: {condition}, but bin {int(np.argmin(holds))} violates"
+                " this."
             )

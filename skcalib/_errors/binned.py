@@ -551,6 +551,6 @@ def _refuse_thin_bins(statistics, binning):
             cause = f"{n_samples:,} samples are too few for {n_bins} bins: {cause}"
     raise ValueError(
         f"{cause} in bins with fewer than two rows (at most"
-        f" {100 * MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two"
+        f" {100 * MAX_THIN_SHARE:.0f} % can be left out). A debiased error needs two"
         f" rows in each bin. {cure}{see('too-few-for-bins')}"
     )

@@ -71,8 +71,8 @@ class KernelError:
         n_pairs = weight.sum() ** 2 - self_pairs.sum()
         if not n_pairs > 0:
             raise ValueError(
-                "y_true must contain at least two rows, because pairs are compared;"
-                f" found a weight of {weight.sum():g}."
+                "The kernel error compares pairs of samples, so it needs at least two,"
+                f" found a total weight of {weight.sum():g}."
             )
         codes = data.labels.astype(np.intp)
         # The landmarks stand for the rows where the bandwidth is their median distance.
@@ -168,9 +168,9 @@ def _refuse_several_labels(data):
     """Raise for `ScoredLabels` with several labels per row."""
     if data.is_multilabel:
         raise ValueError(
-            "kernel_calibration_error requires mutually exclusive classes, but the"
-            " columns of y_true are several labels per row: pass one column of"
-            " y_true and of y_proba at a time."
+            "kernel_calibration_error requires mutually exclusive classes, but y_true"
+            " has several labels per row: pass one column of y_true and of y_proba at a"
+            " time."
         )
 
 

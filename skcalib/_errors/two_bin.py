@@ -15,8 +15,9 @@ class TwoBinError(CalibrationError):
         if self.multiclass not in ("auto", "marginal"):
             raise ValueError(
                 "multiclass must be 'auto' or 'marginal' (each class against the rest),"
-                f" found {self.multiclass!r}: which event a top-label or pooled error"
-                " judges depends on the report, and a lie can lower it."
+                f" found {self.multiclass!r}: for a top-label or pooled error, the"
+                " scores themselves decide which event is judged, so misreported scores"
+                " can lower it."
             )
 
     def reduction(self, data):

@@ -113,5 +113,7 @@ def _numbers(name, values):
     it holds other values now.
     """
     if values.dtype.kind == "O" and len(values):
-        raise ValueError(f"{name} contained numbers in fit, found {values[0]!r}.")
+        raise ValueError(
+            f"{name} contained numbers in fit, but now contains {values[0]!r}."
+        )
     return values

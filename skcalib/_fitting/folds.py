@@ -126,7 +126,7 @@ def cross_validation_folds(
     if (n_predictions != 1).any():
         row = int(np.argmax(n_predictions != 1))
         raise ValueError(
-            f"cv must predict every row exactly once, but it predicts row {row}"
+            f"cv must test every row exactly once, but it tests row {row}"
             f" {n_predictions[row]} times: {cv!r}."
         )
     return folds
@@ -150,8 +150,8 @@ def splits_of(splitter, X, y, cluster=None, groups=None):
         test = row_indices(test, len(y))
         if cluster is not None and np.isin(cluster[train], cluster[test]).any():
             raise ValueError(
-                "cv puts rows of one cluster into the training and the test rows of a"
-                " fold. Use an int, or a splitter that keeps groups together, such as"
+                "cv divides a cluster between the training and the test rows of a fold."
+                " Use an int, or a splitter that keeps groups together, such as"
                 " GroupKFold."
             )
         splits.append((train, test))

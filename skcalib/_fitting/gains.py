@@ -14,7 +14,7 @@ from skcalib._rows.blocks import taken, weights_or_ones
 # The expected variance replaces the observed one if it exceeds this multiple of it: the
 # samples then lack rare labels that are to be expected.
 _UNSEEN = 4
-ONE_LABEL = "all samples have the same label, so that nothing can be fitted"
+ONE_LABEL = "all samples have the same label, so nothing can be fitted"
 
 
 class Design(NamedTuple):
@@ -124,7 +124,7 @@ def unfitted_reason(codes, folds):
         return ""
     return (
         f"the training samples of {n_unfitted} of {len(folds)} folds have the same"
-        " label, so that nothing could be fitted to them"
+        " label, so nothing could be fitted to them"
     )
 
 

@@ -13,7 +13,7 @@ from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
 
 ONE_CLASS_IN_CLUSTERS = (
-    "all samples have the same label, so that the variation between clusters cannot be"
+    "all samples have the same label, so the variation between clusters cannot be"
     " estimated"
 )
 

@@ -269,7 +269,7 @@ def asymptotic(statistic, deviation, pvalue):
 def _warn_of_few(method, found):
     """Warn that the approximation of a test's law is poor; `found` says what is few."""
     warn(
-        f"method={method!r}: {found}, too few for its approximation, which rejects up"
-        " to three times as many calibrated models as its level allows. Use"
+        f"method={method!r}: {found}, too few for its approximation, which would reject"
+        " calibrated models up to three times too often. Use"
         f' method="resampling".{see("few-events")}'
     )

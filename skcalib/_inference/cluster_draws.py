@@ -356,7 +356,7 @@ def _warn_of_few_events(scores):
     expected = min(n_events.min(), (len(scores) - n_events).min())
     if expected < FEW_EVENTS:
         warn(
-            f"clusters=: {expected:.2g} events or non-events are expected. Below"
-            f" about {FEW_EVENTS} the dependence of the rows within a cluster"
-            " cannot be estimated well enough, and the level is not controlled."
+            f"clusters=: {expected:.2g} events or non-events are expected. With fewer"
+            f" than about {FEW_EVENTS}, the dependence within clusters cannot be"
+            " estimated well enough, so the test may not keep its level."
         )

@@ -60,7 +60,7 @@ def multinomial(probability, codes, sample_weight=None):
         information[mixed[::-1]] += (w * p * z).sum(axis=0)
     if expected.min() < _FEW:
         warn(
-            f"method='multinomial': {expected.min():.2g} samples of a class are"
+            f"method='multinomial': only {expected.min():.2g} samples of a class are"
             " expected, too few for its chi-squared distribution. Use"
             " method='resampling' with metric=kernel_calibration_error."
         )

@@ -79,9 +79,9 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
     if len(classes) < n_classes:
         raise ValueError(
             f"{name} has {len(classes)} class{'es' * (len(classes) > 1)}"
-            f" ({shown(classes)}) but the scores those of {n_classes} classes. It is"
-            " not clear which columns are missing: name the labels of all columns,"
-            f" sorted, with {classes_name}=."
+            f" ({shown(classes)}) but the scores have {n_classes} classes, and it is"
+            " not clear which are missing: name the labels of all columns, sorted, with"
+            f" {classes_name}=."
         )
     return classes, codes
 
@@ -176,10 +176,10 @@ def refuse_look_alikes(labels, counts, name, labels_name=None):
         if labels_name is not None:
             cure = f", or name all labels with {labels_name}= if they differ"
         raise ValueError(
-            f"{name} has labels that differ only in case or in the blanks around them:"
+            f"{name} has labels that differ only in case or in surrounding spaces:"
             f" {labels[same]!r} ({counts[same]:,} rows) and {label!r} ({counts[k]:,})."
-            f" Write them alike, for example with pd.Series({column}).str.strip()"
-            f".str.lower(){cure}."
+            " Write them alike, for example with"
+            f" pd.Series({column}).str.strip().str.lower(){cure}."
         )
 
 
@@ -219,11 +219,10 @@ def _too_many_labels(classes, codes, n_columns, pos_label, name):
         mask = f"{name} != -1"
     else:
         return ValueError(
-            f"{text}, or leave out the rows of labels that have no column."
-            f"{see('third-label')}"
+            f"{text}, or leave out rows whose label has no column.{see('third-label')}"
         )
     return ValueError(
-        f"{text}, or leave out the rows of other labels: known = {mask}, then"
+        f"{text}, or leave out rows with other labels: known = {mask}, then"
         f" {name}[known] and {scores_name}[known].{see('third-label')}"
     )
 
@@ -274,7 +273,7 @@ def check_classes(classes, n_classes, name):
         raise ValueError(
             f"{name} names {len(classes)} label{'s' * (len(classes) != 1)} but the"
             f" scores have {n_classes} classes. Name the label of each column; a single"
-            " column needs two, that of the event and the other one."
+            " column needs two, the event and the other label."
         )
     classes = plain_labels(classes)
     sorted_classes, codes = sorted_labels(classes, name)
@@ -299,7 +298,7 @@ def _order_hint(classes, sorted_classes, codes, name):
             f" {np.argsort(codes).tolist()}]."
         )
     return (
-        f"{hint}, and two columns in this order; a single column is that of the last"
+        f"{hint}, and two columns in this order; a single column belongs to the last"
         " label."
     )
 
@@ -333,8 +332,8 @@ def _lookup(y, classes, name, classes_name):
                 known
             ):
                 cure = (
-                    f"It differs from {known!r} only in case or in the blanks around"
-                    " it: write them alike, for example with"
+                    f"It differs from {known!r} only in case or in surrounding spaces:"
+                    " write them alike, for example with"
                     f" pd.Series({name}).str.strip()."
                 )
         raise ValueError(
@@ -349,7 +348,7 @@ def of_another_type(y, classes, name, classes_name):
     reverse.
     """
     return ValueError(
-        f"{name} holds {shown(y[:1])}, which is of another type than {classes_name}"
+        f"{name} holds {shown(y[:1])}, which is of a different type from {classes_name}"
         f" {shown(classes)}. Write both as text or both as numbers."
     )
 
@@ -368,17 +367,18 @@ def _one_label_only(label, pos_label):
         unusual = f"[{label!r}, other] or labels=[other, {label!r}]"
         labels = _USUAL_PAIRS.get(label, unusual)
         return ValueError(
-            f"{found}. If that is meant, name both classes, sorted: labels={labels}."
+            f"{found}. If this is intended, name both classes, sorted: labels={labels}."
         )
     try:
         both = sorted([label, pos_label])
     except TypeError:
         return ValueError(
-            f"{found}, which is of another type than pos_label={pos_label!r}. Write"
-            " pos_label as the labels are, and name both labels, sorted, with labels=."
+            f"{found}, which is of a different type from pos_label={pos_label!r}. Write"
+            " pos_label as the labels are written, and name both labels, sorted, with"
+            " labels=."
         )
     return ValueError(
-        f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both:"
+        f"{found}: no row has pos_label={pos_label!r}. If this is intended, name both:"
         f" labels={both!r}."
     )
 
@@ -392,7 +392,7 @@ def _position(pos_label, classes):
         hint = ""
         for label in classes.tolist():
             if str(label) == str(pos_label):
-                hint = f" Write it as they are: pos_label={label!r}."
+                hint = f" Write it as the labels are written: pos_label={label!r}."
         raise ValueError(
             f"pos_label={pos_label!r} is not one of the labels {shown(classes)}.{hint}"
         )
@@ -422,9 +422,9 @@ def hint_at_event(scores, codes, classes, hint):
         if isinstance(event, str):
             order = "the last label in alphabetical order"
         warn(
-            f"The event is {event!r}, {order}, but its scores are lower:"
-            f" {event_mean:.3g} on average, those of {other!r} {other_mean:.3g}. If the"
-            f" scores are those of {other!r}, {hint}{see('event')}"
+            f"The event is {event!r}, {order}, but its mean score, {event_mean:.3g}, is"
+            f" below that of {other!r}, {other_mean:.3g}. If the scores are those of"
+            f" {other!r}, {hint}{see('event')}"
         )
 
 
@@ -475,7 +475,7 @@ def with_counted_labels(y, sample_weight, scores, labels, *, name, labels_name):
     if len(shape) == 2 and shape[1] > max(len(counted), 2):
         other = shown(np.array(list(dict.fromkeys(checked[is_uncounted].tolist()))))
         raise ValueError(
-            f"{name} has rows of positive weight of {len(counted)} classes only"
+            f"{name} has rows of positive weight for only {len(counted)} classes"
             f" ({shown(counted)}), but the scores have {shape[1]} columns: leave out"
             f" the columns of {other}, or name the labels of all columns with"
             f" {labels_name}=."

@@ -184,16 +184,16 @@ def _check_columns(response, model, labels, response_method, is_logit):
     if is_logit and len(labels) == 2:
         fits = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
         wanted = (
-            "one column, the decision for the second of two classes, is needed, and"
-            " two classes at least in the training part of every fold."
+            "this needs one column, the decision for the second of two classes, and at"
+            " least two classes in the training part of every fold."
         )
     else:
         fits = len(shape) == 2 and shape[1] == len(labels)
         # A decision is one between two classes at least.
         fits = fits and (len(labels) > 1 or not is_logit)
-        wanted = "one column a class is needed"
+        wanted = "this needs one column per class"
         if is_logit:
-            wanted += ", and two classes at least in the training part of every fold"
+            wanted += " and at least two classes in the training part of every fold"
         wanted += "."
     if not fits:
         raise ValueError(

@@ -22,8 +22,8 @@ MISSING = "missing"
 OTHER = "other"
 # A column of floats with more distinct values holds measurements, not names.
 _MOST_FLOATS = 30
-_MAX_BINS_HINT = "max_bins=10 makes groups of its quantiles."
-_BINS_HINT = "cut it into bins first, and give the bin of each row."
+_MAX_BINS_HINT = "max_bins=10 groups them by quantiles."
+_BINS_HINT = "cut it into bins first, and pass the bin of each row."
 
 
 def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True):
@@ -77,8 +77,8 @@ def refuse_measurements(names, what):
     if names.dtype.kind == "f" and np.count_nonzero(names % 1) > _MOST_FLOATS:
         raise ValueError(
             f"{what} holds {len(names)} distinct floats ({shown(names, 3)}), each of"
-            f" which would be one of the {what}: {_BINS_HINT} Convert them to strings"
-            " if they are names."
+            f" which would become one of the {what}: {_BINS_HINT} Convert them to"
+            " strings if they are names."
         )
 
 
@@ -144,8 +144,8 @@ def with_small_groups_pooled(names, codes, kept, min_size):
     large = np.flatnonzero(~is_small)
     if OTHER in names[large].tolist():
         raise ValueError(
-            f"groups has the group {OTHER!r} and smaller ones, which"
-            f" min_group_size={min_size} would give the same name: rename it."
+            f"groups contains {OTHER!r}, the name that min_group_size={min_size} gives"
+            " to the small groups it merges: rename that group."
         )
     new_names = [*names[large].tolist(), OTHER]
     # Filled one by one: names may be tuples, of which NumPy would make a matrix.
@@ -176,7 +176,7 @@ def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
         hint = _MAX_BINS_HINT if takes_max_bins else _BINS_HINT
         raise ValueError(
             f"groups holds {len(names)} distinct floats ({shown(names, 3)}), each of"
-            f" which would be a group: {hint} Convert them to strings if they are"
+            f" which would become a group: {hint} Convert them to strings if they are"
             " names."
         )
     if not is_missing.any():
@@ -220,7 +220,7 @@ def _quantiles(values, max_bins):
     """
     if values.dtype.kind not in "iufmM":
         raise ValueError(
-            f"max_bins={max_bins} makes quantiles of numbers and dates, found"
+            f"max_bins={max_bins} makes quantiles of numbers or dates, found"
             f" {shown(values[:1])} in groups: omit max_bins for names."
         )
     below, cuts = quantile_cuts(values, max_bins)

@@ -121,8 +121,8 @@ class LabelWeights:
 
 
 _DECLARE = (
-    "the weights of the other label are unknown: weight_type={label: weight} declares"
-    " them"
+    "the weights of the other label are unknown: pass them as"
+    " weight_type={label: weight}"
 )
 
 
@@ -141,7 +141,7 @@ def few_effective_events(labels, weight, why=_DECLARE):
             worth = float(found.sum() ** 2 / (found @ found))
         if worth < FEWEST_EVENTS * (1 - 1e-9):
             return (
-                f"the {name} are worth {worth:.2g} of equal weight, fewer than"
+                f"the effective number of {name} is {worth:.2g}, below"
                 f" {FEWEST_EVENTS:g}, and {why}"
             )
     return ""

@@ -91,7 +91,9 @@ def check_label_vector(y, n_samples, *, name, scores_name, may_be_missing=False)
         held = f" that holds a {type(y[()]).__name__}" if y.ndim == 0 else ""
         cure = ""
         if name == "y" and y.ndim == 2:
-            cure = "For several labels per row fit one classifier for each column of y."
+            cure = (
+                "For several labels per row, fit one classifier for each column of y."
+            )
         raise no_vector(y, name, scores_name, f"{y.shape}{held}", cure)
     if n_samples is not None and len(y) != n_samples:
         raise other_length(y, n_samples, name, scores_name)
@@ -140,9 +142,9 @@ def no_vector(y, name, scores_name, shape, cure=""):
         cure = f"Pass {name}.ravel() if these are the labels of {y.size} rows."
     elif y.ndim == 2 and is_number and np.any((y > 0) & (y < 1)):
         cure = (
-            f"It holds probabilities: if these are the scores, pass {name} in the place"
-            f" of {scores_name}; skcalib.expand_soft_labels takes labels that are"
-            " distributions."
+            "It holds probabilities: if these are the scores, pass them as"
+            f" {scores_name}; for labels that are distributions, use"
+            " skcalib.expand_soft_labels."
         )
     elif y.ndim == 2 and is_number and np.all((y != 0).sum(axis=1) == 1):
         cure = f"If each row has one class, pass {name}.argmax(axis=1). {cure}"

@@ -195,8 +195,8 @@ def _unknown_keyword(unknown, title, names, also):
     """
     if unknown in also:
         return TypeError(
-            f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of"
-            " what was called."
+            f"{unknown}= is a parameter of {title}.{also[unknown]}, not of the function"
+            " called."
         )
     # Our parameter for a keyword of other libraries, and what to write: for `alpha`,
     # say, `confidence_level` and how it follows from alpha.

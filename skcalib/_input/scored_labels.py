@@ -141,7 +141,7 @@ def check_scored_labels(
         if shape[0] == 1:
             warn(
                 f"y_true has shape {shape}, which is one sample with {shape[1]} labels:"
-                " if these are the labels of as many samples, pass y_true.ravel() and"
+                " if they belong to as many samples, pass y_true.ravel() and"
                 " y_proba.ravel()."
             )
         scores, indicators, names = check_several_labels(
@@ -221,7 +221,8 @@ def _with_classes(data, multiclass, pos_label, given_type):
         if pos_label is not None:
             raise ValueError(
                 f"pos_label={pos_label!r} does not apply to the {n_columns} columns of"
-                f" y_proba. For one class pass its column, and y_true == {pos_label!r}."
+                " y_proba. For one class, pass its column and y_true =="
+                f" {pos_label!r}."
             )
         classes, codes = encode_labels(
             y_true,

@@ -31,8 +31,8 @@ _PERCENT = re.compile(r"\s*[+-]?[\d.,\s]*\d\s*%\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 _LOGIT_HINT = (
-    'For a decision function or logits set input="logit". Where X holds features put '
-    "CrossFittedClassifier(classifier) before this step, which makes them scores."
+    'For a decision function or logits, set input="logit". If X holds features, put'
+    " CrossFittedClassifier(classifier) before this step to turn them into scores."
 )
 
 
@@ -266,7 +266,7 @@ def _text_hint(text):
         if "," in text:
             comma = '.str.replace(",", ".")'
         return (
-            "It has a percent sign: remove it and divide by 100, for a column as in"
+            "It has a percent sign: remove it and divide by 100, for a column with"
             f' pd.Series(column).str.rstrip(" %"){comma}.astype(float) / 100.'
         )
     if _DECIMAL_COMMA.fullmatch(text):

@@ -19,7 +19,7 @@ from skcalib._input.tensors import as_array, column_names, first_index
 # probabilities of classes that exclude each other.
 NORMALISED = 1e-2
 _ONE_AT_A_TIME = (
-    "For several labels per row pass one column of y_true and of y_proba at a time."
+    "For several labels per row, pass one column of y_true and of y_proba at a time."
 )
 
 
@@ -69,9 +69,9 @@ def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
     """
     if isinstance(multiclass, str) and multiclass not in ("auto", "marginal"):
         raise ValueError(
-            f"multiclass={multiclass!r} is for mutually exclusive classes, but the"
-            " columns of y_true are several labels per row: omit it"
-            ' ("marginal" treats each label separately).'
+            f"multiclass={multiclass!r} is for mutually exclusive classes, but y_true"
+            ' has several labels per row: omit it ("marginal" treats each label'
+            " separately)."
         )
     if pos_label is not None:
         raise ValueError(
@@ -151,7 +151,7 @@ def _indicators(y_true):
             f" each label, found {found} in row {row}. For mutually exclusive classes,"
             " y_true should be a 1d array of labels, got an array of shape"
             f" {values.shape} instead; if these are the scores, pass them as y_proba;"
-            " distributions of labels are for skcalib.expand_soft_labels."
+            " for distributions of labels, use skcalib.expand_soft_labels."
         )
     return positive
 

@@ -95,8 +95,8 @@ def _refuse_incomplete(xp):
     if missing:
         raise TypeError(
             f"{xp.__name__} lacks {', '.join(missing)} of the array API standard"
-            " 2023.12, so that nothing can be computed on the device: update the"
-            " library, or copy the tensors to the processor first."
+            " 2023.12, so nothing can be computed on the device: update the library, or"
+            " copy the tensors to the processor first."
         )
 
 

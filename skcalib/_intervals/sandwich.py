@@ -19,7 +19,9 @@ _LARGEST_PROMISE = 4.0
 # an estimate that is smaller is small because its events are missing. It is the
 # smallest number (of 1, 1.25, ...) that leaves the median width as it is.
 _USUAL_PROMISE = 1.5
-_ONE_DECIDES = "without one of the rows or clusters the others do not determine the fit"
+_ONE_DECIDES = (
+    "without one of the rows or clusters, the others do not determine the fit"
+)
 
 
 class Sandwich(NamedTuple):
@@ -163,8 +165,8 @@ class LogisticRows:
         if n_effective >= FEWEST_FOR_SPREAD:
             return ""
         return (
-            f"the rarer label in the clusters is worth {n_effective:.2g} independent"
-            f" samples, fewer than {FEWEST_FOR_SPREAD:g}"
+            f"within the clusters, the rarer label amounts to {n_effective:.2g}"
+            f" independent samples, fewer than {FEWEST_FOR_SPREAD:g}"
         )
 
 
@@ -185,8 +187,8 @@ def _untrusted(degrees, promise):
         )
     if promise > _LARGEST_PROMISE:
         return (
-            "the standard error that the scores promise is more than"
-            f" {_LARGEST_PROMISE:g} times the one that the labels show: the rows that"
-            " carry it have hardly shown an event"
+            "the standard error that the scores imply is more than"
+            f" {_LARGEST_PROMISE:g} times the observed one: the rows that it rests on"
+            " have hardly any events"
         )
     return ""

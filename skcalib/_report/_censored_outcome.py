@@ -52,10 +52,9 @@ def add_outcome(columns, roles, horizon):
     columns[roles.weight] = weight
     n_censored = np.count_nonzero(weight == 0)
     return (
-        f"The outcome at {rounded(horizon, 6)} is not known for"
-        f" {count_words(n_censored)} of {count_words(len(weight))} rows, which are"
-        " censored. The others represent them, with inverse-probability-of-censoring"
-        " weights."
+        f"{count_words(n_censored)} of {count_words(len(weight))} rows are censored"
+        f" before {rounded(horizon, 6)}, so their outcome is unknown. The other rows"
+        " represent them, with inverse-probability-of-censoring weights."
     )
 
 

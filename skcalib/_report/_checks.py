@@ -11,7 +11,7 @@ _FEW_CLUSTERS = 20
 _EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
 # how far a row's sum may be off where the scores of a file were rounded
 _ROUNDED = 0.01
-COUNTING = "Rows are counted from 0, the header not included."
+COUNTING = "Rows are counted from 0, without the header."
 
 
 def distinct(column, name=None, what=""):
@@ -59,8 +59,8 @@ def events(column, name, positive, negative=None):
     if positive is None:
         if negative is not None:
             raise ReportError(
-                f"--negative {negative} names the label of the non-events: name that of"
-                " the event, too, with --positive."
+                f"--negative {negative} names the label of the non-events: also name"
+                " that of the event with --positive."
             )
         _refuse_probabilities(values, counts, name)
         _refuse_look_alikes(values, counts, name)
@@ -68,8 +68,8 @@ def events(column, name, positive, negative=None):
             several = ""
             if len(present) > 2:
                 several = (
-                    " Rows of further labels are left out with --negative. Or give one"
-                    " score column a class: --score 'p_*'."
+                    " To leave out rows with other labels, use --negative. Or give one"
+                    " score column per class: --score 'p_*'."
                 )
                 if {str(value) for value in values} in ({"-1", "0", "1"},):
                     several = (
@@ -88,8 +88,8 @@ def events(column, name, positive, negative=None):
         _refuse_look_alikes(values, counts, name)
         if len(values) > 2:
             raise ReportError(
-                f"column {name!r} holds {found}: say with --negative which label is no"
-                " event; rows with further labels are then left out."
+                f"column {name!r} holds {found}: say with --negative which label is the"
+                " non-event; rows with other labels are then left out."
             )
         is_left_out = np.zeros(len(values), dtype=bool)
     else:
@@ -131,7 +131,7 @@ def _refuse_probabilities(values, counts, name):
         raise ReportError(
             f"column {name!r} holds probabilities such as {between[0]:.6g}, not labels:"
             " --label names the column of labels and --score that of probabilities. For"
-            " labels that are distributions use skcalib.expand_soft_labels first."
+            " labels that are distributions, use skcalib.expand_soft_labels first."
         )
 
 
@@ -219,7 +219,7 @@ def rescaled(scores, columns, normalise=False):
         remedy = ""
         if total.min() > 1 - _ROUNDED:
             remedy = (
-                " Odds of a bookmaker sum to more than 1 (the overround): --normalise"
+                " A bookmaker's odds sum to more than 1 (the overround): --normalise"
                 " divides each row by its sum."
             )
         raise ReportError(
@@ -229,7 +229,7 @@ def rescaled(scores, columns, normalise=False):
     if total.min() <= 0:
         raise ReportError(
             f"columns {shown(columns)}: row {int(total.argmin())} sums to"
-            f" {total.min():.6g}, by which it cannot be divided. {COUNTING}"
+            f" {total.min():.6g}, so it cannot be normalised. {COUNTING}"
         )
     # Where the sum itself was rounded, in double precision, the scores are kept.
     total[off <= _EXACT] = 1
@@ -272,7 +272,7 @@ def segment_columns(columns, names, notes):
     n_segments = len(np.unique(combined))
     if n_segments > _MOST_SEGMENTS:
         notes.append(
-            f"The crossing of {', '.join(names)} has {n_segments:,} groups and is"
+            f"The combination of {', '.join(names)} has {n_segments:,} groups and is"
             f" left out: a report takes at most {_MOST_SEGMENTS}."
         )
         return segments
@@ -318,9 +318,9 @@ def repeats_note(column, name):
     values, _ = distinct(column)
     n_values = len(values)
     return (
-        f"The column {name} repeats ({n_values:,} values in {len(column):,} rows). If"
-        " rows of one value depend on each other, the intervals are too short and the"
-        f" p-values too small: say --cluster {name}."
+        f"Values of the column {name} repeat ({n_values:,} values in {len(column):,}"
+        " rows). If rows with the same value depend on each other, the intervals are"
+        f" too short and the p-values too small: use --cluster {name}."
     )
 
 
@@ -336,17 +336,18 @@ def cluster_column(column, name, notes):
         )
     if len(values) == len(column):
         notes.append(
-            f"Each row has its own value of {name}, so that all rows are independent."
+            f"Each row has its own value of {name}, so all rows are treated as"
+            " independent."
         )
         return None
     notes.append(
-        f"Intervals and tests allow for rows of one {name} that depend on each other"
+        f"Intervals and tests allow for dependence between rows with the same {name}"
         f" ({len(values):,} clusters)."
     )
     if len(values) < _FEW_CLUSTERS:
         notes.append(
-            "So few clusters say little about how much they differ: the intervals are"
-            " rough."
+            "With so few clusters, it is hard to tell how much they differ: the"
+            " intervals are rough."
         )
     if column.dtype.kind != "O":
         return column

@@ -21,8 +21,8 @@ CLAIMS = {
     ),
     "others are fine": "The other {others} fine to within {limit} points.",
     "others cannot be told": (
-        "{Others} shown to be off, but for {which} the samples cannot tell whether"
-        " they are right to within {tolerance} points{needed}."
+        "{Others} shown to be off, but the samples cannot tell whether {which}"
+        " right to within {tolerance} points{needed}."
     ),
     "segments cannot be told": (
         "{none}for {number} groups the samples cannot tell{needed}."
@@ -32,8 +32,8 @@ CLAIMS = {
     ),
     "do not use": "Do not use the {subject} as they are: {size} on average{since}.",
     "check": (
-        "The {subject} are {size} on average{since}; {n} samples do not tell whether"
-        " this is more than {tolerance} points."
+        "The {subject} are {size} on average{since}; {n} samples are too few to tell"
+        " whether this is more than {tolerance} points."
     ),
     "do not take at face value": (
         "Do not use the {subject} as they are: their mean absolute calibration error"
@@ -53,12 +53,12 @@ CLAIMS = {
     ),
     "right on average": (
         "The {subject} are right on average to within {limit} points. Whether they are"
-        " at every level, {n} samples cannot tell: the mean absolute calibration error"
-        " may be {tolerance} points or more{needed}."
+        " right at every level, {n} samples cannot tell: the mean absolute calibration"
+        " error may be {tolerance} points or more{needed}."
     ),
     "cannot tell": (
-        "{n} samples cannot tell whether the {subject} are right on average to within"
-        " {tolerance} points: {limits}. {then}."
+        "{n} samples are too few to tell whether the {subject} are right on average to"
+        " within {tolerance} points: {limits}. {then}."
     ),
     # What else may do harm.
     "impossible": "{happened} Go by the Brier score.",
@@ -76,9 +76,9 @@ CLAIMS = {
         " again with --cluster {column}."
     ),
     "tolerance too large": (
-        "The {subject} are {bias}{ratio}. {What} are rare ({frequency}), so that nearly"
-        " any {subject} are right to within {tolerance} points: say --tolerance"
-        " {smaller}, in points."
+        "The {subject} are {bias}{ratio}. {What} are rare ({frequency}), so almost any"
+        " {subject} would be right to within {tolerance} points: use --tolerance"
+        " {smaller} (in points)."
     ),
     # The evidence.
     "means": "{What} is {mean}, and {frequency} {of}{bias}.",
@@ -87,8 +87,8 @@ CLAIMS = {
         " gives {pvalue}."
     ),
     "error of unknown uncertainty": (
-        "The mean absolute calibration error is estimated as {size} points; how"
-        " uncertain this is can only be said with --cluster {column}."
+        "The mean absolute calibration error is estimated at {size} points; its"
+        " uncertainty can be given only with --cluster {column}."
     ),
     "nothing but the shift": (
         "Apart from this shift, no miscalibration is detectable."
@@ -106,26 +106,27 @@ CLAIMS = {
         " are too cautious."
     ),
     "classes off": (
-        "{share} classes {have} an error that chance does not explain{names}. The"
+        "{share} classes {have} an error larger than chance explains{names}. The"
         " largest is that of class {first}{size}{bias}."
     ),
-    "no class off": "No class of {n} has an error that chance does not explain.",
+    "no class off": "None of {n} classes has an error larger than chance explains.",
     "segments off": "By {column}, {share} groups {are} off{names}.",
     "average hides": (
-        "The average of all samples ({bias}) hides how the groups differ."
+        "The average over all samples ({bias}) hides the differences between groups."
     ),
     "changed": (
         "From {since} on, {whose} are {after} on average; before, their average was"
         " {before}."
     ),
     "trend": (
-        "From {first} to {last} a straight line through the bias {rises} by {size}"
+        "From {first} to {last} a straight line fitted to the bias {rises} by {size}"
         " ({pvalue} for no trend)."
     ),
     "dependent": (
-        "The errors of samples that follow each other in time are alike: intervals are"
-        " too short by a factor of at least {factor}, and p-values too small. Samples"
-        " of one day or one case belong together: say --cluster."
+        "Samples that follow each other in time have similar errors: intervals are too"
+        " short by a factor of at least {factor}, and p-values are too small. If"
+        " samples of one day or one case belong together, name their column with"
+        " --cluster."
     ),
     # The advice.
     "too few to recalibrate": (
@@ -158,8 +159,8 @@ CLAIMS = {
     ),
     "gain": (
         "On held-out samples{which} {clip}the log-loss is lower by {size}{brier}. Fit"
-        " it again when the model changes or a monitor (skcalib.monitoring) raises an"
-        " alarm."
+        " the recalibrator again when the model changes or a monitor"
+        " (skcalib.monitoring) raises an alarm."
     ),
     "error left fine": (
         "This leaves{where} a mean absolute calibration error of at most {limit}"
@@ -171,17 +172,17 @@ CLAIMS = {
     ),
     "error left unclear": (
         "This leaves{where} a mean absolute calibration error of {size}, which may not"
-        " be within the tolerance of {tolerance} points{better}. To tell, run the"
+        " be within the tolerance of {tolerance} points{better}. To find out, run the"
         " report on the recalibrated scores of new samples."
     ),
     "samples needed": (
-        "It takes about {number} labelled samples to keep nine tenths of what it gains"
+        "About {number} labelled samples are needed to keep nine tenths of its gain"
         " over {simpler}."
     ),
     # The sections of the page.
     "not told apart": (
-        "Nothing speaks for replacing {first} by {name}: their Brier scores are not"
-        " told apart, difference {size}."
+        "There is no case for replacing {first} with {name}: their Brier scores differ"
+        " by {size}, which is not detectable."
     ),
     "worse than the first": (
         "Keep {first} rather than {name}: the Brier score of {name} is higher (worse)"
@@ -190,23 +191,23 @@ CLAIMS = {
     "better than the first": (
         "Prefer {name} to {first}: its Brier score is lower (better) by {size}."
     ),
-    "one segment": "There is one group only.",
+    "one segment": "There is only one group.",
     "segments": "{counts}.",
     "periods": "{counts}.",
     "other classes": (
         "The other {n} classes{between}; {off} more than chance explains."
     ),
     "better than both": (
-        "At {threshold} % the scores are better than treating all samples and than"
-        " treating none{cost}."
+        "At a threshold of {threshold} %, acting on the scores is better than treating"
+        " all samples and better than treating none{cost}."
     ),
     "worse than one": (
-        "At {threshold} % treating {other} would be better than following the"
-        " scores{cost}."
+        "At a threshold of {threshold} %, treating {other} would be better than acting"
+        " on the scores{cost}."
     ),
     "not better than one": (
-        "At {threshold} % the samples do not show that the scores are better than"
-        " treating {other}{cost}."
+        "At a threshold of {threshold} %, the samples do not show that acting on the"
+        " scores is better than treating {other}{cost}."
     ),
     "nothing to gain": (
         "None of {n} recalibrators is measurably better. The best, {name}, would"

@@ -146,8 +146,8 @@ def _matched(pattern, classes, header, others, file):
         )
     if len(found) < 2:
         raise ReportError(
-            f"--score '{pattern}' finds {shown(found.values())} only, but each class"
-            " has a column. For one column name it without a star."
+            f"--score '{pattern}' matches only {shown(found.values())}, but each class"
+            " needs a column. To use a single column, name it without a star."
         )
     if classes is None or set(classes) == set(found):
         return found
@@ -325,8 +325,8 @@ def spread_lists(columns, models, classes, labels):
         return models, classes
     if len(lengths) < len(models) or len(set(lengths.values())) > 1:
         raise ReportError(
-            f"the models {shown(models)} do not all have lists of as many scores: make"
-            " a report of each."
+            f"the models {shown(models)} have lists of different lengths: make a"
+            " separate report for each."
         )
     n_classes = next(iter(lengths.values()))
     if classes is None:
@@ -354,7 +354,7 @@ def _numbered_classes(labels, n_classes, name):
             return tuple(map(str, numbers))
     raise ReportError(
         f"column {name!r} holds lists of {n_classes} scores, whose order the labels do"
-        " not tell: name the classes in their order with --classes, as in --classes"
+        " not show: name the classes in their order with --classes, as in --classes"
         " no,yes."
     )
 
@@ -381,12 +381,12 @@ def event_column(classes, positive, negative):
             if is_same_text(name, positive):
                 return k
         raise ReportError(
-            f"--positive {positive} is neither of the classes {shown(classes)}."
+            f"--positive {positive} is not one of the classes {shown(classes)}."
         )
     if negative is not None:
         raise ReportError(
-            f"--negative {negative} names the class of the non-events: name that of the"
-            " event, too, with --positive."
+            f"--negative {negative} names the class of the non-events: also name that"
+            " of the event with --positive."
         )
     texts = [name.strip().lower() for name in classes]
     for event, other in (("1", "0"), ("1", "-1"), ("true", "false")):

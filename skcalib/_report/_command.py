@@ -51,9 +51,9 @@ def add_report_command(commands):
         metavar="FILE",
         nargs="+",
         help=(
-            "CSV, Parquet, Feather, JSON, JSON lines or Excel file, also packed (gz,"
-            " bz2, xz, zst, zip); several files or a glob; - for standard input; or the"
-            " URL of a database (duckdb:PATH, sqlite:PATH, postgresql://...)"
+            "CSV, Parquet, Feather, JSON, JSON lines or Excel file, also compressed"
+            " (gz, bz2, xz, zst, zip); several files or a glob; - for standard input;"
+            " or the URL of a database (duckdb:PATH, sqlite:PATH, postgresql://...)"
         ),
     )
     add(
@@ -105,7 +105,7 @@ def add_report_command(commands):
         "--normalise",
         action="store_true",
         help=(
-            "divide the scores of a row by their sum, as for odds of a bookmaker, which"
+            "divide the scores of a row by their sum, as for a bookmaker's odds, which"
             " sum to more than 1"
         ),
     )
@@ -164,8 +164,9 @@ def add_report_command(commands):
         "--unlabelled",
         metavar="FILE",
         help=(
-            "new data without labels, with the same score columns: the page estimates"
-            " the performance on them; with FILE itself, on its rows without a label"
+            "new data without labels but with the same score columns: the page"
+            " estimates the performance on them; give FILE itself for its rows without"
+            " a label"
         ),
     )
     column(
@@ -180,13 +181,15 @@ def add_report_command(commands):
         "--alternative",
         choices=("two-sided", "greater", "less"),
         default="two-sided",
-        help="tests of a table of counts: too many events are greater",
+        help="alternative of the tests of a table of counts: greater means too many"
+        " events",
     )
     add(
         "--adjustment",
         choices=("holm", "exact"),
         default="holm",
-        help="how its p-values take the number of rows into account",
+        help="how the p-values of a table of counts are adjusted for the number of"
+        " rows",
     )
     column("--weight", help="column with the weight of each row")
     add(
@@ -237,7 +240,7 @@ def add_report_command(commands):
         metavar="LABEL",
         help=(
             "label of the non-events, if there are more than two labels: rows with"
-            " further labels are left out"
+            " other labels are left out"
         ),
     )
     add(
@@ -252,7 +255,8 @@ def add_report_command(commands):
     add(
         "--code",
         metavar="FILE",
-        help="write the Python that makes the numbers and the advice to a file",
+        help="write Python code that reproduces the numbers and applies the advice to a"
+        " file",
     )
     add(
         "--json",
@@ -418,13 +422,13 @@ def _checked_thresholds(arguments):
     thresholds = sorted(set(arguments.threshold))
     if not all(0 < threshold < 1 for threshold in thresholds):
         raise ReportError(
-            f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is not a score above"
-            " 0 and below 1."
+            "--threshold must be above 0 and below 1, found"
+            f" {', '.join(f'{threshold:g}' for threshold in thresholds)}."
         )
     if not 0 < arguments.tolerance < 100:
         raise ReportError(
-            f"--tolerance {arguments.tolerance:g} is not a number of percentage points"
-            " above 0 and below 100."
+            "--tolerance must be above 0 and below 100 percentage points, found"
+            f" {arguments.tolerance:g}."
         )
     return thresholds
 

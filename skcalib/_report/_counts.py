@@ -23,7 +23,7 @@ _LEVEL = 0.95
 _LIGHTS = ((0.01, "red"), (0.05, "amber"), (2.0, "green"))
 NEEDS_SAMPLES = (
     "Slope, log-loss by sample, groups, times, thresholds and the gain from"
-    " recalibrating need single samples, which a table of counts does not have."
+    " recalibration need individual samples, which a table of counts does not contain."
 )
 
 
@@ -203,9 +203,11 @@ def _summary(numbers, found):
             if row["light"] == light
         ]
         if named:
-            lines.append(f"Rows that are {words} ({light}): score {listed(named)}.")
+            lines.append(
+                f"Rows that are {words} ({light}): those with score {listed(named)}."
+            )
     if all(row["light"] == "green" for row in numbers["rows"]):
-        lines.append("No row is shown to be off.")
+        lines.append("No row is detectably off.")
     return "\n".join(lines)
 
 
@@ -247,13 +249,13 @@ def needs_single_samples(arguments):
         if getattr(arguments, name):
             option = "--" + name.replace("_", "-")
             raise ReportError(
-                f"{option} needs single samples, but --count gives a table of counts:"
-                f" omit it. {NEEDS_SAMPLES}"
+                f"{option} needs individual samples, but --count gives a table of"
+                f" counts: omit it. {NEEDS_SAMPLES}"
             )
     if arguments.count is None or arguments.events is None:
         raise ReportError(
-            "a table of counts needs --count, the column of the numbers of samples,"
-            " --events, that of the numbers of events, and --score."
+            "a table of counts needs the columns --count (numbers of samples), --events"
+            " (numbers of events) and --score."
         )
     if len(arguments.scores) != 1:
         raise ReportError(

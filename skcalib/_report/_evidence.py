@@ -125,7 +125,7 @@ def classes_off(rows):
             unit="points",
             level=OF_ESTIMATES,
         )
-        size = f": {error}, averaged over all samples, also those of other classes"
+        size = f": {error}, averaged over all samples, including those of other classes"
     names = ""
     if 1 < len(off) < len(rows):
         names = f": {listed([row['class'] for row in off])}"

@@ -31,12 +31,12 @@ _WITH_PANDAS = "write it as CSV, for example with pandas: pd.{}({!r}).to_csv(...
 _STATA = ("a Stata file", _WITH_PANDAS.format("read_stata", "FILE"))
 _SAS = ("a SAS file", _WITH_PANDAS.format("read_sas", "FILE"))
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": ("a workbook of an old Excel (.xls)", "save it as .xlsx"),
-    b"FEA1": ("a Feather file of version 1", "write it again as Feather or Parquet"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook (.xls)", "save it as .xlsx"),
+    b"FEA1": ("a version 1 Feather file", "write it again as Feather or Parquet"),
     b"\x89HDF": ("an HDF5 file", _WITH_PANDAS.format("read_hdf", "FILE")),
     b"ORC": ("an ORC file", _WITH_PANDAS.format("read_orc", "FILE")),
     b"Obj\x01": ("an Avro file", _AS_CSV),
-    b"\x93NUMPY": ("a NumPy array", "write it as CSV with a line of names"),
+    b"\x93NUMPY": ("a NumPy array", "write it as CSV with a header line"),
     b"$FL2": ("an SPSS file", _WITH_PANDAS.format("read_spss", "FILE")),
     b"<stata_dta>": _STATA,
     **{
@@ -48,14 +48,14 @@ _OTHERS = {
     b"HEADER RECORD*******": _SAS,
     b"RDX3": ("an R workspace", "write the table with write.csv()"),
     b"RDX2": ("an R workspace", "write the table with write.csv()"),
-    b"X\n\x00\x00": ("an object of R (.rds)", "write the table with write.csv()"),
+    b"X\n\x00\x00": ("an R object (.rds)", "write the table with write.csv()"),
     b"%PDF": ("a PDF", "copy its table into a CSV file"),
     b"\x89PNG": ("a picture (PNG)", "name the file of the scores"),
     b"\xff\xd8\xff": ("a picture (JPEG)", "name the file of the scores"),
     b"7z\xbc\xaf\x27\x1c": ("a 7-Zip archive", "unpack it"),
     b"Rar!": ("a RAR archive", "unpack it"),
     **{
-        bytes((0x80, version)): ("a pickle of Python", _AS_CSV)
+        bytes((0x80, version)): ("a Python pickle", _AS_CSV)
         for version in range(2, 6)
     },
 }
@@ -88,15 +88,15 @@ def _refuse_others(path, first):
         raise ReportError(f"{path} is a TAR archive: unpack it and give its file.")
     for magic, (kind, cure) in _OTHERS.items():
         if first.startswith(magic):
-            raise ReportError(f"{path} is {kind}, which is not read: {cure}.")
+            raise ReportError(f"{path} is {kind}, which cannot be read: {cure}.")
     text = first.removeprefix(codecs.BOM_UTF8).lstrip().lower()
     if re.match(rb"(%.*\s+)*@relation\b", text):
         raise ReportError(
-            f"{path} is an ARFF file of Weka, which is not read: {_AS_CSV}."
+            f"{path} is a Weka ARFF file, which cannot be read: {_AS_CSV}."
         )
     if text.startswith(_HTML):
         raise ReportError(
-            f"{path} is a page of the web (HTML or XML), no table of text: {_AS_CSV}."
+            f"{path} is a web page (HTML or XML), not a text table: {_AS_CSV}."
         )
 
 
@@ -138,8 +138,8 @@ def unpacked(path, folder, member=None):
         except (EOFError, OSError, zipfile.BadZipFile, lzma.LZMAError) as error:
             kind = "ZIP" if is_archive else packing
             raise ReportError(
-                f"{path} is packed ({kind}), but damaged or cut off ({error}): copy"
-                " or download it again."
+                f"{path} is compressed ({kind}), but damaged or truncated ({error}):"
+                " copy or download it again."
             ) from error
         except RuntimeError as error:  # zipfile's error for a password
             raise ReportError(
@@ -184,13 +184,13 @@ def _member(path, wanted):
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
     except zipfile.BadZipFile as error:
         raise ReportError(
-            f"{path} begins like a ZIP archive or a workbook of Excel, but is damaged"
+            f"{path} looks like a ZIP archive or an Excel workbook, but is damaged"
             f" ({error}): save or download it again."
         ) from error
     if any(name.startswith("xl/") for name in names):
         return None
     if any(name.startswith("word/") for name in names):
-        raise ReportError(f"{path} is a document of Word: {_AS_CSV}.")
+        raise ReportError(f"{path} is a Word document: {_AS_CSV}.")
     if "mimetype" in names and "content.xml" in names:
         raise ReportError(
             f"{path} is an OpenDocument file: save the table as .xlsx or as CSV."

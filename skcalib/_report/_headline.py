@@ -349,12 +349,15 @@ def _others_unclear(facts, n_unclear, others):
     # only those that are off.
     can_keep = advice["kind"] == "none" or advice.get("others") == "unchanged"
     if len(others) == 1:
-        which = "it"
+        which = "it is"
         clause = "The other group is not"
         if can_keep:
             clause = f"The other group can keep its {facts.subject}: it is not"
     else:
-        which = "them" if n_unclear == len(others) else f"{n_unclear} of them"
+        which = "they are"
+        if n_unclear < len(others):
+            verb = "is" if n_unclear == 1 else "are"
+            which = f"{n_unclear} of them {verb}"
         who = f"the other {len(others)} groups"
         clause = f"none of {who} is"
         if can_keep:

@@ -61,8 +61,8 @@ def _lines(text, name):
 def _damaged(name, line, error):
     """Return the error for JSON that cannot be read at a line."""
     return ReportError(
-        f"{name} begins like JSON, but line {line} is none ({error.msg}): write one"
-        " record a line, or one list of records."
+        f"{name} looks like JSON, but line {line} is not ({error.msg}): write one"
+        " record per line, or one list of records."
     )
 
 
@@ -79,7 +79,7 @@ def _columns(records, name):
         if not all(isinstance(values, list) for values in columns.values()):
             raise ReportError(
                 f"{name} is one JSON record ({', '.join(list(records)[:6])}): write one"
-                " record a line, or one list of records."
+                " record per line, or one list of records."
             )
         if len({len(values) for values in columns.values()}) > 1:
             raise ReportError(f"{name} is JSON with columns of different lengths.")
@@ -89,8 +89,8 @@ def _columns(records, name):
     for record in records:
         if not isinstance(record, dict):
             raise ReportError(
-                f"{name} is JSON, but entry {n_records} is no record: each must name"
-                ' its fields, as in {"y": 1, "p": 0.7}.'
+                f"{name} is JSON, but entry {n_records} is not a record: each must name"
+                f' its fields, as in {"y": 1, "p": 0.7}.'
             )
         _append(columns, record, "", n_records)
         n_records += 1

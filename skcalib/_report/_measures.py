@@ -108,7 +108,7 @@ def reason_outside(estimate, low, high, known=""):
     not. `known` is the reason for an estimate above, if one is known already.
     """
     if estimate < low:
-        return "the noise that is taken away from the estimate is uncertain itself"
+        return "the noise subtracted from the estimate is itself uncertain"
     if estimate > high:
         return known or "the estimate includes label noise"
     return None

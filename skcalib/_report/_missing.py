@@ -47,8 +47,7 @@ def without_missing(columns, needed, missing, leave_out=()):
         first = int(is_dropped.argmax())
         raise ReportError(
             f"of {n_rows:,} rows {listed}: the first is row {first}. To leave out such"
-            " rows, give --missing drop. Rows are counted from 0, the header not"
-            " included."
+            " rows, give --missing drop. Rows are counted from 0, without the header."
         )
     if is_dropped.all():
         raise ReportError(f"no row is complete: of {n_rows:,} rows {listed}.")

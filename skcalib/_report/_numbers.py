@@ -252,8 +252,8 @@ def _few_events(models):
     if not any(model["test"]["few_events"] for model in models):
         return []
     return [
-        "With fewer than 40 expected events or non-events, intervals of clusters may be"
-        " too short."
+        "With fewer than 40 expected events or non-events, cluster intervals may be too"
+        " short."
     ]
 
 
@@ -315,14 +315,13 @@ def _paper_of_classes(table, model):
     right = percent_words(model["event_frequency"], table.n_rows)
     mean_score = percent_words(model["mean_score"], table.n_rows)
     return (
-        f"In {table.n_rows:,} samples of {len(table.classes)} classes the top-label"
+        f"In {table.n_rows:,} samples of {len(table.classes)} classes, the top-label"
         " calibration error (mean absolute, debiased, up to 15 bins of equal mass) was"
         f" {shown(model['errors'][0])}, {pvalue} for the hypothesis of calibration. The"
-        f" predicted class was right in {right} of the samples, its mean probability"
-        f" was {mean_score}. The Brier score, summed over the classes, was"
+        f" predicted class was right in {right} of the samples, and its mean"
+        f" probability was {mean_score}. The Brier score, summed over the classes, was"
         f" {shown(brier)} and the log-loss {shown(log_loss)} nats{clipped}. Intervals"
-        " are at"
-        f" {level_words(CONFIDENCE_LEVEL)} confidence."
+        f" are at {level_words(CONFIDENCE_LEVEL)} confidence."
     )
 
 

@@ -16,34 +16,33 @@ _MOST_CLASSES_NAMED = 12
 # Explanations of measures by their name, and those that differ with several classes.
 _EXPLAINED = {
     "mean absolute calibration error": (
-        "mean gap between score and event frequency, noise taken away; up to 15 bins of"
-        " equal mass"
+        "mean gap between score and event frequency, noise subtracted; up to 15"
+        " equal-mass bins"
     ),
     "root mean square calibration error": (
-        "large gaps count more; noise is taken away from the squares, so that it may "
-        "come out below the mean absolute error"
+        "large gaps count more; noise is subtracted from the squares, so it may fall"
+        " below the mean absolute error"
     ),
     "expected calibration error": (
-        "mean absolute gap, 15 bins of equal width; noise makes it too large, so that"
-        " its interval, from which that is removed, may lie below it"
+        "mean absolute gap in 15 equal-width bins; noise makes it too large, and its"
+        " interval, which allows for that, may lie below it"
     ),
     "maximum calibration error": (
-        "gap of the worst of 15 bins of equal width; bins with fewer than 50 samples"
-        " are merged"
+        "largest gap in 15 equal-width bins; bins with fewer than 50 samples are merged"
     ),
     "calibration slope": "1 is right; below 1 the scores are too extreme",
     "calibration in the large": (
         "0 is right; below 0 the scores are too high, in log-odds"
     ),
     "Brier score": (
-        "mean squared difference of score and event; rewards calibration and sharpness"
-        " together"
+        "mean squared difference between score and event; rewards calibration and"
+        " sharpness together"
     ),
     "log-loss": "minus the mean log-probability of what happened, in nats",
 }
 _EXPLAINED_CLASSES = {
     "Brier score": (
-        "squared difference of score and event, summed over the classes, on average;"
+        "mean squared difference between score and event, summed over the classes;"
         " rewards calibration and sharpness together"
     ),
     "log-loss": "minus the mean log-probability of the true class, in nats",

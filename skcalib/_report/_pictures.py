@@ -65,15 +65,15 @@ def reliability_picture(table, seed):
     if table.classes is not None:
         drawn = "How often the predicted class is right against its probability"
     caption = (
-        f"{drawn}, with {level_words(CONFIDENCE_LEVEL)} intervals of each bin. On the"
-        " dotted line predictions and events agree; below it the scores are too high."
+        f"{drawn}, with {level_words(CONFIDENCE_LEVEL)} intervals for each bin. On the"
+        " dotted line, predictions and events agree; below it the scores are too high."
     )
     if display.consistency_bands_:
         caption += (
-            f" In the grey band {level_words(CONFIDENCE_LEVEL)} of the bins of a"
-            " calibrated model would lie."
+            f" {level_words(CONFIDENCE_LEVEL)} of the bins of a calibrated model would"
+            " lie in the grey band."
         )
-    caption += " At the bottom the histogram of the scores."
+    caption += " The histogram at the bottom shows the scores."
     if table.clusters is not None:
         caption += (
             " Intervals and band allow for clusters; a bin of fewer than about three"
@@ -96,8 +96,8 @@ def counts_picture(statistics):
     )
     caption = (
         f"Event frequency against score, with {level_words(CONFIDENCE_LEVEL)} intervals"
-        " of each row. On the dotted line scores and events agree; below it the scores"
-        " are too high."
+        " for each row. On the dotted line, scores and events agree; below it the"
+        " scores are too high."
     )
     return Picture(svg, alt, caption)
 

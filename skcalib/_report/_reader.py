@@ -291,8 +291,8 @@ def _copied_input(folder):
     """Return the path of a copy of what standard input holds."""
     if sys.stdin is None or sys.stdin.isatty():
         raise ReportError(
-            "- is standard input, and there is none: send a file to it, as in"
-            " cat scores.csv | python -m skcalib report - ..."
+            "- is standard input, but there is none: pipe a file into it, as in cat"
+            " scores.csv | python -m skcalib report - ..."
         )
     target = folder / "input"
     with target.open("wb") as file:
@@ -512,15 +512,15 @@ class _ExcelSource(_InMemory):
 
         if find_spec("openpyxl") is None:
             raise ReportError(
-                f"{name} is a workbook of Excel, which needs openpyxl to be read:"
+                f"{name} is an Excel workbook, which needs openpyxl:"
                 f" {install('report')}, or save the sheet as CSV."
             )
         try:
             sheets = pd.read_excel(path, sheet_name=None, header=None)
         except Exception as error:
             raise ReportError(
-                f"{name} begins like a workbook of Excel, but is damaged ({error}):"
-                " open it in the spreadsheet and save it again, or save it as CSV."
+                f"{name} looks like an Excel workbook, but is damaged ({error}): open"
+                " it in the spreadsheet and save it again, or save it as CSV."
             ) from error
         sheets = {
             title: frame.dropna(how="all").dropna(how="all", axis=1)
@@ -651,7 +651,7 @@ class _SeveralFiles:
                 lacks = f"lacks {missing[0]!r}" if missing else f"has {further[0]!r}"
                 raise ReportError(
                     f"{file} {lacks}, unlike {files[0]}: files that are read together"
-                    " have the same columns."
+                    " must have the same columns."
                 )
         self.notes = [f"{len(parts)} files were read as one table."]
         for part in parts:

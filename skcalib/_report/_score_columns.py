@@ -141,7 +141,7 @@ def scores_by_model(columns, models, classes, notes, normalise=False):
         off = max(off, worst)
     if off > _WORTH_A_NOTE:
         notes.append(
-            "The scores of a row were divided by their sum, which was off by"
-            f" {rounded(off, 1)} at most."
+            "The scores of each row were divided by their sum, which differed from 1 by"
+            f" at most {rounded(off, 1)}."
         )
     return scores

@@ -215,7 +215,7 @@ def decision_sentence(row):
         loss = interval_words(
             cost["estimate"], cost["low"], cost["high"], scale=100, level=OF_ESTIMATES
         )
-        costs = f"; miscalibration costs {loss} true positives in 100 samples"
+        costs = f"; miscalibration costs {loss} true positives per 100 samples"
     threshold = rounded(100 * row["threshold"])
     return claim(name, threshold=threshold, other=other, cost=costs)
 

@@ -215,7 +215,7 @@ def read_table(
     except ReportError as error:
         if not read.is_sampled:
             raise
-        counting = "Rows are those of a random sample of the file."
+        counting = "The rows are a random sample of the file."
         raise ReportError(str(error).replace(COUNTING, counting)) from error
     n_of_key = None
     if repeated:
@@ -375,8 +375,8 @@ def _prepared(file, read, named_labels, horizon, reading):
     assumed = [*file.notes, *read.taken]
     if read.is_sampled:
         notes.append(
-            f"The table has {read.n_rows:,} rows. The report is about a random sample"
-            f" of {read.n_drawn:,} of them."
+            f"The table has {read.n_rows:,} rows. The report covers a random sample of"
+            f" {read.n_drawn:,} of them."
         )
     if dropped:
         assumed.append(dropped)
@@ -641,7 +641,7 @@ def _without_unused_rows(table, seed):
         draw = np.random.default_rng(seed)
         used = np.sort(draw.choice(used, _MOST_CLUSTERED, replace=False))
         notes.append(
-            f"With clusters the report is about a random sample of {_MOST_CLUSTERED:,}"
+            f"With clusters, the report covers a random sample of {_MOST_CLUSTERED:,}"
             " rows."
         )
     if len(used) == table.n_rows:

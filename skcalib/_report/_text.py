@@ -27,8 +27,8 @@ _MARKS = (
 )
 _ENCODINGS = {
     "cp1252": (
-        "The text is not UTF-8 and was read as Windows-1252: accents of another"
-        " encoding would be wrong."
+        "The text is not UTF-8 and was read as Windows-1252: with any other encoding,"
+        " accented letters are wrong."
     ),
     "utf-16": "The text is UTF-16.",
     "utf-16-le": "The text is UTF-16.",
@@ -98,7 +98,7 @@ def layout_of(path, name):
     about_names = ""
     if comments:
         about_names = (
-            f"Lines before the names of the columns: {len(comments)}, left out."
+            f"Lines left out before the names of the columns: {len(comments)}."
         )
     if _are_numbers(header):
         header = _commented_header(comments, separator, len(header))
@@ -150,7 +150,7 @@ def _encoding(path, name):
                 if every_other.count(0) > 2 * _MOST_NULS * len(every_other):
                     return encoding
             raise ReportError(
-                f"{name} is no table of text, but holds bytes of another format: save"
+                f"{name} is not a text table, but holds bytes of another format: save"
                 " it as CSV, Parquet or .xlsx."
             )
         decoder = codecs.getincrementaldecoder("utf-8")()
@@ -174,7 +174,7 @@ def _windows(path, name):
                 byte = block[error.start]
                 raise ReportError(
                     f"{name} is neither UTF-8 nor Windows-1252 text (the byte"
-                    f" {byte:#04x} is none of the latter): save it as CSV in UTF-8."
+                    f" {byte:#04x} is invalid there): save it as CSV in UTF-8."
                 ) from error
     return "cp1252"
 
@@ -195,7 +195,7 @@ def _first_line(lines, name):
         elif text:
             return number, separator, comments
     raise ReportError(
-        f"{name} has no line of values: its first line must name the columns."
+        f"{name} has no rows of values: its first line must name the columns."
     )
 
 
@@ -273,4 +273,7 @@ def _with_unnamed(header, rows, name, first):
         return header, ""
     if all(row[-1].strip() == "" for row in rows):
         return [*header, ""], ""  # each line ends with a separator
-    return ["row names", *header], "The first column has no name: it names the rows."
+    return [
+        "row names",
+        *header,
+    ], "The first column has no name and is taken to name the rows."

@@ -196,9 +196,8 @@ def _periods_in_runs(period_of_row, periods, name):
             f" {','.join(periods[:3])}{',...' * (len(periods) > 3)}."
         )
     note = (
-        f"The periods of {name} are in the order of the file:"
-        f" {shown(order, most=12)}. If this is not the order of time, give it with"
-        " --time-order."
+        f"The periods of {name} are in the order of the file: {shown(order, most=12)}."
+        " If this is not their order in time, give it with --time-order."
     )
     return Periods(period_of_row, order, note)
 
@@ -259,7 +258,7 @@ def _as_dates(names, name):
             times = pd.to_datetime(names, utc=True, format="ISO8601")
             dates = times.strftime("%Y-%m-%dT%H:%M:%S").tolist()
             reader = 'pd.to_datetime({}, utc=True, format="ISO8601")'
-            note = f"Times of {name} are days of UTC."
+            note = f"Times of {name} are assigned to days of UTC."
             return dates, note, reader + '.dt.strftime("%Y-%m-%d")'
         return names, None, ""
     for read in (_year_first, _with_named_month, _month_of_digits, _day_first):
@@ -448,7 +447,7 @@ def _refuse_unclear(periods, name):
     if dates:
         raise ReportError(
             f"column {name!r} contains dates such as {dates[0]!r}, in which day, month"
-            f" and year are not told apart: say how they are written with"
+            " and year cannot be told apart: say how they are written with"
             f" {_format_option(dates)}, or write dates as YYYY-MM-DD."
         )
     if all(_EPOCH.fullmatch(text) for text in periods):

@@ -104,7 +104,7 @@ def _numbers_of_texts(column, name, are_whole, replaced):
     kinds = {type(value) for value in values}
     if kinds != {str}:
         raise ReportError(
-            f"column {name!r} holds texts beside numbers, such as"
+            f"column {name!r} mixes text and numbers, such as"
             f" {next(value for value in values if isinstance(value, str))!r} and"
             f" {next(value for value in values if not isinstance(value, str))!r}: write"
             " all of them as numbers."
@@ -187,10 +187,10 @@ def _no_style(texts, codes, name, is_unclear):
     is_wrong = np.isin(codes, wrong)
     row = int(is_wrong.argmax())
     return ReportError(
-        f"column {name!r} holds {texts[codes[row]]!r} in row {row}, which is no number"
-        f" ({np.count_nonzero(is_wrong):,} of {len(codes):,} rows are none): correct"
-        " such cells, or leave them empty and give --missing drop. Rows are counted"
-        " from 0, the header not included."
+        f"column {name!r} holds {texts[codes[row]]!r} in row {row}, which is not a"
+        f" number ({np.count_nonzero(is_wrong):,} of {len(codes):,} rows are not):"
+        " correct such cells, or leave them empty and give --missing drop. Rows are"
+        " counted from 0, without the header."
     )
 
 
@@ -249,7 +249,7 @@ def refuse_unclear_scale(column, name, *, is_percentage):
         is_called_one = _PERCENT_NAME.search(name) is not None
         if is_called_one and not is_percentage and np.any(known > 0):
             raise ReportError(
-                f"column {name!r} is called a percentage, but its values lie between"
+                f"column {name!r} is named as a percentage, but its values lie between"
                 f" {known.min():.6g} and {known.max():.6g}: state their scale with"
                 " --scores percent or --scores probability."
             )
@@ -263,11 +263,11 @@ def refuse_unclear_scale(column, name, *, is_percentage):
         few = f"; {is_outside.sum():,} of {known.size:,} are outside"
     raise ReportError(
         f"column {name!r}: scores must be probabilities in [0, 1], but row {row} is"
-        f" {_outside(example)} (they go from {_outside(known.min())} to"
+        f" {_outside(example)} (they range from {_outside(known.min())} to"
         f" {_outside(known.max())}{few})."
         " Correct them, or state their scale with --scores percent, logit, odds (p / (1"
-        " - p)) or decimal-odds (1 / p). Rows are counted from 0, the header not"
-        " included."
+        " - p)) or decimal-odds (1 / p). Rows are counted from 0, without the"
+        " header."
     )
 
 
@@ -290,8 +290,8 @@ def _vectors(column, name, numbers_of):
             rows.append([float(value) for value in numbers_of(cell)])
         except (TypeError, ValueError, KeyError) as error:
             raise ReportError(
-                f"column {name!r}: row {row} holds {str(cell)[:40]!r}, which is no list"
-                " of numbers."
+                f"column {name!r}: row {row} holds {str(cell)[:40]!r}, which is not a"
+                " list of numbers."
             ) from error
     lengths = {len(values) for values in rows if values is not None}
     if len(lengths) > 1:

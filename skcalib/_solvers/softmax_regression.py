@@ -105,8 +105,8 @@ def fit_softmax_regression(
     parameters, twice_loss_left = _minimised(loss, parameters, tolerance)
     if twice_loss_left > worth_a_warning:
         message = (
-            f"The fit stopped with about {twice_loss_left / 2:.1g} nats a row still to"
-            " be gained"
+            f"The fit stopped with about {twice_loss_left / 2:.1g} nats per sample"
+            " still to be gained"
         )
         if penalty.min() == 0:
             message += (

@@ -101,7 +101,7 @@ PROMISES = {
     ),
     "false_positive_rate": _Texts(
         _EVENT,
-        "at most {target} of the samples without the event are predicted to be one",
+        "at most {target} of the non-events are predicted to be events",
         _PREDICTED,
         "and {w} of them are not",
     ),
@@ -113,9 +113,9 @@ PROMISES = {
     ),
     "routing": _Texts(
         _ROUTE,
-        "at most {target} of the answers are lost against the large model alone",
+        "at most {target} of the answers are lost compared with the large model alone",
         _LEFT,
-        "and {w} correct answers are lost on balance",
+        "and {w} more correct answers are lost than gained",
     ),
 }
 # Guarantees about the predicted class, and those about an event.
@@ -131,23 +131,23 @@ _REASONS = {
         " would pass the test."
     ),
     "start": (
-        "Other thresholds would be within the target, but the search does not reach"
-        " them. It starts where the scores predict success, and there more is wrong"
-        " than the scores say: they are overconfident. Recalibrate them on other"
-        " samples, or pass start=, fixed before the labels of these samples are seen."
+        "Other thresholds would meet the target, but the search does not reach them. It"
+        " starts where the scores predict success, and there the scores are"
+        " overconfident. Recalibrate them on other samples, or pass start=, fixed"
+        " before the labels of these samples are seen."
     ),
     "sequence": (
-        "Other thresholds would be within the target, but the tests go from strict to"
-        " lenient thresholds, and end before they reach them."
+        "Other thresholds would meet the target, but the tests go from strict to"
+        " lenient thresholds and stop before they reach them."
     ),
     "rates": (
-        "The rates seen here are not within the target: a better model is needed, or"
-        " far more samples."
+        "The observed rates do not meet the target: a better model is needed, or far"
+        " more samples."
     ),
-    "margin": "The rates seen here are within the target, but not by enough.",
+    "margin": "The observed rates meet the target, but not by enough.",
     "together": (
-        "The guarantees hold one by one, but no threshold is strict enough for all but"
-        " recall and lenient enough for recall."
+        "Each guarantee can be given alone, but no threshold is both strict enough for"
+        " the others and lenient enough for recall."
     ),
 }
 
@@ -324,7 +324,7 @@ class CertifiedThreshold(ResultTable):
             lines = [f"{rule}: {guaranteed}", self._seen()]
         else:
             lines = [
-                f"No threshold is found on these {self.n_samples:,} samples at which,"
+                f"No threshold was found on these {self.n_samples:,} samples at which,"
                 f" {guaranteed}",
                 self._why_not(),
             ]
@@ -360,7 +360,7 @@ class CertifiedThreshold(ResultTable):
         reason = _REASONS.get(self.reason, "")
         if self.n_needed is None:
             return reason or _REASONS["rates"]
-        unit = "calibration samples are needed, if the rates stay as they are here."
+        unit = "calibration samples are needed, if the rates stay the same."
         return f"{reason} About {rounded_up(self.n_needed)} {unit}".lstrip()
 
     def _repr_html_(self):

@@ -56,7 +56,7 @@ _PromiseName = Literal[
 # Rates that never rise from strict to lenient thresholds, or never fall.
 _ORDERED = ("recall", "false_positive_rate")
 # The assumption of `certified_abstention` about the model, printed with its result.
-_MODEL_ALONE = "The answers come from one model that was not fitted to these rows."
+_MODEL_ALONE = "The answers come from one model that was not fitted to these samples."
 
 
 def certified_threshold(

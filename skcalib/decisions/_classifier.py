@@ -274,7 +274,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             label = "abstain"
         if label is None or label in classes.tolist():
             raise ValueError(
-                f"abstain_label must be a label beside {shown(classes)}, found"
+                f"abstain_label must differ from the classes {shown(classes)}, found"
                 f" {self.abstain_label!r}."
             )
         return label

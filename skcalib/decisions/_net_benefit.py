@@ -105,8 +105,10 @@ class NetBenefit(ResultTable):
         against = references[self.reference]
         level = f"{level_words(self.confidence_level)} confidence"
         if len(self) > 1:
-            together = "all at once" if self.simultaneous else "each by itself"
-            level += f", {together}"
+            together = (
+                "all thresholds together" if self.simultaneous else "each threshold"
+            )
+            level += f" at {together}"
         frequency = percent_words(self.event_frequency, self.n_samples)
         thresholds = "threshold" if len(self) == 1 else "thresholds"
         lines = [
@@ -136,7 +138,9 @@ class NetBenefit(ResultTable):
         )
         lead = "The net benefit" if len(self) == 1 else "The largest net benefit"
         unit = "of its maximum" if self.standardize else "true positives per sample"
-        return [f"{lead} is {size} {unit}, at {rounded(self.thresholds[k])}."]
+        return [
+            f"{lead} is {size} {unit}, at a threshold of {rounded(self.thresholds[k])}."
+        ]
 
     def _where(self, mask):
         """Return the ranges of thresholds with True in a mask, as text."""

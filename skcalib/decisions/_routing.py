@@ -38,8 +38,8 @@ _EXACT = (
     " of the score statistic, at the worst share of gains."
 )
 _EXACT_CLUSTERS = (
-    "Exact for any number of clusters and any dependence within them, by bets against"
-    " the losses of the clusters."
+    "Exact for any number of clusters and any dependence within them, by betting"
+    " against the losses of the clusters."
 )
 # A row is *lost* if only the large model answers it correctly, *gained* if only the
 # small one does. The largest p-value over all shares of gains is computed on a grid of

@@ -9,8 +9,8 @@ _FEW_PARAMETERS = ("PlattScaling", "TemperatureScaling")
 CROSS_FITTED = "cross-fitted"
 
 OTHER_ROWS = (
-    "The probabilities come from one model that was fitted to other data. The labels of"
-    " the recalibrator differ from those of these samples in this order; a partial"
+    "The probabilities come from one model that was fitted to other data. The"
+    " recalibrator was fitted to other labels, or to these in another order; a partial"
     " overlap is not detected."
 )
 SAME_ROWS = (
@@ -20,7 +20,7 @@ SAME_ROWS = (
 )
 OF_CROSS_FITTING = (
     "Map and threshold come from the same samples by cross-fitting. The guarantee is"
-    " simulated, not exact, because the map in use is none of those that were judged:"
+    " simulated, not exact, because the map in use differs from those that were judged:"
     " after isotonic regression, a precision of 90 % with 90 % confidence was violated"
     " in at most 10.0 % of data sets."
 )

@@ -31,25 +31,25 @@ _ACCURACY_STARTS = 0.5  # the most accurate threshold, if scores are right
 
 MODEL = (
     "The probabilities come from one model that was fitted to other data. A"
-    " recalibrator that was fitted to these samples violates this, which only"
-    " fitted_on= detects: in simulations with 90 % confidence, a precision of 90 % was"
-    " violated in up to 23.2 % of data sets after Platt scaling of the same samples,"
-    " and in up to 47.5 % after isotonic regression; a limit of the error when answered"
-    " was violated in up to 29.2 % after vector scaling of 27 classes. Fit the"
-    " recalibrator to one half of the samples, and find the threshold on the other."
+    " recalibrator that was fitted to these samples violates this, and only fitted_on="
+    " detects it: in simulations with 90 % confidence, a precision of 90 % was violated"
+    " in up to 23.2 % of data sets after Platt scaling of the same samples, and in up"
+    " to 47.5 % after isotonic regression; a limit on the error rate of the answers was"
+    " violated in up to 29.2 % after vector scaling of 27 classes. Fit the recalibrator"
+    " to one half of the samples, and find the threshold on the other."
 )
 FIXED = (
     "The guarantee, its target and the thresholds were fixed before the labels of these"
     " samples were seen."
 )
 _EXACT = "Exact for any number of samples and any distribution: {reason}."
-_FIXED_START = "the search begins where it was fixed beforehand"
+_FIXED_START = "the start of the search was fixed beforehand"
 _GUIDED_EXACTNESS = (
     "Exact given the scores, for the mean error probability of the accepted calibration"
     " samples. For new samples it is simulated, because the start of the search depends"
-    " on the scores: in six worlds of 100 to 2,000 samples, a guarantee with 90 %"
-    " confidence was violated in at most 9.6 % of data sets. With start=, it is also"
-    " exact for new samples."
+    " on the scores: in six simulated populations, with 100 to 2,000 samples, a"
+    " guarantee with 90 % confidence was violated in at most 9.6 % of data sets. With"
+    " start=, it is also exact for new samples."
 )
 CLUSTERED = (
     "The clusters are independent draws from one distribution, as are future clusters,"

@@ -492,8 +492,7 @@ def reasons_for_no_limits(cells, weight, is_importance, cluster, is_against_mode
     if is_against_model:
         too_few = cells.discordant().min(axis=1) < _FEWEST_DISCORDANT
         reasons[too_few] = (
-            f"the models differ for the better, or for the worse, on fewer than"
-            f" {_FEWEST_DISCORDANT} rows"
+            f"fewer than {_FEWEST_DISCORDANT} samples favour one of the models"
         )
     if cluster is not None:
         reasons[(cells.row_variance == 0) & (reasons == "")] = (

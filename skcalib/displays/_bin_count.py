@@ -310,6 +310,93 @@ class BinCountDisplay(FromEstimator):
         caption = f"n = {count_words(n_rows)}, {kind} calibration"
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        recalibrators: Any = None,
+        n_bins: Sequence[int] | None = None,
+        max_error: float | None = None,
+        cv: Any = 5,
+        multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+        pos_label: float | str | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Predict, cross-validate the numbers of bins and draw the curves.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifier.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        recalibrators : recalibrator or dict of recalibrators by name, default=None
+            Binned recalibrators for two classes; None means `HistogramBinning` and
+            `ScalingBinning`.
+        n_bins : sequence of int, default=None
+            Numbers of bins; None means those from 2 to 100 for which each test fold has
+            at least five samples per bin.
+        max_error : float, default=None
+            Largest acceptable l2 calibration error; of the numbers of bins that satisfy
+            it, the one with the highest sharpness is marked (see `sharpest_within`).
+        cv : int, cross-validation splitter or iterable, default=5
+            Cross-validation folds; an int is the number of stratified folds.
+        multiclass : {"auto", "top_label", "marginal"}, default="auto"
+            See `calibration_error`; "marginal" averages over the classes, each taken
+            against the rest.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        n_jobs : int, default=None
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
+        verbose : bool, default=False
+            Whether to write a line to standard error for each recalibrator, at most
+            once every two seconds.
+        ax : array of two Axes, or Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : BinCountDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            recalibrators=recalibrators,
+            n_bins=n_bins,
+            max_error=max_error,
+            cv=cv,
+            multiclass=multiclass,
+            pos_label=pos_label,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            ax=ax,
+            **plot_options,
+        )
+
     def plot(
         self,
         ax: Axes | np.ndarray | Sequence[Axes] | None = None,
@@ -507,9 +594,9 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
     if n_bins[0] < 1 or n_bins[-1] > most:
         wrong = n_bins[0] if n_bins[0] < 1 else n_bins[-1]
         raise ValueError(
-            f"n_bins must be from 1 to {most}, found {wrong}: {n_rows} rows in"
-            f" {n_folds} folds are too few for {_ROWS_PER_BIN} rows of a test fold in"
-            " each of more bins."
+            f"n_bins must be from 1 to {most}, found {wrong}: with {n_rows} rows in"
+            f" {n_folds} folds, more bins would hold fewer than {_ROWS_PER_BIN} rows of"
+            " a test fold each."
         )
     return n_bins
 

@@ -163,9 +163,17 @@ class ChangeDisplay:
         multiclass: Literal["auto", "top_label"] = "auto",
         pos_label: float | str | None = None,
         labels: ArrayLike | None = None,
+        norm: float | Literal["l1", "l2", "max"] = 2,
+        method: Literal[
+            "auto", "plugin", "debiased", "unbiased", "label_binned"
+        ] = "auto",
+        n_resamples: int = 999,
+        sample_weight: ArrayLike | tuple | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | tuple | None = None,
+        random_state: int | np.random.RandomState | None = None,
         ax: Axes | None = None,
         plot_options: dict[str, Any] | None = None,
-        **options: Any,
     ) -> Self:
         """Compare two data sets and draw the change.
 
@@ -192,13 +200,33 @@ class ChangeDisplay:
             corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
+        norm : float, default=2
+            Norm of the error; see `skcalib.metrics.calibration_error`.
+        method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
+            Method for estimating the error; see `skcalib.metrics.calibration_error`.
+        n_resamples : int, default=999
+            Number of draws for the p-value and the intervals for the errors. The
+            smallest possible p-value is ``1 / (n_resamples + 1)``.
+        sample_weight : pair of array-likes, default=None
+            Weights of the samples before and after; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one (to correct for the sampling design or for covariate shift);
+            the weights w of a data set correspond to an effective sample size of
+            ``sum(w)**2 / sum(w**2)``. A dict gives the weight that each sample would
+            have with each of two labels, a number or an array; see
+            `skcalib.evaluation.describe_weights`.
+        clusters : pair of array-likes, default=None
+            The clusters of the samples before and after: samples in the same cluster
+            (for example, from one patient or match) may be dependent, even across the
+            two data sets.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
-        **options : dict
-            Other options of `calibration_change`, such as `n_resamples` and
-            `sample_weight`.
 
         Returns
         -------
@@ -210,21 +238,26 @@ class ChangeDisplay:
         ValueError
             If labels or probabilities are inconsistent, or if the statistics have
             different edges.
-        """
+        """  # noqa: E501
         level = check_confidence_level(confidence_level)
         data = (y_before, y_proba_before, y_after, y_proba_after)
         input_options = {
             "multiclass": multiclass,
             "pos_label": pos_label,
             "labels": labels,
+            "sample_weight": sample_weight,
+            "weight_type": weight_type,
         }
         change = calibration_change(
-            *data, confidence_level=level, **input_options, **options
+            *data,
+            norm=norm,
+            method=method,
+            confidence_level=level,
+            n_resamples=n_resamples,
+            clusters=clusters,
+            random_state=random_state,
+            **input_options,
         )
-        # The bins need the weights, too.
-        for name in ("sample_weight", "weight_type"):
-            if name in options:
-                input_options[name] = options[name]
         samples = two_samples(*data, binning, **input_options)
         statistics, histograms = _binned(samples, binning)
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
@@ -332,7 +365,7 @@ class ChangeDisplay:
         """
         change = self.change
         rows = (
-            f"{count_words(change.n_before)} rows before,"
+            f"{count_words(change.n_before)} samples before,"
             f" {count_words(change.n_after)} after"
         )
         shift = interval_words(*change.shift, scale=100, unit="points", signed=True)

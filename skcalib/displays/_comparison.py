@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,9 +79,22 @@ class ComparisonDisplay:
         y_true: ArrayLike,
         models: Any,
         *,
+        metrics: Sequence[str | Callable] = (
+            "log_loss",
+            "brier_score",
+            "squared_calibration_error",
+        ),
+        reference: str | None = None,
+        confidence_level: float = 0.9,
+        n_resamples: int = 999,
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
         ax: Axes | None = None,
         plot_options: dict[str, Any] | None = None,
-        **options: Any,
     ) -> Self:
         """Compare the models and draw one metric.
 
@@ -90,12 +104,39 @@ class ComparisonDisplay:
             Labels.
         models : dict
             Maps model names to probabilities for these samples.
+        metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
+            Names (those of `get_scorer_names` without ``neg_``), metrics of this
+            library, and functions ``metric(y_true, y_proba, sample_weight=...)``; a
+            `functools.partial` sets options. Smaller values are better.
+        reference : str, default=None
+            The model with which the others are compared; None means the first.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+        n_resamples : int, default=999
+            Number of draws for each error's interval, or of resamples for a custom
+            function, as in `calibration_test`.
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one (to correct for the sampling design). A dict gives the weight
+            that each sample would have with each of two labels, a number or an array;
+            see `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: dependent samples (from the same patient or match)
+            share a value.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
-        **options : dict
-            Other options of `compare`, such as `metrics`.
 
         Returns
         -------
@@ -106,8 +147,22 @@ class ComparisonDisplay:
         ------
         ValueError
             If labels, models or metrics are inconsistent.
-        """
-        return cls(compare(y_true, models, **options)).plot(ax, **(plot_options or {}))
+        """  # noqa: E501
+        comparison = compare(
+            y_true,
+            models,
+            metrics=metrics,
+            reference=reference,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            weight_type=weight_type,
+            clusters=clusters,
+            pos_label=pos_label,
+            labels=labels,
+            random_state=random_state,
+        )
+        return cls(comparison).plot(ax, **(plot_options or {}))
 
     def plot(
         self,

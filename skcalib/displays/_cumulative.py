@@ -206,7 +206,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         """
         level = check_confidence_level(confidence_level)
         refusal = (
-            'multiclass="marginal" has one curve a class: draw the classes one by one.'
+            'multiclass="marginal" has one curve per class: draw the classes one by'
+            " one."
         )
         cells = cells_of_models(
             y_true,
@@ -219,6 +220,71 @@ class CumulativeDifferenceDisplay(FromEstimator):
         )
         curves = [_curve(model, model_cells) for model, model_cells in cells.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        confidence_level: float = 0.9,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Predict, and draw the cumulative differences.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        confidence_level : float, default=0.9
+            Probability that a calibrated model stays inside the band.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        sample_weight : array-like of shape (n,), default=None
+            Frequency weights: a sample with weight 2 counts twice.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            confidence_level=confidence_level,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            ax=ax,
+            **plot_options,
+        )
 
     def plot(
         self,
@@ -277,7 +343,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
             finding = _test_words("Kuiper", curve.kuiper)
             without_pvalue, _, _ = finding.partition(" (")
             caption = captions(curve.model, curve.n_rows, finding, without_pvalue)
-        x_label = "Share of the rows, by score" if x == "share" else "Score"
+        x_label = "Share of the samples, by score" if x == "share" else "Score"
         return finish(
             self,
             frame,

@@ -5,7 +5,7 @@ nobody, at all thresholds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,9 +118,22 @@ class DecisionCurveDisplay(FromEstimator):
         *,
         threshold: float | None = None,
         name: str | None = None,
+        thresholds: ArrayLike | None = None,
+        reference: Literal["none", "all"] | ArrayLike = "none",
+        standardize: bool = False,
+        harm: float = 0.0,
+        prevalence: float | None = None,
+        confidence_level: float = 0.9,
+        simultaneous: bool = False,
+        n_resamples: int = 1000,
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: int | float | bool | str | None = None,
+        labels: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
         ax: Axes | None = None,
         plot_options: dict[str, Any] | None = None,
-        **options: Any,
     ) -> Self:
         """Draw the decision curves of probabilities.
 
@@ -136,13 +149,52 @@ class DecisionCurveDisplay(FromEstimator):
             this threshold are shown.
         name : str, default=None
             Name of the model in the title.
+        thresholds : array-like of float, default=None
+            Thresholds in [0, 1); None means .01, .02, ..., .99. A sample with a
+            probability equal to a threshold is treated.
+        reference : {"none", "all"} or array-like of shape (n,) or (n, 2), default="none"
+            Strategy whose net benefit is subtracted: treating nobody (net benefit 0),
+            treating everybody, or another model, given by its probabilities for the
+            same samples.
+        standardize : bool, default=False
+            Whether to divide the net benefit by the event frequency, so that the
+            maximum is 1.
+        harm : float, default=0.0
+            Cost of the model itself, in units of net benefit (true positives per
+            sample): for example, 1 / 30 if 30 tests are as harmful as one missed event.
+            The cost is subtracted at every threshold.
+        prevalence : float, default=None
+            Event frequency of the population, in (0, 1), if samples were selected by
+            their label (a case-control study). None means the event frequency of the
+            samples.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1), or of the band.
+        simultaneous : bool, default=False
+            Whether the limits hold at all thresholds simultaneously.
+        n_resamples : int, default=1000
+            Number of draws for a simultaneous band.
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one (to correct for the sampling design, for example by the
+            inverse probability of selection). A dict gives the weight that each sample
+            would have with each of two labels, a number or an array; see
+            `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: samples in the same cluster (for example, from one
+            patient or centre) may be dependent.
+        pos_label : int, float, bool or str, default=None
+            The label whose probability is given by a single column of scores.
+        labels : array-like of shape (2,), default=None
+            The sorted labels of the columns.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
-        **options : dict
-            Options of `net_benefit`, such as `thresholds`, `standardize`,
-            `simultaneous` and `clusters`.
 
         Returns
         -------
@@ -154,16 +206,151 @@ class DecisionCurveDisplay(FromEstimator):
         ValueError
             If labels and probabilities are inconsistent, or if there are more than two
             classes.
-        """
-        thresholds = options.pop("thresholds", None)
+        """  # noqa: E501
         if thresholds is None:
             thresholds = np.arange(1, 100) / 100
         if threshold is not None:
             thresholds = np.union1d(thresholds, threshold)
         curves = {}
         for model, proba in named_models(y_proba, name).items():
-            curves[model] = net_benefit(y_true, proba, thresholds=thresholds, **options)
+            curves[model] = net_benefit(
+                y_true,
+                proba,
+                thresholds=thresholds,
+                reference=reference,
+                standardize=standardize,
+                harm=harm,
+                prevalence=prevalence,
+                confidence_level=confidence_level,
+                simultaneous=simultaneous,
+                n_resamples=n_resamples,
+                sample_weight=sample_weight,
+                weight_type=weight_type,
+                clusters=clusters,
+                pos_label=pos_label,
+                labels=labels,
+                random_state=random_state,
+            )
         return cls(curves, threshold=threshold).plot(ax, **(plot_options or {}))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        threshold: float | None = None,
+        thresholds: ArrayLike | None = None,
+        reference: Literal["none", "all"] | ArrayLike = "none",
+        standardize: bool = False,
+        harm: float = 0.0,
+        prevalence: float | None = None,
+        confidence_level: float = 0.9,
+        simultaneous: bool = False,
+        n_resamples: int = 1000,
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: int | float | bool | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+    ) -> Self:
+        """Predict, and draw the decision curves.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        threshold : float, default=None
+            The threshold of interest, in [0, 1). It is marked, and the net benefits at
+            this threshold are shown.
+        thresholds : array-like of float, default=None
+            Thresholds in [0, 1); None means .01, .02, ..., .99. A sample with a
+            probability equal to a threshold is treated.
+        reference : {"none", "all"} or array-like of shape (n,) or (n, 2), default="none"
+            Strategy whose net benefit is subtracted: treating nobody (net benefit 0),
+            treating everybody, or another model, given by its probabilities for the
+            same samples.
+        standardize : bool, default=False
+            Whether to divide the net benefit by the event frequency, so that the
+            maximum is 1.
+        harm : float, default=0.0
+            Cost of the model itself, in units of net benefit (true positives per
+            sample): for example, 1 / 30 if 30 tests are as harmful as one missed event.
+            The cost is subtracted at every threshold.
+        prevalence : float, default=None
+            Event frequency of the population, in (0, 1), if samples were selected by
+            their label (a case-control study). None means the event frequency of the
+            samples.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1), or of the band.
+        simultaneous : bool, default=False
+            Whether the limits hold at all thresholds simultaneously.
+        n_resamples : int, default=1000
+            Number of draws for a simultaneous band.
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one (to correct for the sampling design, for example by the
+            inverse probability of selection). A dict gives the weight that each sample
+            would have with each of two labels, a number or an array; see
+            `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: samples in the same cluster (for example, from one
+            patient or centre) may be dependent.
+        pos_label : int, float, bool or str, default=None
+            The label whose probability is given by a single column of scores.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """  # noqa: E501
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            threshold=threshold,
+            thresholds=thresholds,
+            reference=reference,
+            standardize=standardize,
+            harm=harm,
+            prevalence=prevalence,
+            confidence_level=confidence_level,
+            simultaneous=simultaneous,
+            n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            weight_type=weight_type,
+            clusters=clusters,
+            pos_label=pos_label,
+            random_state=random_state,
+            ax=ax,
+            plot_options=plot_options,
+        )
 
     def plot(
         self,
@@ -196,7 +383,7 @@ class DecisionCurveDisplay(FromEstimator):
         -------
         display : DecisionCurveDisplay
             The display, with the artists as attributes.
-        """
+        """  # noqa: E501
         frame = pair_frame(ax, 2 if avoided else 1)
         axes = frame.axes[0]
         first = next(iter(self.curves.values()))

@@ -240,7 +240,16 @@ class EstimatorBiasDisplay(FromEstimator):
         multiclass: Literal["auto", "top_label"] = "auto",
         pos_label: float | str | None = None,
         labels: ArrayLike | None = None,
-        **options: Any,
+        metrics: Mapping[Any, Callable[..., float]] | None = None,
+        n_bins: Sequence[int] = _N_BINS,
+        n_samples: Sequence[int] = _N_SAMPLES,
+        n_simulations: int = 200,
+        norm: float = 2,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        ax: Axes | None = None,
+        **plot_options: Any,
     ) -> Self:
         """Simulate and draw the bias for a model fitted to scores and labels.
 
@@ -260,8 +269,30 @@ class EstimatorBiasDisplay(FromEstimator):
             corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
-        **options : dict
-            Options of `from_model`.
+        metrics : dict of callables by name, default=None
+            Functions ``metric(y_true, y_proba)`` that estimate the error with this
+            `norm`. None means the plugin error with equal-width bins, for each of
+            `n_bins`.
+        n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
+            Numbers of bins, if `metrics` is None.
+        n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
+            Sample sizes.
+        n_simulations : int, default=200
+            Number of simulated data sets of each size. The default is small because
+            each cell of the figure requires this many simulations.
+        norm : float, default=2
+            Norm of the error; the default is that of `calibration_error`.
+        n_jobs : int, default=None
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
+        random_state : int, RandomState or None, default=None
+            Seed for the random draws.
+        verbose : bool, default=False
+            Whether to write progress to standard error.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
 
         Returns
         -------
@@ -275,7 +306,7 @@ class EstimatorBiasDisplay(FromEstimator):
             score is missing or outside [0, 1], or weights are negative or all zero.
             Also raised if such a model cannot be fitted to the scores.
         """
-        if "sample_weight" in options:
+        if "sample_weight" in plot_options:
             raise TypeError(
                 f"{cls.__name__} does not support sample_weight: the simulated rows"
                 " have no weights."
@@ -291,7 +322,110 @@ class EstimatorBiasDisplay(FromEstimator):
         task = next(binary_tasks(data, multiclass))
         curve = fit_calibration_curve(task.scores, task.labels).curve
         return cls.from_model(
-            CalibrationModel(fit_score_distribution(task.scores), curve), **options
+            CalibrationModel(fit_score_distribution(task.scores), curve),
+            metrics=metrics,
+            n_bins=n_bins,
+            n_samples=n_samples,
+            n_simulations=n_simulations,
+            norm=norm,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            ax=ax,
+            **plot_options,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        pos_label: float | str | None = None,
+        metrics: Mapping[Any, Callable[..., float]] | None = None,
+        n_bins: Sequence[int] = _N_BINS,
+        n_samples: Sequence[int] = _N_SAMPLES,
+        n_simulations: int = 200,
+        norm: float = 2,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Predict, then simulate and draw the bias for a model fitted to the scores.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifier.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        metrics : dict of callables by name, default=None
+            Functions ``metric(y_true, y_proba)`` that estimate the error with this
+            `norm`. None means the plugin error with equal-width bins, for each of
+            `n_bins`.
+        n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
+            Numbers of bins, if `metrics` is None.
+        n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
+            Sample sizes.
+        n_simulations : int, default=200
+            Number of simulated data sets of each size. The default is small because
+            each cell of the figure requires this many simulations.
+        norm : float, default=2
+            Norm of the error; the default is that of `calibration_error`.
+        n_jobs : int, default=None
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
+        random_state : int, RandomState or None, default=None
+            Seed for the random draws.
+        verbose : bool, default=False
+            Whether to write progress to standard error.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : EstimatorBiasDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            multiclass=multiclass,
+            pos_label=pos_label,
+            metrics=metrics,
+            n_bins=n_bins,
+            n_samples=n_samples,
+            n_simulations=n_simulations,
+            norm=norm,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            ax=ax,
+            **plot_options,
         )
 
     def plot(
@@ -341,7 +475,7 @@ class EstimatorBiasDisplay(FromEstimator):
             self._draw_heatmap(frame, are_bins, mesh_kw, text_kw or {})
             titles = [fitting([note, short_note], frame)]
             y_label = "Number of bins" if are_bins else ""
-            return finish(self, frame, {}, "Number of rows", y_label, titles=titles)
+            return finish(self, frame, {}, "Number of samples", y_label, titles=titles)
         (axes,) = frame.axes
         styles = curve_styles(len(self.estimators), marked=True)
         for row, (name, style) in enumerate(zip(self.estimators, styles, strict=True)):
@@ -359,7 +493,7 @@ class EstimatorBiasDisplay(FromEstimator):
             self,
             frame,
             {},
-            "Number of rows",
+            "Number of samples",
             _BIAS,
             note=note if legend else None,
             with_curves=legend,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
+    from skcalib.binning import BaseBinning
     from skcalib.metrics._group_tables import GroupCalibration
 
 
@@ -104,9 +105,27 @@ class GroupDisplay(FromEstimator):
         groups: ArrayLike = "predicted_class",
         *,
         confidence_level: float = 0.9,
+        norm: float | Literal["l1", "l2", "max"] = 2,
+        binning: BaseBinning | int | None = None,
+        method: Literal[
+            "auto", "plugin", "debiased", "unbiased", "label_binned"
+        ] = "auto",
+        order: Literal["sorted", "given", "error"] = "sorted",
+        max_bins: int | None = None,
+        min_group_size: int | None = None,
+        alternative: Literal["two-sided", "greater", "less"] = "two-sided",
+        adjustment: Literal["holm", "exact"] = "holm",
+        n_resamples: int = 199,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
         ax: Axes | None = None,
         plot_options: dict[str, Any] | None = None,
-        **options: Any,
     ) -> Self:
         """Compute the table of groups and draw it.
 
@@ -121,12 +140,68 @@ class GroupDisplay(FromEstimator):
             The group of each sample.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
+        norm : float, default=2
+            Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf``
+            (`method` "plugin" only).
+        binning : BaseBinning, int or None, default=None
+            Bins for the error, formed separately for each group. An int is the number
+            of equal-mass bins, and None means ``EqualMass("cube_root")``.
+        method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
+            See `calibration_error`. The plugin error of a small group is mostly noise.
+        order : {"sorted", "given", "error"}, default="sorted"
+            Order of the groups in the table: sorted, in order of first appearance, or
+            in decreasing order of the error (NaN last).
+        max_bins : int, default=None
+            Numbers or dates with more distinct values than this are grouped into at
+            most `max_bins` quantile bins, named by their edges: "<= 20", "(20, 35.5]",
+            "> 35.5".
+        min_group_size : int, default=None
+            Groups with fewer samples are merged into one group, "other". None keeps
+            even the smallest groups.
+        alternative : {"two-sided", "greater", "less"}, default="two-sided"
+            Alternative hypothesis for the p-values and for the limits of the bias.
+            "greater" means more events than predicted (for example, a default rate
+            above the probability assigned to a rating grade), and "less" means fewer.
+            For a one-sided alternative, the other limit (`bias_low` or `bias_high`) is
+            the smallest or largest possible value of the bias.
+        adjustment : {"holm", "exact"}, default="holm"
+            Method by which p-values are adjusted for the number of groups. Holm's
+            method is valid for any p-values. "exact" uses the independence of the
+            groups and the discreteness of their p-values; it has more power if groups
+            have few events.
+        n_resamples : int, default=199
+            Number of draws for each error's interval. The default is small because
+            there may be many groups, and no p-value depends on it.
+        multiclass : {"auto", "top_label"}, default="auto"
+            "auto" evaluates the positive class for one or two columns; for more, it
+            means "top_label".
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one (to correct for the sampling design or for covariate shift);
+            weights w correspond to an effective sample size of ``sum(w)**2 /
+            sum(w**2)``, which the table reports as `n`. The variance of the number of
+            events is the sum of w^2 s (1 - s) over the samples. A dict gives the weight
+            that each sample would have with each of two labels, a number or an array;
+            see `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: samples in the same cluster (for example, from one
+            patient or match) may be dependent.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
+        verbose : bool, default=False
+            Whether to write the number of processed groups to standard error.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
-        **options : dict
-            Other options of `calibration_by_group`, such as `order`.
 
         Returns
         -------
@@ -138,13 +213,179 @@ class GroupDisplay(FromEstimator):
         ValueError
             If labels, probabilities or groups are inconsistent.
         """  # noqa: E501
-        options |= {"groups": groups, "confidence_level": confidence_level}
-        models = named_models(y_proba, None)
         tables = {}
-        for model, proba in models.items():
-            tables[model] = calibration_by_group(y_true, proba, **options)
+        for model, proba in named_models(y_proba, None).items():
+            tables[model] = calibration_by_group(
+                y_true,
+                proba,
+                groups,
+                norm=norm,
+                binning=binning,
+                method=method,
+                order=order,
+                max_bins=max_bins,
+                min_group_size=min_group_size,
+                alternative=alternative,
+                adjustment=adjustment,
+                confidence_level=confidence_level,
+                n_resamples=n_resamples,
+                multiclass=multiclass,
+                sample_weight=sample_weight,
+                weight_type=weight_type,
+                clusters=clusters,
+                pos_label=pos_label,
+                labels=labels,
+                random_state=random_state,
+                verbose=verbose,
+            )
         return cls.from_table(
             tables, confidence_level=confidence_level, ax=ax, **(plot_options or {})
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        groups: ArrayLike = "predicted_class",
+        confidence_level: float = 0.9,
+        norm: float | Literal["l1", "l2", "max"] = 2,
+        binning: BaseBinning | int | None = None,
+        method: Literal[
+            "auto", "plugin", "debiased", "unbiased", "label_binned"
+        ] = "auto",
+        order: Literal["sorted", "given", "error"] = "sorted",
+        max_bins: int | None = None,
+        min_group_size: int | None = None,
+        alternative: Literal["two-sided", "greater", "less"] = "two-sided",
+        adjustment: Literal["holm", "exact"] = "holm",
+        n_resamples: int = 199,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+    ) -> Self:
+        """Predict, compute the table of groups and draw it.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
+            The group of each sample.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+        norm : float, default=2
+            Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf``
+            (`method` "plugin" only).
+        binning : BaseBinning, int or None, default=None
+            Bins for the error, formed separately for each group. An int is the number
+            of equal-mass bins, and None means ``EqualMass("cube_root")``.
+        method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
+            See `calibration_error`. The plugin error of a small group is mostly noise.
+        order : {"sorted", "given", "error"}, default="sorted"
+            Order of the groups in the table: sorted, in order of first appearance, or
+            in decreasing order of the error (NaN last).
+        max_bins : int, default=None
+            Numbers or dates with more distinct values than this are grouped into at
+            most `max_bins` quantile bins, named by their edges: "<= 20", "(20, 35.5]",
+            "> 35.5".
+        min_group_size : int, default=None
+            Groups with fewer samples are merged into one group, "other". None keeps
+            even the smallest groups.
+        alternative : {"two-sided", "greater", "less"}, default="two-sided"
+            Alternative hypothesis for the p-values and for the limits of the bias.
+            "greater" means more events than predicted (for example, a default rate
+            above the probability assigned to a rating grade), and "less" means fewer.
+            For a one-sided alternative, the other limit (`bias_low` or `bias_high`) is
+            the smallest or largest possible value of the bias.
+        adjustment : {"holm", "exact"}, default="holm"
+            Method by which p-values are adjusted for the number of groups. Holm's
+            method is valid for any p-values. "exact" uses the independence of the
+            groups and the discreteness of their p-values; it has more power if groups
+            have few events.
+        n_resamples : int, default=199
+            Number of draws for each error's interval. The default is small because
+            there may be many groups, and no p-value depends on it.
+        multiclass : {"auto", "top_label"}, default="auto"
+            "auto" evaluates the positive class for one or two columns; for more, it
+            means "top_label".
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            less than one (to correct for the sampling design or for covariate shift);
+            weights w correspond to an effective sample size of ``sum(w)**2 /
+            sum(w**2)``, which the table reports as `n`. The variance of the number of
+            events is the sum of w^2 s (1 - s) over the samples. A dict gives the weight
+            that each sample would have with each of two labels, a number or an array;
+            see `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: samples in the same cluster (for example, from one
+            patient or match) may be dependent.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
+        verbose : bool, default=False
+            Whether to write the number of processed groups to standard error.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+
+        Returns
+        -------
+        display : GroupDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """  # noqa: E501
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            groups=groups,
+            confidence_level=confidence_level,
+            norm=norm,
+            binning=binning,
+            method=method,
+            order=order,
+            max_bins=max_bins,
+            min_group_size=min_group_size,
+            alternative=alternative,
+            adjustment=adjustment,
+            n_resamples=n_resamples,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            weight_type=weight_type,
+            clusters=clusters,
+            pos_label=pos_label,
+            random_state=random_state,
+            verbose=verbose,
+            ax=ax,
+            plot_options=plot_options,
         )
 
     @classmethod
@@ -283,7 +524,7 @@ def _shown(table, value, max_groups):
     shown = np.flatnonzero(np.isfinite(estimate))
     if len(shown) == 0:
         raise ValueError(
-            f"No group has enough rows for its {value}: draw the bias, or use larger"
+            f"No group has enough samples for its {value}: draw the bias, or use larger"
             " groups."
         )
     if len(shown) > max_groups:

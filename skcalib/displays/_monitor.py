@@ -282,6 +282,6 @@ def _captions(name, monitor):
         size = f"{matplotlib_text(str(name))}, {size}"
     if not monitor.alarm_:
         return [f"{size}\nno alarm"]
-    alarm = f"alarm at row {count_words(monitor.alarm_row_)}"
-    change = f"change at row {count_words(monitor.change_row_)}"
+    alarm = f"alarm at sample {count_words(monitor.alarm_row_)}"
+    change = f"change at sample {count_words(monitor.change_row_)}"
     return [f"{size}\n{alarm}, {change}", f"{size}\n{alarm}"]

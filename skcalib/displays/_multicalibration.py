@@ -183,7 +183,7 @@ class MulticalibrationDisplay:
         )
         (style,) = curve_styles(1, marked=True)
         (self.line_,) = axes.plot(
-            rounds, gains, **styled(line_kw, **style, label="gain on held-out rows")
+            rounds, gains, **styled(line_kw, **style, label="gain on held-out samples")
         )
         style = {
             "color": chosen_color,
@@ -201,7 +201,7 @@ class MulticalibrationDisplay:
             "2 standard errors": self.intervals_,
             "rounds used": self.chosen_,
         }
-        labels = "Rounds after the global map", "Held-out gain (nats per row)"
+        labels = "Rounds after the global map", "Held-out gain (nats per sample)"
         return finish(
             self,
             frame,
@@ -221,4 +221,4 @@ class MulticalibrationDisplay:
             return [f"{tried}, none used:\nno gain beyond noise", "no round used"]
         used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
         gain = rounded(gains[self.n_rounds])
-        return [f"{tried}, {self.n_rounds} used\ngain {gain} nats a row", used]
+        return [f"{tried}, {self.n_rounds} used\ngain {gain} nats per sample", used]

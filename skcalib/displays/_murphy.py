@@ -198,6 +198,72 @@ class MurphyDisplay(FromEstimator):
         display = cls(curves, thresholds, frequency, first.total_weight)
         return display.plot(ax, **plot_options)
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        limits: Literal["auto"] | tuple[float, float] = "auto",
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Predict, and draw the Murphy diagram.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        limits : "auto" or tuple of float, default="auto"
+            Lowest and highest threshold; "auto" means (0, 1), or a range that ends at
+            the highest score if this is below 1/2.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        sample_weight : array-like of shape (n,), default=None
+            Frequency weights: a sample with weight 2 counts twice.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : MurphyDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            limits=limits,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            ax=ax,
+            **plot_options,
+        )
+
     def plot(
         self,
         ax: Axes | None = None,

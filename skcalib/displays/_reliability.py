@@ -336,6 +336,141 @@ class ReliabilityDisplay(FromEstimator):
         return cls(**arguments).plot(ax, **plot_options)
 
     @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        binning: BaseBinning | int | None = None,
+        multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+        groups: ArrayLike | None = None,
+        order: Literal["sorted", "given", "error"] = "sorted",
+        interval: Literal["auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"]
+        | None = "auto",
+        band: Literal["simultaneous"] | None = None,
+        confidence_level: float = 0.9,
+        n_resamples: int = 1000,
+        metric: Callable[..., float] | Literal["auto"] | None = "auto",
+        max_panels: int = 12,
+        curve: Literal["bins", "smooth", "both"] = "bins",
+        statistics: str | Sequence[str] = (),
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Predict, and draw reliability diagrams.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,) or (n, L)
+            Labels; an indicator matrix for several labels per row.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        binning : BaseBinning, int or None, default=None
+            Binning strategy; an int is the number of equal-mass bins. None starts from
+            15 equal-width bins: a bin with more than its share of the samples is split
+            into bins of equal mass, and neighbouring bins are merged until each bin
+            contains 10 samples. `PoolAdjacentViolators` draws the steps of the isotonic
+            fit (CORP).
+        multiclass : {"auto", "top_label", "marginal"}, default="auto"
+            "auto" means the positive class for one or two columns, and "top_label" for
+            more. "marginal" draws one panel per class.
+        groups : array-like of shape (n,), default=None
+            Group of each sample. There is one panel per group.
+        order : {"sorted", "given", "error"}, default="sorted"
+            Order of the panels: by the name of the class or group (by column for
+            several labels per row), by first occurrence in the data, or by decreasing
+            error.
+        interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
+            Interval bars for each bin, or a bootstrap band. "auto" means
+            Clopper-Pearson intervals, or the bootstrap for label-dependent bins, for
+            which no other interval is valid (the bins are recomputed on each resample).
+        band : {"simultaneous"} or None, default=None
+            "simultaneous" draws, in place of the bars, limits that contain the whole
+            calibration curve if it rises with the score; see `reliability_curve`. The
+            title says where they exclude the diagonal.
+        confidence_level : float, default=0.9
+            Level of each bin's interval, of the consistency band (at each score) and of
+            the error's interval.
+        n_resamples : int, default=1000
+            Number of bootstrap resamples.
+        metric : callable, "auto" or None, default="auto"
+            The error shown in the title, which also orders the panels if
+            ``order="error"``. "auto" means `calibration_error`, with the bins given as
+            `binning` unless they depend on the labels. With None, no error is shown.
+        max_panels : int, default=12
+            Maximum number of classes or groups to show: those with the largest errors.
+        curve : {"bins", "smooth", "both"}, default="bins"
+            What to draw: the bins, a smooth curve (loess, as in `calibration_summary`)
+            with a pointwise band, or both, with the bins as points.
+        statistics : str or sequence of str, default=()
+            Statistics of `calibration_summary` to show in a corner, such as
+            ``("intercept", "slope", "auc")``. With several models in the same axes,
+            they are shown in the legend, without intervals.
+        sample_weight : array-like of shape (n,), default=None
+            Frequency weights: a sample with weight 2 counts twice.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample, such as a hospital or a patient. The dependence
+            within clusters is taken into account in the intervals for the bins, the
+            consistency band, the error and the `statistics`; see Notes.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        random_state : int, RandomState or None, default=None
+            Seed for the random draws.
+        ax : Axes or array of Axes, default=None
+            Axes to draw on; None creates a figure. The display fills the given axes. A
+            single axes is divided among several panels. Pass the axes of another
+            display to draw on top of it.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """  # noqa: E501
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            binning=binning,
+            multiclass=multiclass,
+            groups=groups,
+            order=order,
+            interval=interval,
+            band=band,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            metric=metric,
+            max_panels=max_panels,
+            curve=curve,
+            statistics=statistics,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            pos_label=pos_label,
+            random_state=random_state,
+            ax=ax,
+            **plot_options,
+        )
+
+    @classmethod
     def from_cv_results(
         cls,
         cv_results: Mapping[str, Any],

@@ -238,8 +238,8 @@ class CurveMaker:
         check_option(self.band, "band", (None, "simultaneous"))
         if self.band is not None and self.curve != "bins":
             raise ValueError(
-                'band="simultaneous" belongs to the bins, and a smooth curve has a band'
-                ' of its own: omit band, or pass curve="bins".'
+                'band="simultaneous" is for bins, and a smooth curve has its own band:'
+                ' omit band, or pass curve="bins".'
             )
         for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))
@@ -550,7 +550,7 @@ def _warn_of_missing_bars(curves):
     if reasons:
         n_bins = sum((curve.statistics.weight > 0).sum() for curve in curves)
         warn(
-            f"{len(reasons)} of {n_bins} bins have no interval. In the first"
+            f"{len(reasons)} of {n_bins} bins have no interval. In the first,"
             f" {reasons[0]}."
         )
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
 # What is written for the `reason` of a `CertifiedThreshold` that was not found.
 _NOT_FOUND = {
-    "few_rows": "no threshold found, too few rows",
-    "margin": "no threshold found, too few rows",
+    "few_rows": "no threshold found, too few samples",
+    "margin": "no threshold found, too few samples",
     "start": "not certified, overconfident scores",
     "sequence": "not certified",
 }
@@ -160,9 +160,13 @@ class RiskCoverageDisplay(FromEstimator):
         target: float | None = None,
         confidence_level: float = 0.9,
         name: str | None = None,
+        thresholds: ArrayLike | None = None,
+        start: float | ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        pos_label: object = None,
+        labels: ArrayLike | None = None,
         ax: Axes | None = None,
         plot_options: dict[str, Any] | None = None,
-        **options: Any,
     ) -> Self:
         """Draw the error rate against the share of samples answered.
 
@@ -181,13 +185,28 @@ class RiskCoverageDisplay(FromEstimator):
             certified point.
         name : str, default=None
             Name of the model in the title.
+        thresholds : array-like of float, default=None
+            Candidate thresholds, fixed beforehand. None means a fixed grid: 0; 1; all
+            values from .1 to .9 with three decimal places; below .1, all values p with
+            two significant digits, down to 1e-9; and above .9, the corresponding values
+            1 - p.
+        start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
+            Start of the search. None means that it depends on the scores. With a fixed
+            threshold, or probabilities of *other* samples, the guarantee is exact for
+            new samples.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample; samples in the same cluster, such as visits by one
+            patient, may be dependent. The tests then use whole clusters, and many
+            clusters are required.
+        pos_label : int, float, bool or str, default=None
+            The label whose probability is given by a single column of scores. This
+            label is also the event in guarantees about an event.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
-        **options : dict
-            Other options of `certified_threshold`: `start`, `thresholds`, `clusters`,
-            `pos_label` and `labels`.
 
         Returns
         -------
@@ -202,8 +221,6 @@ class RiskCoverageDisplay(FromEstimator):
         """
         curves = {}
         promise = "error_when_answered"
-        pos_label = options.pop("pos_label", None)
-        labels = options.pop("labels", None)
         for model, proba in named_models(y_proba, name).items():
             data = scores_and_errors(y_true, proba, promise, pos_label, labels)
             # The score of the predicted class, and whether it is wrong, both (n,).
@@ -215,7 +232,9 @@ class RiskCoverageDisplay(FromEstimator):
                     check_guarantees(promise, target),
                     target,
                     confidence_level,
-                    **options,
+                    thresholds=thresholds,
+                    start=start,
+                    clusters=clusters,
                 )
             # Each distinct score is a threshold: rows at or above it are answered.
             answers = AcceptedSets.from_rows(scores, is_error, np.unique(scores))
@@ -231,6 +250,88 @@ class RiskCoverageDisplay(FromEstimator):
             )
         display = cls(curves, len(scores), confidence_level, target=target)
         return display.plot(ax, **(plot_options or {}))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        target: float | None = None,
+        confidence_level: float = 0.9,
+        thresholds: ArrayLike | None = None,
+        start: float | ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        pos_label: object = None,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+    ) -> Self:
+        """Predict, and draw the error rate against the share of samples answered.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        target : float, default=None
+            Largest share of errors among the answers. The line of the target and the
+            certified point are drawn.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1), and the confidence level of the
+            certified point.
+        thresholds : array-like of float, default=None
+            Candidate thresholds, fixed beforehand. None means a fixed grid: 0; 1; all
+            values from .1 to .9 with three decimal places; below .1, all values p with
+            two significant digits, down to 1e-9; and above .9, the corresponding values
+            1 - p.
+        start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
+            Start of the search. None means that it depends on the scores. With a fixed
+            threshold, or probabilities of *other* samples, the guarantee is exact for
+            new samples.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample; samples in the same cluster, such as visits by one
+            patient, may be dependent. The tests then use whole clusters, and many
+            clusters are required.
+        pos_label : int, float, bool or str, default=None
+            The label whose probability is given by a single column of scores. This
+            label is also the event in guarantees about an event.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            target=target,
+            confidence_level=confidence_level,
+            thresholds=thresholds,
+            start=start,
+            clusters=clusters,
+            pos_label=pos_label,
+            ax=ax,
+            plot_options=plot_options,
+        )
 
     def plot(
         self,
@@ -311,7 +412,7 @@ class RiskCoverageDisplay(FromEstimator):
             self,
             frame,
             keys,
-            "Share of rows answered",
+            "Share of samples answered",
             "Errors among answers",
             legend=legend,
             caption=caption,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,9 +110,20 @@ class SegmentDisplay:
         *,
         name: str | None = None,
         confidence_level: float = 0.9,
+        max_depth: int = 2,
+        max_bins: int = 8,
+        min_size: int = 50,
+        n_resamples: int = 999,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
         ax: Axes | None = None,
         plot_options: dict[str, Any] | None = None,
-        **options: Any,
     ) -> Self:
         """Test the groups and draw the worst of them.
 
@@ -129,12 +140,44 @@ class SegmentDisplay:
             Name of the model in the title.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
+        max_depth : int, default=2
+            Maximum number of columns to combine.
+        max_bins : int, default=8
+            Maximum number of parts of a column, not counting missing values; at least
+            2.
+        min_size : int, default=50
+            Segments with fewer samples are ignored.
+        n_resamples : int, default=999
+            Number of label vectors drawn. The smallest possible p-value is
+            ``1 / (n_resamples + 1)``.
+        multiclass : {"auto", "top_label"}, default="auto"
+            "auto" evaluates the positive class for one or two columns; for more, it
+            means "top_label".
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": the number of times that each sample is
+            repeated (whole numbers). "importance": each sample was observed once and
+            represents more or less than one (to correct for the sampling design or for
+            covariate shift).
+            A dict gives the weight that each sample would have with each of two labels,
+            a number or an array; see `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: samples in the same cluster (for example, from one
+            patient or match) may be dependent.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
+        verbose : bool, default=False
+            Whether to write the number of completed draws to standard error.
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
-        **options : dict
-            Other options of `segment_calibration_test`, such as `max_depth`.
 
         Returns
         -------
@@ -150,7 +193,23 @@ class SegmentDisplay:
         models = named_models(y_proba, name)
         results = {}
         for model, proba in models.items():
-            results[model] = segment_calibration_test(y_true, proba, X, **options)
+            results[model] = segment_calibration_test(
+                y_true,
+                proba,
+                X,
+                max_depth=max_depth,
+                max_bins=max_bins,
+                min_size=min_size,
+                n_resamples=n_resamples,
+                multiclass=multiclass,
+                sample_weight=sample_weight,
+                weight_type=weight_type,
+                clusters=clusters,
+                pos_label=pos_label,
+                labels=labels,
+                random_state=random_state,
+                verbose=verbose,
+            )
         return cls(results, confidence_level=level).plot(ax, **(plot_options or {}))
 
     @classmethod
@@ -162,7 +221,20 @@ class SegmentDisplay:
         *,
         columns: Any = None,
         name: str | None = None,
-        **options: Any,
+        confidence_level: float = 0.9,
+        max_depth: int = 2,
+        max_bins: int = 8,
+        min_size: int = 50,
+        n_resamples: int = 999,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] | dict = "frequency",
+        clusters: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
     ) -> Self:
         """Predict, test the groups and draw the worst of them.
 
@@ -178,8 +250,44 @@ class SegmentDisplay:
             Columns in which to search for groups; None means `X`.
         name : str, default=None
             Name of the model in the figure; None means the name of its class.
-        **options : dict
-            Options of `from_predictions`.
+        confidence_level : float, default=0.9
+            Coverage of each interval, in (0, 1).
+        max_depth : int, default=2
+            Maximum number of columns to combine.
+        max_bins : int, default=8
+            Maximum number of parts of a column, not counting missing values; at least
+            2.
+        min_size : int, default=50
+            Segments with fewer samples are ignored.
+        n_resamples : int, default=999
+            Number of label vectors drawn. The smallest possible p-value is
+            ``1 / (n_resamples + 1)``.
+        multiclass : {"auto", "top_label"}, default="auto"
+            "auto" evaluates the positive class for one or two columns; for more, it
+            means "top_label".
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"} or dict, default="frequency"
+            Meaning of the weights. "frequency": the number of times that each sample is
+            repeated (whole numbers). "importance": each sample was observed once and
+            represents more or less than one (to correct for the sampling design or for
+            covariate shift).
+            A dict gives the weight that each sample would have with each of two labels,
+            a number or an array; see `skcalib.evaluation.describe_weights`.
+        clusters : array-like of shape (n,), default=None
+            Cluster of each sample: samples in the same cluster (for example, from one
+            patient or match) may be dependent.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        random_state : int, RandomState instance or None, default=None
+            Seed for the random draws.
+        verbose : bool, default=False
+            Whether to write the number of completed draws to standard error.
+        ax : Axes, default=None
+            Axes to draw on; None creates a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
 
         Returns
         -------
@@ -192,10 +300,28 @@ class SegmentDisplay:
             If an estimator has no `predict_proba`.
         """
         probabilities, classes = predicted_probabilities(estimator, X, name)
-        options = {"labels": classes, **options}
         if columns is None:
             columns = X
-        return cls.from_predictions(y, probabilities, columns, **options)
+        return cls.from_predictions(
+            y,
+            probabilities,
+            columns,
+            labels=classes,
+            confidence_level=confidence_level,
+            max_depth=max_depth,
+            max_bins=max_bins,
+            min_size=min_size,
+            n_resamples=n_resamples,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            weight_type=weight_type,
+            clusters=clusters,
+            pos_label=pos_label,
+            random_state=random_state,
+            verbose=verbose,
+            ax=ax,
+            plot_options=plot_options,
+        )
 
     @classmethod
     def from_result(

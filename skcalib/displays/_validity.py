@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 # distinct scores that are never too many
 _FEWEST_DISTINCT = 20
 _KINDS = ("marginal", "conditional")
-_TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
+_TITLES = {
+    "marginal": ("Share of the samples within ε"),
+    "conditional": "All bins within ε",
+}
 # confidence levels at which the guarantee is drawn
 _LEVELS = np.linspace(0, 1, 402)[1:-1]
 
@@ -154,7 +157,16 @@ class ValidityDisplay(FromEstimator):
         *,
         kind: Literal["marginal", "conditional", "both"] = "marginal",
         name: str | None = None,
-        **options: Any,
+        epsilons: ArrayLike | None = None,
+        n_samples: int | None = None,
+        n_bins: int | None = None,
+        binning: BaseBinning | int | None = None,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
     ) -> Self:
         """Draw the exact validity curves of one data set.
 
@@ -170,8 +182,29 @@ class ValidityDisplay(FromEstimator):
             shows whether every bin is within it, and "both" draws one panel for each.
         name : str, default=None
             Name of the model in the legend.
-        **options : dict
-            Other options of `from_repeats`.
+        epsilons : array-like, default=None
+            Tolerances in increasing order; None means a grid from 0 to 0.2, or the
+            exact steps of the curve for a single repeat.
+        n_samples, n_bins : int, default=None
+            Numbers of calibration samples and bins in uniform-mass binning, whose
+            guarantee is then also drawn.
+        binning : BaseBinning, int or None, default=None
+            Bins in which predictions are compared with events; None means
+            `UniqueScores`.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        sample_weight : array-like of shape (n,), default=None
+            Frequency weights: a sample with weight 2 counts twice. Weights are
+            supported only for a single repeat.
+        ax : Axes or array of Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
 
         Returns
         -------
@@ -187,7 +220,104 @@ class ValidityDisplay(FromEstimator):
         samples = {}
         for model, proba in named_models(y_proba, name).items():
             samples[model] = [(y_true, proba)]
-        return cls.from_repeats(samples, kind=kind, **options)
+        return cls.from_repeats(
+            samples,
+            kind=kind,
+            epsilons=epsilons,
+            n_samples=n_samples,
+            n_bins=n_bins,
+            binning=binning,
+            multiclass=multiclass,
+            pos_label=pos_label,
+            labels=labels,
+            sample_weight=sample_weight,
+            ax=ax,
+            **plot_options,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        kind: Literal["marginal", "conditional", "both"] = "marginal",
+        epsilons: ArrayLike | None = None,
+        n_samples: int | None = None,
+        n_bins: int | None = None,
+        binning: BaseBinning | int | None = None,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        pos_label: float | str | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Predict, and draw the exact validity curves.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted classifiers with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Samples that were not used to fit the classifiers.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the figure; None means the name of its class.
+        kind : {"marginal", "conditional", "both"}, default="marginal"
+            "marginal" is the share of the samples within the tolerance, "conditional"
+            shows whether every bin is within it, and "both" draws one panel for each.
+        epsilons : array-like, default=None
+            Tolerances in increasing order; None means a grid from 0 to 0.2, or the
+            exact steps of the curve for a single repeat.
+        n_samples, n_bins : int, default=None
+            Numbers of calibration samples and bins in uniform-mass binning, whose
+            guarantee is then also drawn.
+        binning : BaseBinning, int or None, default=None
+            Bins in which predictions are compared with events; None means
+            `UniqueScores`.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        pos_label : int, float, bool or str, default=None
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
+        sample_weight : array-like of shape (n,), default=None
+            Frequency weights: a sample with weight 2 counts twice. Weights are
+            supported only for a single repeat.
+        ax : Axes or array of Axes, default=None
+            Axes to draw on; None creates a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : ValidityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, or if `y` contains labels that are
+            not among its classes.
+        """
+        return super().from_estimator(
+            estimator,
+            X,
+            y,
+            name=name,
+            kind=kind,
+            epsilons=epsilons,
+            n_samples=n_samples,
+            n_bins=n_bins,
+            binning=binning,
+            multiclass=multiclass,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            ax=ax,
+            **plot_options,
+        )
 
     @classmethod
     def from_repeats(
@@ -279,7 +409,7 @@ class ValidityDisplay(FromEstimator):
                 guarantees[panel_kind] = _guarantee(n_samples, n_bins, panel_kind)
         guarantee_label = "guarantee"
         if n_samples is not None:
-            guarantee_label += f", {count_words(n_samples)} rows in {n_bins} bins"
+            guarantee_label += f", {count_words(n_samples)} samples in {n_bins} bins"
         display = cls(curves, guarantees=guarantees, guarantee_label=guarantee_label)
         return display.plot(ax, **plot_options)
 

@@ -136,7 +136,7 @@ def _check_output(output, names, is_database):
         if name.lower() == output.lower():
             raise ValueError(
                 f"output must be the name of a new column, found {output!r}: the engine"
-                f" does not tell it from {name!r}."
+                f" cannot distinguish it from {name!r}."
             )
 
 

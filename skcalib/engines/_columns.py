@@ -522,8 +522,8 @@ def binary_columns(data, *, label, score, weight, by, pos_label, neg_label, on_i
     """
     if neg_label is not None and pos_label is None:
         raise ValueError(
-            f"neg_label={neg_label!r} is the label of the non-events: name that of the"
-            " event, too, with pos_label=."
+            f"neg_label={neg_label!r} is the label of the non-events: also name that of"
+            " the event with pos_label=."
         )
     if neg_label is not None and neg_label == pos_label:
         raise ValueError(f"neg_label and pos_label are both {pos_label!r}.")
@@ -735,7 +735,7 @@ def _check_order(scores, classes):
     if named_labels != labels.tolist():
         raise ValueError(
             f"scores and classes have different orders: {list(scores)} and"
-            f" {list(classes)}. Each class must stand where its column does:"
+            f" {list(classes)}. Each class must have the position of its column:"
             f" classes={named_labels}."
         )
 

@@ -19,7 +19,7 @@ def why_not_the_default(search, chosen, since=None):
     if StackedRecalibrator not in samples.kinds:
         return (
             "Recalibrator(), the default method, was not compared: with so many scores"
-            " it takes long to fit."
+            " it takes too long to fit."
         )
     default = Recalibrator(classes=np.arange(max(samples.n_columns, 2)))
     default.fit(samples.scores, samples.labels.astype(int), samples.sample_weight)
@@ -28,18 +28,18 @@ def why_not_the_default(search, chosen, since=None):
         "would keep the scores" if is_unchanged else "would mix several recalibrators"
     )
     if since is not None or chosen.column is not None:
-        reason = "it makes one map of all samples and knows neither groups nor times"
+        reason = "it fits one map to all samples and uses neither groups nor times"
     elif chosen.name == (UNCALIBRATED if is_unchanged else STACK):
         return ""
     elif chosen == UNCHANGED:
         reason = (
-            "half a standard error of gain is enough for it, and its own estimate is"
-            f" {_nats(default.gain_)}, whereas a step that is advised needs p < 0.05"
+            "a gain of half a standard error is enough for it (its own estimate is"
+            f" {_nats(default.gain_)}), whereas a step is advised only with p < 0.05"
         )
     elif is_unchanged:
         reason = (
-            "it tries only a mixture of recalibrators, which needs more samples, and"
-            f" whose gain is {_nats(default.gain_)}"
+            "it tries only a mixture of recalibrators, which needs more samples and"
+            f" gains {_nats(default.gain_)}"
         )
     else:
         reason = _as_good(search, chosen)
@@ -64,6 +64,6 @@ def _as_good(search, chosen):
             rival = candidate
     gain, pvalue = search.evidence(chosen, rival)
     return (
-        f"{chosen.name}, which is simpler, is as good, since the gain of {rival.name}"
+        f"{chosen.name} is simpler and as good, since the gain of {rival.name}"
         f" over it is {_nats(gain)}, {pvalue_words(pvalue)}"
     )

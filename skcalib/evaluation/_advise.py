@@ -216,15 +216,15 @@ class Advice(ResultTable):
             low, high = (rounded_up(number) for number in self.n_needed)
             number = low if low == high else f"{low} to {high}"
             lines.append(
-                f"It takes about {number} labelled samples to keep nine tenths of what"
-                " the last step gains."
+                f"About {number} labelled samples are needed to keep nine tenths of the"
+                " gain of the last step."
             )
         for change in self.changes:
             whose = "the scores" if change.group is None else f"those of {change.group}"
             size = interval_words(*change.shift, scale=100, unit="points", signed=True)
             lines.append(
-                f"From {change.since} on the calibration of {whose} differs from that"
-                f" before: events are more frequent at equal probabilities by {size},"
+                f"From {change.since} on, the calibration of {whose} differs from"
+                f" before: at equal probabilities, events are more frequent by {size},"
                 f" adjusted {pvalue_words(change.adjusted_pvalue)}."
             )
         if self.default:
@@ -274,7 +274,7 @@ class Advice(ResultTable):
         compared = {
             "fine": "within",
             "off": "more than",
-        }.get(judged, "not surely within")
+        }.get(judged, "possibly more than")
         size = interval_words(
             *self.error_left, scale=100, unit="points", level=level_words(0.9)
         )

@@ -371,7 +371,7 @@ class _ClusterFit:
         """
         expected = self.weight @ self.scores
         if expected == 0:
-            return "all scores are 0, which expects no events"
+            return "all scores are 0, so no events are expected"
         mean_score = expected / self.n
         # The exact test under a common shift of the log-odds gives limits of the bias,
         # mean score less event frequency.
@@ -500,8 +500,8 @@ class _Pooling:
         if any(depends_on_outcome):
             n_left_out = np.count_nonzero(depends_on_outcome)
             self.not_pooled["slope"] = (
-                f"{n_left_out} of {len(fits)} clusters have one class or separable"
-                " scores, and so no slope. The mean of the other slopes would be"
+                f"{n_left_out} of {len(fits)} clusters have only one class or separable"
+                " scores, so they have no slope. The mean of the other slopes would be"
                 " biased."
             )
             return

@@ -246,7 +246,7 @@ def why_too_few(observed, is_unequal):
     if observed >= fewest:
         return ""
     return (
-        f"the rarer label is worth {observed:.3g} independent samples, fewer than"
+        f"the rarer label amounts to {observed:.3g} independent samples, fewer than"
         f" {fewest:g}"
     )
 
@@ -270,7 +270,7 @@ class EqualSquares:
         """Return why the observed spread gives no interval, else ""."""
         reason = why_too_few(self.observed, self.is_unequal)
         if reason:
-            return f"{reason}; errors in bins have no test that needs fewer"
+            return f"{reason}; for binned errors, no test needs fewer"
         return ""
 
     def pvalue(self, difference):

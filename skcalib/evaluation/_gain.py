@@ -74,8 +74,8 @@ class RecalibrationGains(ResultTable):
         gain, low, high = self.gain[k], self.low[k], self.high[k]
         if np.isnan(low):
             return (
-                f"Whether {name} lowers the {loss} (by {rounded(gain)}) cannot be said:"
-                f" {self.reason[k]}."
+                f"Whether {name} lowers the {loss} (by {rounded(gain)}) cannot be"
+                f" determined: {self.reason[k]}."
             )
         pvalue = self.adjusted_pvalue[k]
         finding = f"{name} does not change the {loss} detectably on held-out data: gain"

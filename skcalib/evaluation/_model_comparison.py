@@ -190,20 +190,20 @@ class ModelComparison(ResultTable):
         if np.isnan(low) and pvalue <= 0.05:
             return (
                 f"{model} has a {side} {metric} than {self.reference}, adjusted"
-                f" {pvalue_words(pvalue)}; by how much cannot be said:"
+                f" {pvalue_words(pvalue)}; by how much cannot be determined:"
                 f" {self.reason[k]}."
             )
         if np.isnan(low):
             return (
-                f"Whether {model} differs in {metric} from {self.reference}"
-                f" (difference {rounded(difference)}) cannot be said: {self.reason[k]}."
+                f"Whether {model} differs in {metric} from {self.reference} (difference"
+                f" {rounded(difference)}) cannot be determined: {self.reason[k]}."
             )
         finding = f"does not differ detectably in {metric} from {self.reference}:"
         if pvalue <= 0.05 and low <= 0 <= high:
             # The test knows the law of few labels, which the interval approximates.
             finding = (
-                f"differs in {metric} from {self.reference} by the test, but not by the"
-                " interval:"
+                f"differs in {metric} from {self.reference} according to the test, but"
+                " not to the interval:"
             )
         elif pvalue <= 0.05:
             # Words say which is better, so that the size has no sign.

@@ -97,7 +97,7 @@ def paired_difference(first, second, level, few_events):
         influence = replace(first.influence, values=values)
         error, degrees, reason = influence.spread()
         if error == 0:
-            reason = "the models differ by the same in all rows"
+            reason = "the models differ by the same amount in all samples"
     else:
         error, degrees, reason = _spread_of_pairs(first, second)
     pvalue = np.nan

@@ -231,8 +231,8 @@ class CalibrationSummary(ResultTable):
             estimates = "estimate" if len(outside) == 1 else "estimates"
             lies = "lies outside its" if len(outside) == 1 else "lie outside their"
             return (
-                f"The {estimates} of {joined(outside)}"
-                f" {lies} limits, which allow for the noise of the labels. "
+                f"The {estimates} of {joined(outside)} {lies} limits, which allow for"
+                " label noise. "
             )
         return ""
 

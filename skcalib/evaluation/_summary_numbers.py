@@ -223,7 +223,7 @@ def _auc(rows):
         return IntervalEstimate(area, *limits)
     reason = reason or rows.few_of_a_class()
     if not reason and (area in (0, 1) or error == 0):
-        reason = "the classes do not overlap, so that no variance is seen"
+        reason = "the classes do not overlap, so no variance can be estimated"
     if reason:
         return IntervalEstimate(area, np.nan, np.nan, reason=reason)
     # The standard error of the log-odds of the area, by the delta method.

@@ -54,7 +54,7 @@ class WeightDescription(ResultRecord):
             return (
                 f"The weight is {rounded(self.with_event)} for all samples with the"
                 f" event and {rounded(self.without_event)} for all others: the labels"
-                " are taken to be sampled, with importance weights."
+                " are assumed to have been sampled, with importance weights."
             )
         return (
             "The weights are importance weights that may depend on the label: intervals"

@@ -149,8 +149,8 @@ def _check_texts(tree, warehouse):
         if first != literal.this:
             raise ValueError(
                 f"The texts {first!r} and {literal.this!r} differ only in case, which"
-                f" columns of {warehouse.name!r} usually do not tell apart: rename one"
-                " of the groups."
+                f" columns of {warehouse.name!r} usually treat as equal: rename one of"
+                " the groups."
             )
 
 

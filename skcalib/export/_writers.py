@@ -336,7 +336,7 @@ def no_row_keys(where):
     completes the sentence "takes a number from the md5 of a row's id, which ...".
     """
     return ValueError(
-        "UniformMassBinning(randomize=True) takes a number from the md5 of a row's id,"
-        f" which {where}. Write it with to_sql(..., ids='column') for DuckDB, Spark or"
-        " PostgreSQL, or fit HistogramBinning(sample_split=0.5)."
+        "UniformMassBinning(randomize=True) derives a number from the md5 hash of a"
+        f" row's id, which {where}. Write it with to_sql(..., ids='column') for DuckDB,"
+        " Spark or PostgreSQL, or fit HistogramBinning(sample_split=0.5)."
     )

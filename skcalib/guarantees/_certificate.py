@@ -113,7 +113,7 @@ class CalibrationCertificate:
         source = f"{count_words(self.n_samples)} calibration samples in {bins}"
         if self.n_candidates > 1:
             source += f", selected among at most {self.n_candidates} candidates"
-        title = f"A {self.kind} certificate by {self.interval}, from {source}."
+        title = f"This is a {self.kind} certificate by {self.interval}, from {source}."
         return "\n".join([self._promise(), title, conditions_words(self.assumptions)])
 
     def __repr__(self):
@@ -173,8 +173,8 @@ class CalibrationCertificate:
             several = f", for all {self.n_problems} classes together"
         return (
             f"With {percent} confidence, {subject} differs by at most"
-            f" {self._tolerance()} from the event frequency {where}{several}.\n"
-            f"That is right for at least {percent} of {draws}."
+            f" {self._tolerance()} from the event frequency {where}{several}.\nIn"
+            f" repeated draws of {draws}, this holds at least {percent} of the time."
         )
 
 
@@ -288,8 +288,8 @@ def uniform_mass_certificate(
         # One row lies on each of the B - 1 boundaries between B bins.
         if inside.sum() != n_samples + 1 - len(inside):
             raise ValueError(
-                f"counts must be the rows strictly inside the {len(inside)} bins,"
-                f" {n_samples + 1 - len(inside)} of n_samples={n_samples}; found"
+                f"counts must add up to {n_samples + 1 - len(inside)}, the rows of"
+                f" n_samples={n_samples} strictly inside the {len(inside)} bins, found"
                 f" {inside.sum():g}. Ties between scores must be broken at random"
                 " first."
             )
@@ -394,8 +394,8 @@ def independent_bins_certificate(
     for _, rows, _ in problems:
         if rows.sum() != n_samples:
             raise ValueError(
-                f"counts must sum to the same rows everywhere, found {rows.sum():g} and"
-                f" {n_samples}."
+                f"counts must have the same sum for every class, found {rows.sum():g}"
+                f" and {n_samples}."
             )
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
@@ -422,8 +422,8 @@ INDEPENDENT_ROWS = (
 _EDGES = {
     "fixed": "The bin edges were fixed before these samples were seen.",
     "split": (
-        "The bin edges were formed from other samples than those counted here, with a"
-        " number of bins fixed beforehand."
+        "The bin edges come from samples other than those counted here, with a number"
+        " of bins fixed beforehand."
     ),
 }
 # By kind, phrases of the sentence: what differs from an event frequency, of what the
@@ -541,7 +541,7 @@ def _selection(n_candidates):
     if n_candidates == 1:
         return (
             "This recalibrator was not selected among several on these samples"
-            " (otherwise, state their number)."
+            " (otherwise, pass their number as n_candidates)."
         )
     return (
         f"This recalibrator was selected on these samples among at most {n_candidates}"

@@ -70,7 +70,7 @@ def smallest_scores(recalibrator, probabilities):
         )
     if getattr(recalibrator, "randomize", False):
         raise ValueError(
-            f"{name} breaks ties at random: no unique score belongs to a probability."
+            f"{name} breaks ties at random: a probability has no unique score."
             f" {_WAY_OUT}"
         )
     wanted = check_scores(in_fitted_order(recalibrator, probabilities), name="X")

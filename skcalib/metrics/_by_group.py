@@ -617,6 +617,6 @@ def _warn_of_few_events(table):
     if few:
         warn(
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in"
-            f" {len(few)} of {len(expected)} groups ({reprlib.repr(few)}), for which"
-            " the level is not controlled."
+            f" {len(few)} of {len(expected)} groups ({reprlib.repr(few)}), so their"
+            " tests may not keep the level."
         )

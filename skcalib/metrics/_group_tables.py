@@ -114,8 +114,8 @@ class GroupCalibration(ResultTable):
         clearest = off[np.argmin(self.adjusted_pvalue[off])]
         shown = pvalue_words(self.adjusted_pvalue[clearest])
         return (
-            f"{lead}; clearest: {self.group[clearest]} (adjusted {shown}), whose mean"
-            f" bias is not.{unknown}"
+            f"{lead}; clearest: {self.group[clearest]} (adjusted {shown}), although"
+            f" none of them is detectably off on average.{unknown}"
         )
 
     def _level_words(self):

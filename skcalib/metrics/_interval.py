@@ -353,8 +353,8 @@ class MetricInput:
         data = counted_rows(data, weight_type)
         if isinstance(data, BinnedTask) and data.bins._design is not None:
             raise ValueError(
-                "The BinStatistics is that of samples in clusters, which its sums do"
-                " not hold: pass labels, probabilities and clusters."
+                "The BinStatistics comes from clustered samples, but its sums do not"
+                " contain the clusters: pass labels, probabilities and clusters."
             )
         cluster = None
         if clusters is not None:

@@ -125,6 +125,8 @@ class SegmentTestResult(ResultRecord):
                 f" mean score {rounded(table.mean_score[0])} against event frequency"
                 f" {rounded(table.event_frequency[0])}."
             )
+        if n == 1:
+            return f"No miscalibration is detectable in {worst} ({shown})."
         return (
             f"No miscalibration is detectable in any of {n} groups ({shown} of the"
             f" clearest, {worst})."
@@ -139,7 +141,7 @@ def _more_clearly_than(n_segments):
     if n_segments == 0:
         return ""
     if n_segments == 1:
-        return ", more clearly than in the one group"
+        return ", more clearly than in the only group"
     return f", more clearly than in any of {n_segments:,} groups"
 
 

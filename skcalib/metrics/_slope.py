@@ -273,14 +273,14 @@ def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
         labels=task.labels[inner],
         sample_weight=taken(task.sample_weight, inner),
     )
-    found = "the slope of the others is not determined"
+    found = "without them, there is no slope"
     if inner.any() and not not_estimable(others):
         if cluster is not None:
             cluster = cluster_codes(cluster[inner])
         alone = coefficient(others, "slope", confidence_level, weight_type, cluster)
         if abs(alone.estimate - slope) <= _NEGLIGIBLE * (alone.high - alone.low):
             return
-        found = f"the slope of the others alone is {interval_words(*alone)}"
+        found = f"without them, it is {interval_words(*alone)}"
     warn(
         f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
         f" affect the slope of {rounded(slope)}; {found}.{see('extreme-scores')}"
@@ -343,7 +343,8 @@ def not_estimable(task):
 
 
 _NO_INFORMATION = (
-    "the fitted probabilities are 0 or 1, up to rounding, so that no variance is seen"
+    "the fitted probabilities are 0 or 1, up to rounding, so no variance can be"
+    " estimated"
 )
 # The two logistic regressions, by the name of their last coefficient: features (d, m)
 # of log-odds (m,), and whether the log-odds are an offset.

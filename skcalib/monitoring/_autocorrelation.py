@@ -55,12 +55,12 @@ class ErrorAutocorrelation(ResultRecord):
         words = pvalue_words(self.pvalue)
         if self.pvalue < _LEVEL:
             return (
-                "The errors of samples that follow each other in time are alike:"
-                f" intervals that ignore this are about {rounded(self.factor, 2)} times"
-                f" too short ({words} for a factor of at most {harmless})."
+                "Samples that follow each other in time have similar errors: intervals"
+                f" that ignore this are about {rounded(self.factor, 2)} times too short"
+                f" ({words} for a factor of at most {harmless})."
             )
         return (
-            "No dependence over time is detectable that makes intervals more than"
+            "No dependence over time is detectable that would make intervals more than"
             f" {harmless} times too short ({words})."
         )
 
@@ -186,7 +186,7 @@ def _of_errors(error):
     products = np.concatenate([error[lag:] * error[:-lag] for lag in _LAGS])
     product_root = np.sqrt(np.sum(products**2))
     if product_root == 0:
-        return _unknown("no errors are left that could be alike")
+        return _unknown("no errors are left to compare")
     # Products of independent errors are uncorrelated, so that the sum of the five
     # correlations has the standard error `product_root` over the sum of squares.
     square = np.sum(error**2)

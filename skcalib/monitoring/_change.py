@@ -104,7 +104,7 @@ class CalibrationChange(ResultTable):
         )
         if np.isnan(self.pvalue):
             return (
-                "Whether the calibration has changed cannot be said:"
+                "Whether the calibration has changed cannot be determined:"
                 f" {self.shift.reason}.\n{sizes}"
             )
         shown = pvalue_words(self.pvalue)
@@ -129,7 +129,7 @@ def shift_words(shift):
     size, limits = interval_texts(estimate, low, high, scale=100, level=level)
     unit = "point" if size == "1" else "points"
     return (
-        f"at equal scores events are {size} {unit} {side} frequent than before"
+        f"at equal scores, events are {size} {unit} {side} frequent than before"
         f" ({limits})"
     )
 

@@ -29,6 +29,8 @@ from skcalib.monitoring._linear_metrics import SHARES, LinearMetric, linear_metr
 from skcalib.monitoring._new_samples import KnownLabels, LabelledSamples, ResidualCurve
 from skcalib.monitoring._tuned_difference import TunedDifference
 
+# How a sentence names metrics, where not by their names.
+_WORDS = {"log_loss": "log-loss", "brier_score": "Brier score"}
 # Above this share of new scores beyond the labelled ones there is no interval, unless
 # a random sample of so few labels leaves out as much in one of 1,000 cases.
 _MOST_OUTSIDE = 0.05
@@ -104,23 +106,23 @@ class EstimatedPerformance(ResultTable):
                 size = f"{rounded(estimate)} (no interval: {reason})"
             else:
                 level = ""  # the first interval names it
-            found.append(f"{name.replace('_', ' ')} {size}")
+            found.append(f"{_WORDS.get(name, name.replace('_', ' '))} {size}")
         lines = [
             f"Estimated {joined(found)}.",
-            f"For {self.n_new:,} new samples, {self.n_known:,} of them with a label,"
-            f" from {self.n_labelled:,} labelled samples.",
+            f"For {self.n_new:,} new samples, {self.n_known:,} of them labelled,"
+            f" estimated from {self.n_labelled:,} labelled samples.",
         ]
         if self.outside > 0:
             lines.append(
                 f"{percent_words(self.outside, self.n_new)} of the new scores lie"
-                " beyond the labelled ones."
+                " outside the range of the labelled ones."
             )
         lines.append("These are the assumptions:")
         lines.extend(f"- {assumption}" for assumption in self.assumptions)
         if self.change is not None:
             lines.append(
-                "Has the event frequency at a given score changed? The labels known so"
-                f" far give {pvalue_words(self.change.pvalue)}."
+                "Has the event frequency at a given score changed? A test on the labels"
+                f" known so far gives {pvalue_words(self.change.pvalue)}."
             )
         return "\n".join(lines)
 
@@ -353,7 +355,10 @@ def _reason_for_outside(outside, labelled):
         most = max(most, betaincinv(2, n_labelled - 1, _RANDOM_OUTSIDE))
     if outside <= most:
         return ""
-    return f"{percent_words(outside)} of the new scores lie beyond the labelled ones"
+    return (
+        f"{percent_words(outside)} of the new scores lie outside the range of the"
+        " labelled ones"
+    )
 
 
 def _from_line(name, metric, of_labelled, curve, line, level):

@@ -119,8 +119,8 @@ def alarm_words(
     if alarm_row is None:
         return (
             f"No alarm in {count_words(n_rows)} samples{level and f' ({level})'}: the"
-            f" evidence against calibration is {rounded(e_value)}, below"
-            f" {rounded(threshold)}."
+            f" evidence against calibration is {rounded(e_value)}, below the alarm"
+            f" threshold of {rounded(threshold)}."
         )
     alarm, change = f"sample {alarm_row:,}", f"sample {change_row:,}"
     if times and times[0] is not None:
@@ -631,7 +631,7 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
             )
         shape = several_labels_shape(y)
         if shape is not None:
-            cure = "For several labels per row use one monitor for each."
+            cure = "For several labels per row, use one monitor for each."
             raise no_vector(y, "y", "scores", shape, cure)
         scores, predicted, confidence = checked_scores(
             scores, name="scores", predict_from=3, may_stay=True

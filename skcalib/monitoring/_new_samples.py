@@ -386,7 +386,7 @@ class KnownLabels:
         events = int(self.label[self.is_known].sum())
         if 2 * events <= n_known:
             return f"only {events} of the {n_known} known labels are events"
-        return f"only {n_known - events} of the {n_known} known labels are no events"
+        return f"only {n_known - events} of the {n_known} known labels are non-events"
 
     def filled(self, frequency):
         """Return each label's expectation (n_new,), corrected if the label is known:

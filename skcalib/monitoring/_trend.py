@@ -300,7 +300,7 @@ def _too_few_events(rows, n_events):
         return "y_true has one class only, which says nothing about a trend"
     if rows.is_unequal and n_events < FEWEST_FOR_SPREAD:
         return (
-            f"the rarer label is worth {rounded(n_events, 2)} independent samples,"
+            f"the rarer label amounts to {rounded(n_events, 2)} independent samples,"
             f" fewer than {count_words(FEWEST_FOR_SPREAD)}"
         )
     return ""

@@ -556,7 +556,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         if has_few_events(self._limits):
             warn(
                 "The recalibrator was fitted to fewer than ten events, or to fewer than"
-                " ten samples of the other label: the limits cover less often than"
+                " ten samples of the other label: the limits hold less often than"
                 " stated."
             )
         scores = self._read_scores(X)

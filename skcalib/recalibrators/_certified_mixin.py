@@ -105,17 +105,17 @@ class CertifiedMixin:
             # these rows. A sentence that names the parameters set by `set_params`
             # takes its place.
             sentence = (
-                f"No search has chosen {self._tuned} on these samples. It was set by"
-                " set_params, as a search does: if it was one, pass"
-                " n_candidates=search, for which the guarantee then allows."
+                f"No search chose {self._tuned} on these samples. (set_params set it,"
+                " which may have been a search: if so, pass n_candidates=search, and"
+                " the guarantee allows for it.)"
             )
             certificate = replace(
                 certificate, assumptions=(*certificate.assumptions[:-1], sentence)
             )
         if len(self.classes_) > 2 and self.multiclass == "top_label":
             sentence = (
-                "The guarantee is about the probability of the predicted class, which"
-                " the model alone decides."
+                "The guarantee is for the probability of the predicted class; the model"
+                " alone decides which class that is."
             )
             certificate = replace(
                 certificate, assumptions=(*certificate.assumptions, sentence)

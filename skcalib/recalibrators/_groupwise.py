@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 _PREDICTED_CLASS = "predicted_class"
 
 _NO_CERTIFICATE = (
-    "the fit serves several groups, or is mixed with that to all rows, and no promise"
-    " about its own rows holds for them. Groups of at least min_group_size rows with"
-    " shrinkage=0 and merge_small_groups=False have one."
+    "the fit serves several groups or is mixed with the pooled fit, so no guarantee"
+    " holds for its own samples. Groups of at least min_group_size samples have a"
+    " certificate with shrinkage=0 and merge_small_groups=False."
 )
 
 
@@ -255,8 +255,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     def _why_no_limits(self):
         return (
-            "the maps of small groups are merged or pulled to the common one; fit one"
-            " recalibrator to the samples of the group"
+            "the maps of small groups are merged or shrunk toward the common one; fit"
+            " one recalibrator to the samples of the group"
         )
 
     def _fit_groups(self, scores, codes, sample_weight, group):
@@ -515,7 +515,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         refused = list(self._without_certificate())
         if refused:
             raise ValueError(
-                f"No certificate: of the groups {_first_six(refused)} {_NO_CERTIFICATE}"
+                f"No certificate for the groups {_first_six(refused)}:"
+                f" {_NO_CERTIFICATE}"
             )
         recalibrators = list(self.recalibrators_.values())
         if not hasattr(recalibrators[0], "certificate"):

@@ -83,8 +83,8 @@ class LogitRecalibrator(BaseRecalibrator):
         reason = super()._why_no_limits()
         if reason and hasattr(self, "_limits_design"):
             return (
-                "a fit to tensors, or with more than 250 parameters, keeps none; fit to"
-                " arrays of fewer classes"
+                "a fit to tensors, or with more than 250 parameters, has no limits;"
+                " fit to arrays, with fewer classes"
             )
         return reason
 

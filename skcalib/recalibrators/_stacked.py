@@ -342,7 +342,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _why_no_limits(self):
         if len(self.classes_) > 2:
-            return "a stack has limits for two classes alone"
+            return "a stack has limits for two classes only"
         if not hasattr(self, "_limits"):
             return "a member that the mixture uses has no limits"
         return ""

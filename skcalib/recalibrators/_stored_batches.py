@@ -37,8 +37,8 @@ def stored_batches(batches, file, input):
             dtype = scores.dtype
         if scores.shape[1] != n_columns:
             raise ValueError(
-                f"X has {scores.shape[1]} columns in batch {number}, and {n_columns} in"
-                " those before: all batches need the same columns."
+                f"X has {scores.shape[1]} columns in batch {number}, but {n_columns} in"
+                " earlier batches: all batches need the same columns."
             )
         y, _ = as_array(y)
         if y.shape != (len(scores),):
@@ -51,7 +51,8 @@ def stored_batches(batches, file, input):
         weights += [as_array(values)[0] for values in weight]
     if not labels:
         raise ValueError(
-            "batches is empty. A generator is exhausted after one pass: make it anew."
+            "batches is empty. A generator is exhausted after one pass: create a new"
+            " one."
         )
     if weights and len(weights) < len(labels):
         raise ValueError(

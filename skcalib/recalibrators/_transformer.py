@@ -91,7 +91,7 @@ class ProbabilityTransformer(
         shape = several_labels_shape(y)
         if shape is not None:
             cure = (
-                "For several labels per row fit one recalibrator for each column of X"
+                "For several labels per row, fit one recalibrator for each column of X"
                 " and of y."
             )
             raise no_vector(y, "y", "X", shape, cure)
@@ -264,7 +264,7 @@ class ProbabilityTransformer(
 
     def _why_no_limits(self):
         """Return why there are no limits for one probability, else an empty text."""
-        return "the method does not say how its fit varies with the samples"
+        return "the method does not define how its fit varies with the samples"
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
