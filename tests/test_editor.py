@@ -12,7 +12,7 @@ from _signatures import public_callables, public_modules
 from sklearn.base import BaseEstimator, clone
 
 import skcalib
-from skcalib import metrics, monitoring
+from skcalib import displays, metrics, monitoring
 from skcalib._described import DescribedEstimator
 
 RNG = np.random.default_rng(0)
@@ -115,3 +115,24 @@ def test_a_monitor_says_whether_there_is_an_alarm():
     assert str(groups).startswith("Alarm in 2 of 2 groups: IT since about its sample ")
     pytest.importorskip("pandas")
     assert low.to_frame().n_rows.tolist() == [300]
+
+
+def test_displays_write_their_options_out():
+    """`from_estimator` has the options of `from_predictions`, with their defaults; only
+    those of `plot` may be passed on together.
+    """
+    for name in displays.__all__:
+        display = getattr(displays, name)
+        makers = []
+        for maker in ("from_predictions", "from_estimator"):
+            if hasattr(display, maker):
+                makers.append(inspect.signature(getattr(display, maker)).parameters)
+        for parameters in makers:
+            for parameter in parameters.values():
+                is_variadic = parameter.kind is parameter.VAR_KEYWORD
+                assert not is_variadic or parameter.name == "plot_options", name
+        if len(makers) == 2:
+            of_labels, of_model = makers
+            # What a fitted model and its samples give.
+            for option in set(of_labels) - {"y_true", "y_proba", "X", "labels"}:
+                assert of_model[option].default == of_labels[option].default, name

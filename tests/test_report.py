@@ -579,8 +579,8 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     unclear = [segments[0], _segment_row("North", 0.2, -4.2, 4.6)]
     _, text = _said(_model(NONE, NONE, NO_ERROR, 0.5, segments=unclear))
     assert (
-        "The other group can keep its scores: it is not shown to be off, but for it"
-        " the samples cannot tell whether they are right to within 2 points; at least"
+        "The other group can keep its scores: it is not shown to be off, but"
+        " the samples cannot tell whether it is right to within 2 points; at least"
     ) in text
     # All segments are off on one side: the headline is about all samples.
     alike = [_segment_row(name, 5, 3, 7) for name in ("West", "North")]

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from benchmarks.checks.sentence_truth import MONTHS, TOLERANCE, quick
-from skcalib._report import _sections
+from benchmarks.checks.sentence_truth import MONTHS, quick
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._numbers import report_numbers
-from skcalib._report._sentences import summary
+from skcalib._report._sections import comparisons
 
 # Claims that call the scores usable, and claims that call them off.
 _USABLE = {"usable"}
@@ -163,7 +162,7 @@ KINDS = {
     "impossible event": Kind(
         "calibrated but for one event of probability 0 in row 18: look at this row",
         {"although its probability was 0"},
-        {"do not use", "do not take at face value"},
+        {"do not use", "do not take at face value", "slope"},
         _impossible,
     ),
     "weights": Kind(
@@ -206,20 +205,18 @@ KINDS = {
 
 
 def first_screen(table):
-    """Return the claims of the first screen of a report as lists, one a paragraph, and
-    the text of the paragraphs on the first model.
+    """Return the names of the claims on the first screen of a report, and its text: the
+    notes above the summary, the comparisons, and the summary of the first model.
     """
     numbers = report_numbers(table, seed=0, step=lambda what: None)
     models = numbers["models"]
-    about = {"n_samples": numbers["total_weight"], "tolerance": TOLERANCE}
-    paragraphs = [_sections.comparisons(models)] if len(models) > 1 else []
-    paragraphs += summary(models[0], about)
-    return paragraphs, models[0]["summary"]
+    compared = comparisons(models) if len(models) > 1 else []
+    names = {claim.name for claim in compared} | set(models[0]["claims"])
+    return names, "\n".join((*numbers["notes"], *compared, models[0]["summary"]))
 
 
-def is_right(kind, paragraphs, text):
+def is_right(kind, names, text):
     """Return whether a screen says what has to be said, and does not mislead."""
-    names = {claim.name for paragraph in paragraphs for claim in paragraph}
     says_it = bool(names & kind.needed) or any(words in text for words in kind.needed)
     return says_it and not names & kind.misleading
 
@@ -238,14 +235,12 @@ def main(arguments=None):
                 continue
             for seed in range(given.seeds):
                 table = kind.table(np.random.default_rng([seed, place]))
-                paragraphs, text = first_screen(table)
-                right = is_right(kind, paragraphs, text)
+                names, text = first_screen(table)
+                right = is_right(kind, names, text)
                 n_right += right
                 n_screens += 1
                 print(f"== {name}, seed {seed}: {'right' if right else 'WRONG'}")
                 print(f"TRUE: {kind.truth}")
-                if len(table.scores) > 1:
-                    print("\n".join(paragraphs[0]))
                 print(text, end="\n\n", flush=True)
     print(f"{n_right} of {n_screens} screens are right.")
 

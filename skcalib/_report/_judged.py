@@ -38,7 +38,7 @@ def judged_model(event_rows, error, tolerance, classes):
     """
     one_group = np.zeros(len(event_rows.labels), int)  # one group, called "0"
     table = _bias_table(event_rows, one_group)
-    bias = _bias_verdicts(table, tolerance)["0"]
+    bias = _bias_verdicts(table, event_rows, one_group, tolerance)["0"]
     over_confidence = bias
     if classes is None:
         more_probable = event_rows._replace(
@@ -46,7 +46,9 @@ def judged_model(event_rows, error, tolerance, classes):
             labels=(event_rows.scores > 0.5) == event_rows.labels,
         )
         of_more_probable = _bias_table(more_probable, one_group)
-        over_confidence = _bias_verdicts(of_more_probable, tolerance)["0"]
+        over_confidence = _bias_verdicts(
+            of_more_probable, event_rows, one_group, tolerance
+        )["0"]
     return {
         "mean_score": float(table.mean_score[0]),
         "event_frequency": float(table.event_frequency[0]),
@@ -98,7 +100,7 @@ def judge_groups(rows, kind, event_rows, groups, tolerance, n_intervals=None):
     `groups` (n,) are the names by row.
     """
     table = _bias_table(event_rows, groups, n_intervals)
-    verdicts = _bias_verdicts(table, tolerance)
+    verdicts = _bias_verdicts(table, event_rows, groups, tolerance)
     for row in rows:
         row["verdict"] = _record(verdicts[row[kind]])
 
@@ -109,7 +111,7 @@ def judged_rows(event_rows, tolerance, n_intervals):
     """
     groups = np.zeros(len(event_rows.labels), int)  # one group, called "0"
     table = _bias_table(event_rows, groups, n_intervals)
-    return _record(_bias_verdicts(table, tolerance)["0"])
+    return _record(_bias_verdicts(table, event_rows, groups, tolerance)["0"])
 
 
 def n_samples(event_rows):
@@ -150,16 +152,24 @@ def _bias_table(event_rows, groups, n_intervals=None):
     )
 
 
-def _bias_verdicts(table, tolerance):
+def _bias_verdicts(table, event_rows, groups, tolerance):
     """Return a dict of the `Verdict` on the bias of each group of a `GroupCalibration`,
     by its name as text. A bias up to `tolerance` does not matter.
+
+    The verdict counts samples, also where weights make the effective number smaller:
+    those that it has, and those that it needs. `groups` (n,) is the group of each of
+    the `Rows` that the table is about.
     """
+    names, codes = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+    is_count = event_rows.weight_type != "importance"
+    counts = np.bincount(codes, event_rows.sample_weight if is_count else None)
+    n_of_group = dict(zip(names.tolist(), counts.tolist(), strict=True))
     verdicts = {}
     for k, name in enumerate(table.group.astype(str).tolist()):
         verdicts[name] = verdict(
             table.bias[k],
             (table.bias_low[k], table.bias_high[k]),
-            table.n[k].item(),
+            n_of_group[name],
             tolerance,
             reason=str(table.reason[k]),
         )

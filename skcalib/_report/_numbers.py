@@ -13,7 +13,7 @@ from skcalib._report._code import report_code
 from skcalib._report._decisions import decision_rows
 from skcalib._report._expected import expected_performance
 from skcalib._report._groups import class_rows, rows_by_column
-from skcalib._report._judged import judged_model
+from skcalib._report._judged import judged_model, n_samples
 from skcalib._report._measures import bin_rows, error_rows, tested_calibration
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
@@ -234,9 +234,8 @@ def _mark_inferior(models):
 
 def _summarise(model, table, tolerance):
     """Add the sentences of its summary to the numbers of a model."""
-    paragraphs = summary(
-        model, {"n_samples": table.total_weight, "tolerance": tolerance}
-    )
+    n_all = n_samples(table.event_rows(model["name"]))
+    paragraphs = summary(model, {"n_samples": n_all, "tolerance": tolerance})
     texts = []
     model["claims"] = []
     for claims in paragraphs:

@@ -146,7 +146,7 @@ class SegmentDisplay:
             Maximum number of parts of a column, not counting missing values; at least
             2.
         min_size : int, default=50
-            Segments with fewer samples are ignored.
+            Groups with fewer samples are ignored.
         n_resamples : int, default=999
             Number of label vectors drawn. The smallest possible p-value is
             ``1 / (n_resamples + 1)``.
@@ -258,7 +258,7 @@ class SegmentDisplay:
             Maximum number of parts of a column, not counting missing values; at least
             2.
         min_size : int, default=50
-            Segments with fewer samples are ignored.
+            Groups with fewer samples are ignored.
         n_resamples : int, default=999
             Number of label vectors drawn. The smallest possible p-value is
             ``1 / (n_resamples + 1)``.
