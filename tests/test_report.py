@@ -28,10 +28,10 @@ from skcalib._report._claims import CLAIMS
 from skcalib._report._decisions import decision_rows
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._format import limits
-from skcalib._report._judged import VERDICT_LEVEL
+from skcalib._report._judged import VERDICT_LEVEL, judged_model
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError, opened
-from skcalib._report._samples import MEAN_ABSOLUTE
+from skcalib._report._samples import MEAN_ABSOLUTE, Rows
 from skcalib._report._sections import comparisons, segment_sentence
 from skcalib._report._sentences import summary
 from skcalib._report._table import read_table
@@ -510,6 +510,7 @@ def _segment_row(name, bias, low, high, column="region"):
 
 
 NONE, NO_ERROR = (0.1, -0.9, 1.1), (0.0, 0.0, 1.0)
+NO_LIMITS = {"low": np.nan, "high": np.nan, "reason": "none here"}
 
 
 def test_summary_of_scores_that_are_off():
@@ -593,6 +594,34 @@ def test_the_worst_segment_is_the_headline_and_the_average_hides_it():
     assert names[:2] == ["do not use the segment", "nor these segments"]
 
 
+def test_weighted_shares_and_counts_are_told_apart():
+    """A weighted share says that it is one, and samples needed are as many more than
+    those here as rows are.
+    """
+    model = _model(NONE, NONE, NO_ERROR, 0.5)
+    about = {"n_samples": 1000, "tolerance": 0.02, "is_weighted": True}
+    text = " ".join(claim for part in summary(model, about) for claim in part)
+    assert "The weighted mean score is 40.0 %, and 35.0 % of the weight is on" in text
+    rng = np.random.default_rng(2)
+    scores = rng.uniform(0.1, 0.9, 400)
+    rows = Rows(scores, rng.random(400) < scores, rng.choice([1.0, 9.0], 400))
+    found = judged_model(
+        rows._replace(weight_type="importance"),
+        {"estimate": 0, **NO_LIMITS},
+        0.01,
+        None,
+    )["verdicts"]["bias"]
+    assert found["n"] == 400
+    assert found["n_needed"] > 400
+
+
+def test_no_slope_that_rests_on_an_impossible_event():
+    row = {"name": "calibration slope", "estimate": 0.8, "low": 0.7, "high": 0.9}
+    model = _model(NONE, NONE, NO_ERROR, 0.5, errors=[row], impossible={"n": 0})
+    assert "slope" in _said(model)[0]
+    assert "slope" not in _said({**model, "impossible": {"n": 1}})[0]
+
+
 def test_a_tolerance_larger_than_rare_events_allow_is_said():
     model = _model(NONE, NONE, NO_ERROR, 0.5, event_frequency=0.005)
     model["event_frequency"] = 0.005
@@ -629,7 +658,7 @@ def test_models_are_compared_with_an_interval():
         "Prefer B to A: its Brier score is lower (better) by 0.010 (90 %: 0.004 to"
         " 0.016)."
     )
-    assert compared(*same).startswith("There is no case for replacing A with B: their")
+    assert compared(*same).startswith("There is no case for replacing A with B: the")
     # What counts is the difference between both as it is advised to use them.
     both = compared(*worse, advised=(0.005, 0.001, 0.009))
     assert both.endswith(

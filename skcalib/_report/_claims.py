@@ -181,8 +181,8 @@ CLAIMS = {
     ),
     # The sections of the page.
     "not told apart": (
-        "There is no case for replacing {first} with {name}: their Brier scores differ"
-        " by {size}, which is not detectable."
+        "There is no case for replacing {first} with {name}: the difference between"
+        " their Brier scores, {size}, is not detectable."
     ),
     "worse than the first": (
         "Keep {first} rather than {name}: the Brier score of {name} is higher (worse)"

@@ -90,6 +90,11 @@ def _means(facts, first):
     if facts.is_of_classes:
         what = "The mean probability of the predicted class"
         of = "of these predictions are right"
+    if facts.is_weighted:
+        what = what.replace("The mean", "The weighted mean")
+        of = "of the weight is on samples with the event"
+        if facts.is_of_classes:
+            of = "of the weight is on right predictions"
     return claim(
         "means",
         mean=f"{fixed(100 * model['mean_score'], digits)} %",

@@ -62,7 +62,8 @@ class ModelFacts:
     model : dict
         The numbers of the model, an entry "models" of `report_numbers`.
     table : dict
-        The `tolerance` (a probability) and `n_samples`, of all models.
+        The `tolerance` (a probability) and `n_samples`, of all models, and whether
+        shares of samples are weighted, `is_weighted` (False if missing).
     """
 
     def __init__(self, model, table):
@@ -71,6 +72,7 @@ class ModelFacts:
         self.tolerance_words = rounded(100 * table["tolerance"])  # in points
         self.n = count_words(table["n_samples"])  # number of samples, as text
         self.is_of_classes = "classes" in model
+        self.is_weighted = table.get("is_weighted", False)
         # What the sentences are about.
         self.subject = "scores"
         if self.is_of_classes:

@@ -234,8 +234,12 @@ def _mark_inferior(models):
 
 def _summarise(model, table, tolerance):
     """Add the sentences of its summary to the numbers of a model."""
-    n_all = n_samples(table.event_rows(model["name"]))
-    paragraphs = summary(model, {"n_samples": n_all, "tolerance": tolerance})
+    about = {
+        "n_samples": n_samples(table.event_rows(model["name"])),
+        "tolerance": tolerance,
+        "is_weighted": table.weight is not None and table.weight_type == "importance",
+    }
+    paragraphs = summary(model, about)
     texts = []
     model["claims"] = []
     for claims in paragraphs:

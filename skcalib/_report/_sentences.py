@@ -18,8 +18,7 @@ def summary(model, table):
     model : dict
         The numbers of the model.
     table : dict
-        What the report knows of all models: `n_samples`, `tolerance` and the name of
-        the `segment` columns.
+        What the report knows of all models; see `ModelFacts`.
     """
     facts = ModelFacts(model, table)
     repeated = model["advice"]["needs_cluster"]
