@@ -210,7 +210,7 @@ def test_what_the_rows_do_not_determine_has_a_reason():
     nearly[:3] = 1 - nearly[:3]
     paired = net_benefit(labels, scores, reference=nearly, thresholds=[0.5])
     assert np.isnan([paired.low[0], paired.high[0]]).all()
-    assert "fewer than 10 rows" in paired.reason[0]
+    assert "fewer than 10 samples favour" in paired.reason[0]
     same = net_benefit(labels, scores, reference=scores, thresholds=[0.5])
     assert (same.low[0], same.high[0], same.reason[0]) == (0, 0, "")
     heavy = np.r_[1000.0, 500, np.ones(298)]
