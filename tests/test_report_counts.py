@@ -79,7 +79,7 @@ def test_the_page_and_its_python(tmp_path, capsys):
     assert status == 0, err
     assert "On average the scores are" in out
     text = page.read_text("utf-8")
-    for word in ("Hosmer-Lemeshow", "debiased", "Jeffreys", "need single samples"):
+    for word in ("Hosmer-Lemeshow", "debiased", "Jeffreys", "need individual samples"):
         assert word in text
     found = {}
     exec(code.read_text("utf-8"), found)
@@ -93,8 +93,8 @@ def test_the_page_and_its_python(tmp_path, capsys):
         ({"d": [1, 2, 0, 901, 3]}, [], "events is 901 in row 3, but count is 900"),
         ({"pd": [3, 1, 2, 8, 100]}, [], "--scores percent"),
         ({"n": [None, 1, 2, 3, 4]}, [], "1 without a number of samples"),
-        ({}, ["--segment", "grade"], "--segment needs single samples"),
-        ({}, ["--label", "d"], "--label needs single samples"),
+        ({}, ["--segment", "grade"], "--segment needs individual samples"),
+        ({}, ["--label", "d"], "--label needs individual samples"),
         ({}, ["--score", "n"], "one column of scores"),
     ],
 )

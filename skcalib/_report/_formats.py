@@ -54,10 +54,7 @@ _OTHERS = {
     b"\xff\xd8\xff": ("a picture (JPEG)", "name the file of the scores"),
     b"7z\xbc\xaf\x27\x1c": ("a 7-Zip archive", "unpack it"),
     b"Rar!": ("a RAR archive", "unpack it"),
-    **{
-        bytes((0x80, version)): ("a Python pickle", _AS_CSV)
-        for version in range(2, 6)
-    },
+    **{bytes((0x80, version)): ("a Python pickle", _AS_CSV) for version in range(2, 6)},
 }
 _HTML = (b"<!doctype html", b"<html", b"<table", b"<?xml")
 

@@ -170,8 +170,9 @@ class GroupDisplay(FromEstimator):
             groups and the discreteness of their p-values; it has more power if groups
             have few events.
         n_resamples : int, default=199
-            Number of draws for each error's interval. The default is small because
-            there may be many groups, and no p-value depends on it.
+            Number of draws for each error's interval; small groups need none. The
+            default is small because there may be many groups, and no p-value depends on
+            it.
         multiclass : {"auto", "top_label"}, default="auto"
             "auto" evaluates the positive class for one or two columns; for more, it
             means "top_label".
@@ -319,8 +320,9 @@ class GroupDisplay(FromEstimator):
             groups and the discreteness of their p-values; it has more power if groups
             have few events.
         n_resamples : int, default=199
-            Number of draws for each error's interval. The default is small because
-            there may be many groups, and no p-value depends on it.
+            Number of draws for each error's interval; small groups need none. The
+            default is small because there may be many groups, and no p-value depends on
+            it.
         multiclass : {"auto", "top_label"}, default="auto"
             "auto" evaluates the positive class for one or two columns; for more, it
             means "top_label".

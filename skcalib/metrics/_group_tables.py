@@ -183,8 +183,8 @@ class GroupCalibration(ResultTable):
         """
         if self.alternative != "two-sided":
             raise ValueError(
-                f"This table has alternative={self.alternative!r}, and limits of one"
-                ' side. Make it with "two-sided" to compare groups.'
+                f"This table has alternative={self.alternative!r}, and one-sided"
+                ' limits. To compare groups, make it with "two-sided".'
             )
         # The positions of both groups of each pair.
         first, second = np.triu_indices(len(self), 1)
@@ -248,7 +248,7 @@ class GroupDifferences(ResultTable):
         """Say which pair differs most clearly."""
         n = len(self)
         if n == 0:
-            return "There is one group, and nothing to compare."
+            return "There is only one group: nothing to compare."
         known = np.flatnonzero(~np.isnan(self.adjusted_pvalue))
         if len(known) == 0:
             return f"None of {n} pairs of groups can be compared."
