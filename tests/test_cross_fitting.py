@@ -422,7 +422,7 @@ def test_a_decision_between_two_needs_both():
             return np.zeros(len(X))
 
     with pytest.raises(
-        ValueError, match="two classes at least in the training part of every fold"
+        ValueError, match="at least two classes in the training part of every fold"
     ):
         CrossFittedClassifier(OneClass(), cv=KFold(2)).fit_transform(
             np.zeros((6, 1)), [0, 0, 0, 1, 1, 1]

@@ -283,7 +283,7 @@ def test_weights_count_samples_and_clusters_widen():
     assert paired.high - paired.low == pytest.approx(alone.high - alone.low, rel=0.1)
     two = estimated_performance(y, s, t, clusters=np.arange(400) % 2)
     assert np.isnan(two.low).all()
-    assert "fewer than 3" in two.reason[0]
+    assert "below 3" in two.reason[0]
 
 
 def test_labels_known_by_a_design_that_looks_at_them():

@@ -791,7 +791,7 @@ def test_independent_bins(edges):
     assert wider.epsilon == pytest.approx(min(1.0, sqrt(log(60) / 6)))
     other = {
         "fixed": "fixed before these samples were seen",
-        "split": "formed from other samples",
+        "split": "come from samples other than",
     }[edges]
     assert other in " ".join(certificate.assumptions)
 
@@ -814,7 +814,7 @@ def test_certificate_reads_as_sentences():
     for sentence in (
         "from the event frequency among the samples that receive it.",
         "In repeated draws of calibration samples, this holds at least 90 % of the",
-        "A conditional certificate by Clopper-Pearson, from 99 calibration samples in",
+        "This is a conditional certificate by Clopper-Pearson, from 99 calibration",
         "selected among at most 4 candidates",
     ):
         assert sentence in text
@@ -1170,7 +1170,7 @@ def test_uniform_mass_certificate_refuses(changed, message):
         ([1, 1], [2, 1], {}, "n_samples=3 is too few for n_bins=2"),
         ([1, 1], [4, 4], {"edges": "learned"}, "edges must be one of"),
         ([1, 1], [4, 4], {"interval": "theorem"}, "interval must be one of"),
-        ([[1, 1], [1, 1]], [[4, 4], [4, 5]], {}, "same rows everywhere"),
+        ([[1, 1], [1, 1]], [[4, 4], [4, 5]], {}, "same sum for every class"),
     ],
 )
 def test_independent_bins_certificate_refuses(positives, counts, options, message):

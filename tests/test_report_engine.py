@@ -41,7 +41,10 @@ def test_one_large_site_gives_no_limits_but_a_reason_everywhere():
         assert (bias["low"], bias["high"]) == (None, None)
         assert "number of clusters is 2.9" in bias["reason"]
         assert model["verdicts"]["bias"]["kind"] == "cannot tell"
-        assert "the bias has no interval, because the effective number of" in model["summary"]
+        assert (
+            "the bias has no interval, because the effective number of"
+            in model["summary"]
+        )
         for score in model["proper_scores"]:
             assert score["low"] is None
             assert score["reason"] == bias["reason"]

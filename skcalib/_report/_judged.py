@@ -114,11 +114,13 @@ def judged_rows(event_rows, tolerance, n_intervals):
     return _record(_bias_verdicts(table, event_rows, groups, tolerance)["0"])
 
 
-def n_samples(event_rows):
-    """Return the number of samples: the sum of frequency weights, else that of rows."""
+def n_samples(event_rows, is_counted=True):
+    """Return the number of samples: the sum of frequency weights, else that of rows.
+    `is_counted` (n,) says which rows count, by default all.
+    """
     if event_rows.sample_weight is None or event_rows.weight_type == "importance":
-        return len(event_rows.labels)
-    return float(event_rows.sample_weight.sum())
+        return int(np.sum(np.full(len(event_rows.labels), is_counted)))
+    return float(np.sum(event_rows.sample_weight * is_counted))
 
 
 def read_verdict(record):
@@ -160,16 +162,13 @@ def _bias_verdicts(table, event_rows, groups, tolerance):
     those that it has, and those that it needs. `groups` (n,) is the group of each of
     the `Rows` that the table is about.
     """
-    names, codes = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-    is_count = event_rows.weight_type != "importance"
-    counts = np.bincount(codes, event_rows.sample_weight if is_count else None)
-    n_of_group = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    names = np.asarray(groups).astype(str)
     verdicts = {}
     for k, name in enumerate(table.group.astype(str).tolist()):
         verdicts[name] = verdict(
             table.bias[k],
             (table.bias_low[k], table.bias_high[k]),
-            n_of_group[name],
+            n_samples(event_rows, names == name),
             tolerance,
             reason=str(table.reason[k]),
         )
