@@ -829,7 +829,9 @@ def test_certificate_reads_as_sentences():
         assert sentence in assumptions
     marginal = uniform_mass(EVENTS, INSIDE, 99, kind="marginal", confidence_level=0.975)
     assert "With 97.5 % confidence, the probability predicted for a" in str(marginal)
-    assert "at least 97.5 % of calibration and future samples" in str(marginal)
+    assert "calibration and future samples together, this holds at least 97.5 %" in str(
+        marginal
+    )
     assert "not selected among several" in marginal.assumptions[-1]
     classes = str(
         uniform_mass_certificate(

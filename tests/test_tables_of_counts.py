@@ -93,7 +93,7 @@ def test_equal_scores_are_one_bin():
         (([10, 20], [1, 2, 3], [0.1, 0.2]), "events has shape"),
         (([], [], []), "one number for each row"),
         (([0], [0], [0.1]), "count is 0 in every row"),
-        (([10, 20], [1, 2], [0.1, 0.2], [0, 0.05, 1]), "scores inside the bin"),
+        (([10, 20], [1, 2], [0.1, 0.2], [0, 0.05, 1]), "must lie inside the bin"),
     ],
 )
 def test_what_is_no_table_is_refused(table, message):
