@@ -745,7 +745,9 @@ def test_an_event_of_probability_0_comes_first_and_leaves_out_the_slope():
     assert "slope" in names
     names, text = _said(_model(*plain, errors=errors, impossible=impossible))
     assert names[0] == "impossible"
-    assert text.startswith("3 samples happened although their probability was 0 (first")
+    assert text.startswith(
+        "3 outcomes happened although their probability was 0 (first"
+    )
     assert "slope" not in names
     worse = ((9, 7, 11), NONE, NO_ERROR, 0.001)
     names, _ = _said(_model(*worse, impossible=impossible))

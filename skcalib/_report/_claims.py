@@ -61,7 +61,7 @@ CLAIMS = {
         " within {tolerance} points: {limits}. {then}."
     ),
     # What else may do harm.
-    "impossible": "{happened} Go by the Brier score.",
+    "impossible": "{happened} Rely on the Brier score.",
     "period off": "In {period} the {subject} are {size}{others}.",
     "few events": (
         "Only {number} of {n} samples {what}: all numbers here are rough, and a few"
