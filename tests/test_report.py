@@ -615,13 +615,6 @@ def test_weighted_shares_and_counts_are_told_apart():
     assert found["n_needed"] > 400
 
 
-def test_no_slope_that_rests_on_an_impossible_event():
-    row = {"name": "calibration slope", "estimate": 0.8, "low": 0.7, "high": 0.9}
-    model = _model(NONE, NONE, NO_ERROR, 0.5, errors=[row], impossible={"n": 0})
-    assert "slope" in _said(model)[0]
-    assert "slope" not in _said({**model, "impossible": {"n": 1}})[0]
-
-
 def test_a_tolerance_larger_than_rare_events_allow_is_said():
     model = _model(NONE, NONE, NO_ERROR, 0.5, event_frequency=0.005)
     model["event_frequency"] = 0.005
