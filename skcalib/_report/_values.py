@@ -11,6 +11,7 @@ from json import dumps
 import numpy as np
 
 from skcalib._report._error import ReportError
+from skcalib._verdicts import rounded
 
 # Cells of numbers that mean "missing". In a column of words only an empty cell does:
 # "NA" may be a country.
@@ -273,8 +274,8 @@ def refuse_unclear_scale(column, name, *, is_percentage):
 
 def _outside(value):
     """Return a number as text that is not rounded to 0 or 1."""
-    text = f"{value:.6g}"
-    return str(float(value)) if text in ("0", "1", "-0") else text
+    text = rounded(float(value), 6)
+    return str(float(value)) if text in ("0", "1") else text
 
 
 def _vectors(column, name, numbers_of):
