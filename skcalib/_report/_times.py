@@ -179,7 +179,7 @@ def _whole(values):
     of texts; None for other values.
     """
     if all(isinstance(value, float) and value.is_integer() for value in values):
-        return [f"{value:.0f}" for value in values]
+        return [str(int(value)) for value in values]
     return None
 
 
