@@ -644,7 +644,7 @@ def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():
         "recalibration gain, Platt scaling", "1 % events, calibrated, n = 1000"
     )
     text = _docstring(recalibration_gain)
-    assert f"rows, the coverage of a 90 % interval was {covered}." in text
+    assert f"samples, the coverage of a 90 % interval was {covered}." in text
     name = "summary of a world: auc"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
     text = _docstring(calibration_summary)
@@ -733,11 +733,11 @@ def test_figures_of_monitors_are_those_of_the_page():
         return [cell.strip() for cell in line.split("|")[-3:-1]]
 
     first, second = delays("`confidence_level=0.95, restarts=True`")
-    assert f"the median delay is {first} or {second} rows" in text
+    assert f"the median delay is {first} or {second} samples" in text
     first, second = delays("`confidence_level=0.95`")
     assert f"and {first} or {second} without `restarts`" in text
     first, second = delays("known shift, with restarts, level .05")
-    assert f"needs {first} or {second} rows" in text
+    assert f"needs {first} or {second} samples" in text
 
 
 def _worst(name):

@@ -499,8 +499,8 @@ MUTATIONS = [
     ),
     (
         "_errors/error.py",
-        "_SMALLEST_POWER < power < np.inf",
-        "0 <= power < np.inf",
+        "(power > _SMALLEST_POWER)",
+        "(power >= 0)",
         "errors",
     ),
     (

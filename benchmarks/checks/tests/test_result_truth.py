@@ -45,6 +45,7 @@ OF_THE_SAMPLE = {
     "RecalibratedClassifierCV": "says its recalibrator and the gain",
     "ResultRecord": "a base",
     "ResultTable": "a base",
+    "UpdateTest": "p-values of these samples; its level is simulated by its tests",
     "ValidityShares": "a share of these samples",
     "Verification": "an upper limit, whose coverage is simulated by levels",
 }
