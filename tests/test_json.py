@@ -539,9 +539,10 @@ def test_tampered_documents_are_refused(monkeypatch):
             changes = [_nonsense(nonsense[i % len(nonsense)])]
             if isinstance(path[-1], str):
                 changes.append(_rename)
-                # Documents may lack what only informs, and the ridge of Beta and the
-                # limits of a map, which came later: older ones do.
-                may_lack = {"provenance_", "alpha", "_limits", *INFORMATION}
+                # Documents may lack what only informs, and what came later, as older
+                # ones do: the ridge of Beta, features, and the limits of a map.
+                came_later = {"alpha", "features", "_limits"}
+                may_lack = {"provenance_", *came_later, *INFORMATION}
                 if path[-1] not in may_lack:
                     changes.append(lambda place, key: place.pop(key))
             for change in changes:
