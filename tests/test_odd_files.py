@@ -308,6 +308,20 @@ CASES = {
     ),
     "rows of R": ("a.csv", _r_rows, READ),
     "columns of fixed width": ("a.txt", _fixed_width, READ),
+    "columns of fixed width, one empty": (
+        "a.txt",
+        _text(
+            FRAME.assign(p=_some(SCORE, None, 1), w=1.0).to_string(
+                index=False, na_rep=""
+            )
+        ),
+        "line 2 of .* has 3 values for 4 columns",
+    ),
+    "columns of fixed width, one NA": (
+        "a.txt",
+        _text(FRAME.assign(p=_some(SCORE, None, 1), w=1.0).to_string(index=False)),
+        "1 without a score",
+    ),
     "a comment in the middle": (
         "a.csv",
         _text("\n".join([*LINES[:30], "# second half", *LINES[30:]])),

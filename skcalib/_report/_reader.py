@@ -29,7 +29,7 @@ from skcalib._report._database import (
 from skcalib._report._error import ReportError
 from skcalib._report._formats import format_of, is_packed, unpacked
 from skcalib._report._json import json_columns
-from skcalib._report._text import layout_of
+from skcalib._report._text import layout_of, refuse_short_lines
 from skcalib._report._values import (
     MISSING,
     PERCENT_SIGNS,
@@ -389,6 +389,7 @@ class _CsvSource:
         import pandas as pd
 
         layout = self._layout
+        refuse_short_lines(self._path, layout, self._name)
         missing = {}
         for number, name in enumerate(self.header):
             missing[number] = [""] if name in words else list(MISSING)
