@@ -281,7 +281,7 @@ CASES = {
     "JSON values": (
         "a.json",
         lambda path: FRAME.to_json(path, orient="values"),
-        "entry 0 is no record",
+        "entry 0",
     ),
     "JSON numbers as text": (
         "a.json",
@@ -505,6 +505,12 @@ CASES = {
         "'p' goes up to 0.7758 and 'q' up to 77.58",
         {"scores": ["p", "q"], "scale": "percent"},
     ),
+    "weights of 1.000 beside decimal commas": (
+        "a.csv",
+        _csv(p=[f"{p}".replace(".", ",") for p in SCORE], q=["1.000"] * N, sep=";"),
+        "point may separate thousands",
+        {"weight": "q"},
+    ),
     # Missing values
     "missing as a dash": ("a.csv", _csv(p=_some(SCORE, "-")), "'-' in row 0"),
     "missing as a point": ("a.csv", _csv(p=_some(SCORE, ".")), r"'\.' in row 0"),
@@ -693,7 +699,7 @@ CASES = {
     "text among numbers, Excel": (
         "a.xlsx",
         _excel(lambda b: FRAME.assign(p=_some(SCORE, "0,5")).to_excel(b, index=False)),
-        "texts beside numbers",
+        "mixes text and numbers",
     ),
     "n/a, Excel": (
         "a.xlsx",

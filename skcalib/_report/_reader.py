@@ -189,7 +189,8 @@ class OpenedFile:
                 if line:
                     self.conversions[name] = line
             columns[name] = column
-        if any("decimal commas" in note for note in self.notes):
+        is_text = isinstance(self.source, _CsvSource | _SeveralFiles | _DuckdbSource)
+        if is_text and any("decimal commas" in note for note in self.notes):
             for name in set(names) - set(words) - set(self.conversions):
                 refuse_points_beside_commas(columns[name], name)
         return columns, n_rows
