@@ -281,7 +281,7 @@ CASES = {
     "JSON values": (
         "a.json",
         lambda path: FRAME.to_json(path, orient="values"),
-        "entry 0 is no record",
+        "entry 0",
     ),
     "JSON numbers as text": (
         "a.json",
@@ -308,6 +308,20 @@ CASES = {
     ),
     "rows of R": ("a.csv", _r_rows, READ),
     "columns of fixed width": ("a.txt", _fixed_width, READ),
+    "columns of fixed width, one empty": (
+        "a.txt",
+        _text(
+            FRAME.assign(p=_some(SCORE, None, 1), w=1.0).to_string(
+                index=False, na_rep=""
+            )
+        ),
+        "line 2 of .* has 3 values for 4 columns",
+    ),
+    "columns of fixed width, one NA": (
+        "a.txt",
+        _text(FRAME.assign(p=_some(SCORE, None, 1), w=1.0).to_string(index=False)),
+        "1 without a score",
+    ),
     "a comment in the middle": (
         "a.csv",
         _text("\n".join([*LINES[:30], "# second half", *LINES[30:]])),
@@ -490,6 +504,12 @@ CASES = {
         _csv(q=100 * SCORE),
         "'p' goes up to 0.7758 and 'q' up to 77.58",
         {"scores": ["p", "q"], "scale": "percent"},
+    ),
+    "weights of 1.000 beside decimal commas": (
+        "a.csv",
+        _csv(p=[f"{p}".replace(".", ",") for p in SCORE], q=["1.000"] * N, sep=";"),
+        "point may separate thousands",
+        {"weight": "q"},
     ),
     # Missing values
     "missing as a dash": ("a.csv", _csv(p=_some(SCORE, "-")), "'-' in row 0"),
@@ -679,7 +699,7 @@ CASES = {
     "text among numbers, Excel": (
         "a.xlsx",
         _excel(lambda b: FRAME.assign(p=_some(SCORE, "0,5")).to_excel(b, index=False)),
-        "texts beside numbers",
+        "mixes text and numbers",
     ),
     "n/a, Excel": (
         "a.xlsx",

@@ -90,7 +90,7 @@ def _columns(records, name):
         if not isinstance(record, dict):
             raise ReportError(
                 f"{name} is JSON, but entry {n_records} is not a record: each must name"
-                f' its fields, as in {"y": 1, "p": 0.7}.'
+                ' its fields, as in {"y": 1, "p": 0.7}.'
             )
         _append(columns, record, "", n_records)
         n_records += 1

@@ -29,7 +29,7 @@ from skcalib._report._database import (
 from skcalib._report._error import ReportError
 from skcalib._report._formats import format_of, is_packed, unpacked
 from skcalib._report._json import json_columns
-from skcalib._report._text import layout_of
+from skcalib._report._text import layout_of, refuse_short_lines
 from skcalib._report._values import (
     MISSING,
     PERCENT_SIGNS,
@@ -189,7 +189,8 @@ class OpenedFile:
                 if line:
                     self.conversions[name] = line
             columns[name] = column
-        if any("decimal commas" in note for note in self.notes):
+        is_text = isinstance(self.source, _CsvSource | _SeveralFiles | _DuckdbSource)
+        if is_text and any("decimal commas" in note for note in self.notes):
             for name in set(names) - set(words) - set(self.conversions):
                 refuse_points_beside_commas(columns[name], name)
         return columns, n_rows
@@ -389,6 +390,7 @@ class _CsvSource:
         import pandas as pd
 
         layout = self._layout
+        refuse_short_lines(self._path, layout, self._name)
         missing = {}
         for number, name in enumerate(self.header):
             missing[number] = [""] if name in words else list(MISSING)

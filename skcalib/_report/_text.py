@@ -13,6 +13,7 @@ from skcalib._report._error import ReportError
 _SAMPLE = 1 << 17  # characters that tell the separator
 _BLOCK = 1 << 22
 _MOST_LINES = 100  # lines that tell the separator
+_MOSTLY = 0.9  # of lines that are divided by blanks, at least; others lack a value
 # A separator that divides as well as another one is taken in this order: a comma may
 # be a decimal comma.
 _SEPARATORS = ("\t", ";", ",", "|")
@@ -135,6 +136,25 @@ def layout_of(path, name):
     )
 
 
+def refuse_short_lines(path, layout, name):
+    """Raise if blanks separate the values of a text file and a line has fewer of them
+    than there are columns: one that is missing would move the others.
+    """
+    if layout.separator != _BLANKS:
+        return
+    with path.open(encoding=layout.encoding) as file:
+        for number, line in enumerate(file):
+            values = line.split()
+            if number < layout.n_skipped or not values or '"' in line:
+                continue
+            if len(values) < len(layout.header):
+                raise ReportError(
+                    f"line {number + 1} of {name} has {len(values)} values for"
+                    f" {len(layout.header)} columns: between blanks it is unknown which"
+                    " one is missing. Write NA for it, or separate values by commas."
+                )
+
+
 def _encoding(path, name):
     """Return the encoding of a text file: that of its mark, else UTF-8 if all of it is
     valid, UTF-16 if every other byte is 0, or else Windows-1252.
@@ -219,7 +239,8 @@ def _separator(lines):
     if best[1] > 1:
         return found
     widths = [len(line.split()) for line in lines if line.strip()]
-    if widths[0] > 1 and set(widths[1:]) <= {widths[0], widths[0] + 1}:
+    are_whole = [width in (widths[0], widths[0] + 1) for width in widths[1:]]
+    if widths[0] > 1 and sum(are_whole) >= _MOSTLY * len(are_whole):
         return _BLANKS
     return ","
 

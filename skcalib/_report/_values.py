@@ -226,8 +226,9 @@ def refuse_points_beside_commas(column, name):
     if column.dtype.kind != "f" or column.ndim != 1:
         return
     known = column[np.isfinite(column)]
-    has_fractions = np.any(known != np.floor(known))
-    if has_fractions and known.min() >= 1 and np.allclose(known * 1000 % 1, 0):
+    # Whole numbers without a point would be integers, unless one is missing.
+    has_points = np.any(known != np.floor(known)) or known.size == column.size > 0
+    if has_points and known.min() >= 1 and np.allclose(known * 1000 % 1, 0):
         raise ReportError(
             f"column {name!r} holds numbers such as {known[0]:.3f}, while another"
             " column has decimal commas: its point may separate thousands. Write all"
