@@ -120,6 +120,8 @@ def postgres_relation(url, name, table, query):
     try:
         connection.execute("LOAD postgres")
     except duckdb.Error:
+        if find_spec("psycopg") is not None:
+            return None  # rather than download the extension
         try:
             connection.execute("INSTALL postgres; LOAD postgres")
         except duckdb.Error:  # it is downloaded, which may be impossible here
