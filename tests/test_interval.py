@@ -4,6 +4,7 @@ resampling test.
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.tasks import BinaryTask
+from skcalib._inference import count_draws
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals import binomial_interval
@@ -511,12 +513,25 @@ def test_counts_have_the_moments_of_rows():
     assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
 
 
-def test_sums_of_listed_events_are_those_of_the_draws():
+@pytest.mark.parametrize("is_rare", [False, True])
+@pytest.mark.parametrize("most_stored", [0, 1 << 23])
+def test_sums_of_listed_events_are_those_of_the_draws(
+    monkeypatch, most_stored, is_rare
+):
+    monkeypatch.setattr(count_draws, "MOST_STORED", most_stored)
     rng = np.random.default_rng(0)
-    n = np.concatenate([[1, 1, 2, 5000], rng.integers(1, 300, 60)]).astype(float)
+    n = rng.integers(2, 300, 64).astype(float)
     score = rng.beta(0.3, 3, len(n))
-    score[:4] = 0.001, 1, 0.6, 0.3
-    draws = CountDraws(calibrated_cells(n, score), 300, np.random.RandomState(0))
+    if is_rare:  # hardly any cell has an event
+        score /= 1000
+    else:
+        n[:3] = 1, 1, 5000
+        score[:4] = 0.001, 1, 0.6, 0.3
+    cells = calibrated_cells(n, score)
+    labels = cells.weighted_label * (rng.random(len(n)) < 0.3)
+    draws = CountDraws(
+        replace(cells, weighted_label=labels), 300, np.random.RandomState(0)
+    )
     weight = rng.normal(size=len(n))
 
     def square(frequency, cells):
@@ -525,13 +540,16 @@ def test_sums_of_listed_events_are_those_of_the_draws():
     def linear(frequency, cells):
         return weight[cells] * frequency
 
-    for c, frequency in ((0, score), (1, rng.permutation(score)), (0, score * 0)):
+    hypotheses = [score, rng.permutation(score), score * 0, 1.5 * score, 20 * score]
+    for c, frequency in enumerate(hypotheses):
+        frequency = np.minimum(frequency, 1)
         drawn = np.concatenate(list(draws(frequency, c)))
         np.testing.assert_allclose(
             draws.sums([square, linear], frequency, c),
             [weight @ (drawn - score).T ** 2, weight @ drawn.T],
             atol=1e-12,
         )
+    assert (draws._listed is not None) == (is_rare and most_stored == 0)
 
 
 def two_modes(seed, n=500):

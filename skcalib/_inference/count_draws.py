@@ -13,8 +13,10 @@ from skcalib._inference.count_laws import (
     SingleRowCounts,
 )
 from skcalib._inference.uniform_blocks import (
+    MOST_LISTED,
     MOST_STORED,
     JoinedBlock,
+    ListedBlock,
     UniformBlock,
     block_sizes,
     uniform_numbers,
@@ -23,7 +25,9 @@ from skcalib._inference.uniform_blocks import (
 # expected events and non-events from which on a count is a rounded normal deviate
 _MANY = 12
 # expected events up to which draws with events are listed one by one
-_QUIET = 2
+_QUIET = 6
+# Listed numbers serve cells up to about so many times the expected events.
+_MARGIN = 2
 _ALL_CELLS = slice(None)  # in place of the indices of all cells
 
 
@@ -65,6 +69,10 @@ class CountDraws:
         self.is_independent = uniforms is None
         self._uniforms = uniforms
         self._rng = rng
+        # The `ListedBlock` of each block, once they are made, and their floors (m,).
+        # Cells with an observed event may have many under a hypothesis.
+        self._listed = None
+        self._floor = np.where(cells.weighted_label > 0, 0.0, 1.0)
         # number of draws of each block
         self._sizes = block_sizes(n_draws, len(self.trials))
 
@@ -178,24 +186,27 @@ class CountDraws:
             See ``__call__``.
         """
         laws = self._laws(frequency, np.minimum(c, 1.0), lists_events=True)
-        # What each law takes in place of the functions.
-        functions = []
-        for law in laws:
-            if isinstance(law, QuietCounts):
-                count = np.arange(law.most + 1)[:, None]
-                at_counts = np.minimum(count / self.trials[law.cells], 1)
-                functions.append([term(at_counts, law.cells) for term in terms])
-            else:
-                functions.append(terms)
+        blocks = self._blocks()
+        quiet = None
+        constant = np.zeros((len(terms), 1))
+        if isinstance(laws[-1], QuietCounts):
+            quiet = laws.pop()
+            count = np.arange(quiet.most + 1)[:, None]
+            at_counts = np.minimum(count / self.trials[quiet.cells], 1)
+            tables = [term(at_counts, quiet.cells) for term in terms]
+            constant = np.array([table[:1].sum(axis=1) for table in tables])
+            differences = [table - table[0] for table in tables]
+            threshold = quiet.no_event(len(self.trials))
+            if not laws:
+                blocks = self._blocks_above(threshold)
         sums = []
-        for block in self._blocks():
-            sums_of_block = np.zeros((len(terms), len(block.uniform)))
-            for law, of_law in zip(laws, functions, strict=True):
-                if isinstance(law, QuietCounts):
-                    sums_of_block += law.sums(block, of_law)
-                    continue
+        for block in blocks:
+            sums_of_block = constant + np.zeros(block.n_draws)
+            if quiet is not None:
+                sums_of_block += quiet.sums(block, differences, threshold)
+            for law in laws:
                 drawn = law.counts(block) / self.trials[law.cells]
-                for sums_of_term, term in zip(sums_of_block, of_law, strict=True):
+                for sums_of_term, term in zip(sums_of_block, terms, strict=True):
                     sums_of_term += term(drawn, law.cells).sum(axis=1)
             sums.append(sums_of_block)
         return np.concatenate(sums, axis=1)
@@ -235,6 +246,21 @@ class CountDraws:
                 law(cells, self.trials[cells], frequency[cells], missing[cells])
             )
         return laws
+
+    def _blocks_above(self, threshold):
+        """Return blocks that hold the random numbers above the threshold (m,) of their
+        cell: lists of them, if they are few and all others would be made anew.
+        """
+        if self._are_stored:
+            return self._stored_blocks
+        if self._listed is None or np.any(threshold < self._floor):
+            # P(no event) is about exp(-expected events).
+            floor = np.minimum(self._floor, threshold**_MARGIN)
+            if (1 - floor).sum() * self.n_draws > MOST_LISTED:
+                return self._blocks()
+            self._floor = floor
+            self._listed = [ListedBlock(block, floor) for block in self._blocks()]
+        return self._listed
 
     def _blocks(self):
         """Yield the uniform random numbers of each block of draws as a `UniformBlock`:

@@ -118,44 +118,51 @@ class QuietCounts(RareCounts):
         """The largest number of events that is drawn."""
         return len(self._cumulative)
 
-    def sums(self, block, tables):
-        """Return the sums over the cells of functions of their numbers of events, a
-        list of arrays (draws,).
+    def no_event(self, n_cells):
+        """Return the uniform numbers (n_cells,) above which cells have an event, for
+        all cells; 2, which no number is above, for those of other laws.
+        """
+        threshold = np.full(n_cells, 2.0)
+        if self.most > 0:
+            threshold[self.cells] = self._cumulative[0]
+        return threshold
+
+    def sums(self, block, differences, threshold):
+        """Return the sums over the cells of functions of their numbers of events, less
+        those of cells without events, a list of arrays (draws,).
 
         Parameters
         ----------
-        block : UniformBlock
+        block : UniformBlock or ListedBlock
             The random numbers, of these and of all other cells.
-        tables : list of ndarray of shape (most + 1, m)
-            The values of each function for 0, 1, ... events in each cell.
+        differences : list of ndarray of shape (most + 1, m)
+            The values of each function for 0, 1, ... events in each cell, less its
+            value for none.
+        threshold : ndarray of shape (n_cells,)
+            See `no_event`.
         """
-        # 1. The draws of cells with events, by their places among all draws and cells.
-        n_draws, n_cells = block.uniform.shape
-        no_event = np.full(n_cells, 2.0)  # other cells: no uniform number is above 2
-        if self.most > 0:
-            no_event[self.cells] = self._cumulative[0]
-        place = np.flatnonzero(block.uniform > no_event)
-        draw, cell = np.divmod(place, n_cells)
-        uniform = np.take(block.uniform, place)
+        # 1. The draws of cells with events.
+        draw, cell, uniform = block.above(threshold)
         if not isinstance(self.cells, slice):
-            position = np.zeros(n_cells, dtype=np.intp)
+            position = np.zeros(len(threshold), dtype=np.intp)
             position[self.cells] = np.arange(len(self.cells))
             cell = position[cell]
-        # 2. Their numbers of events, of which each has at least one.
-        count = np.ones(len(cell), dtype=np.intp)
-        rest = np.arange(len(cell))
+        # 2. Where the values for their numbers of events stand, each at least one.
+        n_cells = len(self._smallest)
+        entry = cell + np.intp(n_cells)
+        rest = slice(None)  # those that may have more events
         for cumulative in self._cumulative[1:]:
-            rest = rest[uniform[rest] > np.take(cumulative, cell[rest])]
-            count[rest] += 1
-        # 3. What they differ by from cells without events.
-        entry = count * len(self._smallest) + cell
-        sums = []
-        for table in tables:
-            differences = np.take(table - table[0], entry)
-            sums.append(
-                table[0].sum() + np.bincount(draw, differences, minlength=n_draws)
-            )
-        return sums
+            has_more = uniform[rest] > np.take(cumulative, cell[rest])
+            if isinstance(rest, slice):
+                rest = np.flatnonzero(has_more)
+            else:
+                rest = rest[has_more]
+            entry[rest] += n_cells
+        # 3. The sums of these values.
+        return [
+            np.bincount(draw, np.take(values, entry), block.n_draws)
+            for values in differences
+        ]
 
 
 def _rate_and_trials(n, rare, missing):

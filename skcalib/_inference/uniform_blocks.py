@@ -11,6 +11,7 @@ BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 # Many cells are drawn at least so many times at a time, up to so many counts.
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22
 MOST_STORED = 1 << 23  # random numbers that are stored; more are drawn anew each time
+MOST_LISTED = 6_000_000  # the same for numbers that are listed with draw and cell
 # Up to this number of values of a distribution function, each is compared with every
 # draw. More are looked up in the sorted draws, which are sorted once for all
 # frequencies: an interval of 50 bins of 10 rows takes half of the time. A search costs
@@ -51,6 +52,19 @@ class UniformBlock:
 
     def __init__(self, uniform):
         self.uniform = uniform
+
+    @property
+    def n_draws(self):
+        """The number of draws."""
+        return len(self.uniform)
+
+    def above(self, threshold):
+        """Return the numbers above the threshold (m,) of their cell, as the draws and
+        the cells that they belong to, and the numbers.
+        """
+        place = np.flatnonzero(self.uniform > threshold)
+        draw, cell = np.divmod(place, self.uniform.shape[1])
+        return draw, cell, np.take(self.uniform, place)
 
     @cached_property
     def normal(self):
@@ -112,6 +126,31 @@ class UniformBlock:
         counts = np.empty((n_cells, n_draws))
         np.put_along_axis(counts, order, sorted_counts, axis=1)
         return counts.T
+
+
+class ListedBlock:
+    """The numbers of a `UniformBlock` that are above a floor (m,), which serve all
+    thresholds that are not below it.
+    """
+
+    def __init__(self, block, floor):
+        self.n_draws = block.n_draws
+        draw, cell, uniform = block.above(floor)
+        order = np.argsort(cell, kind="stable")
+        self._draw = draw[order].astype(np.int32)
+        self._cell = cell[order].astype(np.int32)
+        self._uniform = uniform[order]
+        self._n_of_cell = np.bincount(cell, minlength=len(floor))
+
+    def above(self, threshold):
+        """Return what ``UniformBlock.above`` does, in the order of the cells."""
+        is_above = self._uniform > np.repeat(threshold, self._n_of_cell)
+        place = np.flatnonzero(is_above)
+        return (
+            np.take(self._draw, place),
+            np.take(self._cell, place),
+            np.take(self._uniform, place),
+        )
 
 
 class JoinedBlock(UniformBlock):

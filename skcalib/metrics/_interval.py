@@ -216,12 +216,14 @@ def calibration_error_interval(
         # Labels are drawn for many hypothetical errors; those not rejected are the
         # interval.
         error = registered.error_of(metric_params)
-        estimate = _checked_number(rows.error_value(error))
+        estimate = None
+        if metric_params.get("multiclass") != "marginal":
+            estimate = _checked_number(rows.error_value(error))
         progress = Progress("calibration_error_interval", verbose)
         reason = rows.reason(metric_params.get("multiclass", "auto"))
         if reason:
             return IntervalEstimate(
-                estimate,
+                _checked_number(rows.error_value(error)),
                 np.nan,
                 np.nan,
                 reason=reason,
@@ -235,6 +237,11 @@ def calibration_error_interval(
             progress=progress,
         )
         hypotheses = error_hypotheses(error, rows.data, resampling)
+        if estimate is None and hypotheses.term is not None:
+            # The bins of all classes are summed already.
+            estimate = error.from_power(hypotheses.observed)
+        elif estimate is None:
+            estimate = _checked_number(rows.error_value(error))
         low, high = inverted_limits(hypotheses, tail)
         verdict = side_words(
             low,
