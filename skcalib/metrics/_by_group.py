@@ -271,7 +271,13 @@ def calibration_by_group(
     norm = check_norm(norm, method=method)
     confidence_level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    _check_alternative(alternative, confidence_level)
+    check_option(alternative, "alternative", _ALTERNATIVES)
+    if alternative != "two-sided" and confidence_level <= 0.5:
+        # The limit would lie on the wrong side of the estimate.
+        raise ValueError(
+            f"confidence_level={confidence_level} must be above 0.5 for a one-sided"
+            " alternative."
+        )
     if min_group_size is not None:
         check_int(min_group_size, "min_group_size")
     check_option(order, "order", _ORDERS)
@@ -352,18 +358,6 @@ def _by_model(y_true, models, groups, options):
     for name, y_proba in models.items():
         tables[name] = calibration_by_group(y_true, y_proba, groups, **options)
     return tables
-
-
-def _check_alternative(alternative, confidence_level):
-    """Raise for an unknown alternative, and for a one-sided limit of level .5 or less,
-    which would lie on the wrong side of the estimate.
-    """
-    check_option(alternative, "alternative", _ALTERNATIVES)
-    if alternative != "two-sided" and confidence_level <= 0.5:
-        raise ValueError(
-            f"confidence_level={confidence_level} must be above 0.5 for a one-sided"
-            " alternative."
-        )
 
 
 class _Groups(NamedTuple):

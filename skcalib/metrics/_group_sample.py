@@ -151,9 +151,17 @@ class Sample(NamedTuple):
         drawn for the interval.
         """
         resampling = resampling._replace(cluster=self.cluster)
-        if self.task is None or self._bins_are_enough(params["method"]):
-            # Computed from the bin sums: they are all that is known, or are enough. The
-            # rows are in bins already, so that no binning is needed.
+        # The bin sums are all that is known, or are enough and faster: without weights
+        # and clusters, and if neither the bins nor the method "label_binned" depends on
+        # the labels of single rows.
+        are_bins_enough = self.task is None or (
+            self.cluster is None
+            and self.task.sample_weight is None
+            and params["method"] != "label_binned"
+            and not self.binning.needs_labels
+        )
+        if are_bins_enough:
+            # The rows are in bins already, so that no binning is needed.
             error = BinnedError(binning=None, **params)
             data = BinnedTask(self.statistics, importance=self.importance)
             hypotheses = error_hypotheses(error, data, resampling)
@@ -167,14 +175,6 @@ class Sample(NamedTuple):
         )._replace(label_weights=self.label_weights)
         hypotheses = error_hypotheses(error, data, resampling)
         return error.from_power(error.observed(data)), hypotheses
-
-    def _bins_are_enough(self, method):
-        """Return whether the error computed from the bin sums, which is faster, is the
-        same as from the rows: without weights and clusters, and if neither the bins nor
-        the method "label_binned" depends on the labels of single rows.
-        """
-        is_plain = self.cluster is None and self.task.sample_weight is None
-        return is_plain and method != "label_binned" and not self.binning.needs_labels
 
 
 def pvalue_of_sides(greater, less, alternative):
