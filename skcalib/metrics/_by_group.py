@@ -332,10 +332,9 @@ def calibration_by_group(
     if clusters is not None:
         _warn_of_few_events(table)
     # 3. The order of the groups: so far by name. A NaN error comes last.
-    if order == "given":
-        table = _sorted_rows(table, found.first)
-    elif order == "error":
-        table = _sorted_rows(table, -table.error)
+    keys = {"given": found.first, "error": -table.error}
+    if order in keys:
+        table = _sorted_rows(table, keys[order])
     return table
 
 
