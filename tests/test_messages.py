@@ -504,7 +504,8 @@ def test_a_scorer_leaves_out_unlabelled_rows(name, weight):
     [
         (BLANKS, P, "' Yes' .* and 'Yes' .*differ only|differ only .*' Yes'"),
         (P, Y, "holds probabilities .*--label names .* --score"),
-        (np.where(SEVENTH, 0.5, Y), P, "expand_soft_labels"),
+        (np.where(FIRST, 0.5, Y), P, "expand_soft_labels"),
+        (np.where(SEVENTH, 0.5, Y), P, "0.5 in one row, .* remove it"),
         (Y + 1, P, "say with --positive"),
         (np.where(SEVENTH, None, TEXT), P, "row 7.*give --missing drop"),
         (Y, 100 * P, "--scores percent"),
