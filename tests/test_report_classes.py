@@ -385,14 +385,14 @@ def test_sentences_of_classes():
         class_sentence(rows[:1])
         == "1 of 1 classes has an error larger than chance explains. The largest is"
         " that of class c0: 3.1 points (90 %: 2.0 to 4.0), averaged over all samples,"
-        " also those of other classes; its probabilities are 3.0 points too low (95 %:"
+        " including those of other classes; its probabilities are 3.0 points too low (95 %:"
         " 2.2 to 3.8) on average."
     )
     assert (
         class_sentence(rows[3:])
         == "2 of 7 classes have an error larger than chance explains: c3, c4. The"
         " largest is that of class c3: 3.1 points (90 %: 2.0 to 4.0), averaged over"
-        " all samples, also those of other classes."
+        " all samples, including those of other classes."
     )
     assert (
         class_sentence(rows[5:])

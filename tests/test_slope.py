@@ -140,7 +140,7 @@ def test_scores_of_exactly_0_and_1_are_said():
     patients = np.arange(300) // 2
     with pytest.warns(UserWarning, match=words):
         calibration_slope_intercept(labels, scores, clusters=patients)
-    with pytest.warns(UserWarning, match="the others is not determined"):
+    with pytest.warns(UserWarning, match="without them, there is no slope"):
         calibration_slope_intercept([0, 1, 1, 0], [0.0, 0.0, 1.0, 1.0])
     # Those that are right say nothing, and move nothing.
     right = np.append(labels[inner], [False, True]), np.append(scores[inner], [0, 1])

@@ -156,7 +156,7 @@ def test_metric_refuses_an_unknown_label(metric):
         ([1, 0], ["sorted", "1, 0"]),
         ([0, 0], ["unique"]),
         ([0, 1, 2], ["names 3 labels", "2 classes"]),
-        (["no", "yes"], ["another type"]),
+        (["no", "yes"], ["a different type"]),
         (np.array([0, "a"], dtype=object), ["mixes", "int, str"]),
         (5, ["list of labels"]),
         ([[0, 1]], ["list of labels"]),
