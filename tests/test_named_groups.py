@@ -31,7 +31,7 @@ def by_group(y, scores, groups, **options):
 def test_measurements_are_refused(rows):
     """A row of 400 groups with one sample each was the answer."""
     y, scores, age = rows
-    with pytest.raises(ValueError, match=r"\d+ distinct floats.*max_bins=10 makes"):
+    with pytest.raises(ValueError, match=r"\d+ distinct floats.*max_bins=10 groups"):
         by_group(y, scores, age)
     with pytest.raises(ValueError, match="distinct floats"):
         by_group(y, scores, age.astype(object))

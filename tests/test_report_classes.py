@@ -385,8 +385,8 @@ def test_sentences_of_classes():
         class_sentence(rows[:1])
         == "1 of 1 classes has an error larger than chance explains. The largest is"
         " that of class c0: 3.1 points (90 %: 2.0 to 4.0), averaged over all samples,"
-        " including those of other classes; its probabilities are 3.0 points too low (95 %:"
-        " 2.2 to 3.8) on average."
+        " including those of other classes; its probabilities are 3.0 points too low"
+        " (95 %: 2.2 to 3.8) on average."
     )
     assert (
         class_sentence(rows[3:])
