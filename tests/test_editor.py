@@ -125,7 +125,8 @@ def test_displays_write_their_options_out():
         display = getattr(displays, name)
         makers = []
         for maker in ("from_predictions", "from_estimator"):
-            if hasattr(display, maker):
+            # A display of one's own inherits a `from_estimator` that passes all on.
+            if maker in vars(display):
                 makers.append(inspect.signature(getattr(display, maker)).parameters)
         for parameters in makers:
             for parameter in parameters.values():

@@ -131,7 +131,8 @@ def test_scores_of_exactly_0_and_1_are_said():
     labels = rng.random(300) < 0.1 + 0.8 * scores
     inner = (scores > 0) & (scores < 1)
     alone = calibration_slope_intercept(labels[inner], scores[inner]).slope
-    words = f"{np.sum(~inner)} scores are exactly 0 or 1.*without them, it is {alone.estimate:.2f} "
+    without = f"without them, it is {alone.estimate:.2f} "
+    words = f"{np.sum(~inner)} scores are exactly 0 or 1.*{without}"
     with pytest.warns(UserWarning, match=words):
         found = calibration_slope_intercept(labels, scores).slope
     assert found.estimate < 0.5 * alone.estimate
