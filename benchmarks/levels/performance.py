@@ -57,6 +57,20 @@ SHAPES |= {f"label-free, {world}": _shape(world) for world in WORLDS}
 _MIX = "label-free, another mix of features"
 _MIX_AND_LABELS = "label-free, another mix of features, 200 labels known"
 _EARLY = "label-free, events known twice as early"
+_USELESS = (1000, (2, 2), 5000, (2, 2), lambda scores: np.full(len(scores), 0.3))
+_RANDOM = {  # known labels of the new samples, and the world
+    "50 random labels, same scores": (50, WORLDS["same scores"]),
+    "200 random labels, same scores": (200, WORLDS["same scores"]),
+    "200 random labels, few labelled": (200, WORLDS["few labelled"]),
+    "50 random labels, scores say nothing": (50, _USELESS),
+    "200 random labels, rare events": (200, WORLDS["rare events"]),
+    "50 random labels, never certain": (50, WORLDS["never certain"]),
+}
+_RANDOM = {
+    f"label-free, {name}": partial(_sample, world, known, 1.0, None)
+    for name, (known, world) in _RANDOM.items()
+}
+SHAPES |= _RANDOM
 SHAPES |= {
     _MIX: _shape("lower scores", new_share=0.7),
     _MIX_AND_LABELS: _shape("lower scores", known=200, new_share=0.7),
@@ -97,7 +111,7 @@ def _all_held(sample):
     return held
 
 
-_SHAPES = {metric: (*_WORLDS, _MIX, _MIX_AND_LABELS) for metric in _METRICS}
+_SHAPES = {metric: (*_WORLDS, *_RANDOM, _MIX, _MIX_AND_LABELS) for metric in _METRICS}
 _SHAPES["event_frequency"] += (_EARLY,)
 PERFORMANCE = [
     Promise(

@@ -387,6 +387,12 @@ TESTS = [
         partial(_rejects, method="hosmer_lemeshow"),
         _CALIBRATED + _FEW_EXPECTED,
     ),
+    Promise(
+        "intercepts and slopes of all classes",
+        0.05,
+        partial(_rejects, method="multinomial"),
+        _CALIBRATED + _FEW_EXPECTED + _MANY,
+    ),
     Promise("worst of 5 groups", 0.05, _any_group, _CALIBRATED + _COPULA + _IMPORTANCE),
     Promise("bias of 5 groups", 0.05, _any_bias, _CALIBRATED + _BIASES[1:] + _COPULA),
     Promise(
