@@ -33,7 +33,7 @@ from skcalib._input.sklearn_private import safe_indexing
 from skcalib._input.tensors import as_array, as_given, dispatched_namespace
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
-from skcalib._intervals.one_probability import widened_limits
+from skcalib._intervals.one_probability.samples import widened_limits
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool

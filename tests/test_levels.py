@@ -30,6 +30,7 @@ from benchmarks.levels.page import (
     with_tables,
 )
 from benchmarks.levels.performance import PERFORMANCE
+from benchmarks.levels.probabilities import PROBABILITIES
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
 from benchmarks.levels.same_rows import SAME_ROWS
 from benchmarks.levels.sampled import SAMPLED
@@ -458,6 +459,7 @@ def _every_promise():
         + SUMMARY
         + HOSPITALS
         + PERFORMANCE
+        + PROBABILITIES
         + TESTS
         + BROKEN
         + hard

@@ -21,6 +21,7 @@ from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, verdict_of, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.performance import PERFORMANCE
+from benchmarks.levels.probabilities import PROBABILITIES
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.sampled import SAMPLED
 from benchmarks.levels.search import FOUND, run
@@ -103,6 +104,7 @@ def main(argv=None):
         + BANDS
         + SUMMARY
         + PERFORMANCE
+        + PROBABILITIES
         + HOSPITALS
         + SEVERAL_LABELS["coverage"]
         + SAMPLED["coverage"]

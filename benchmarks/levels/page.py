@@ -70,6 +70,28 @@ _REASONS = [
         " `calibration_slope_intercept`",
     ),
     (
+        "^intercepts and slopes of all classes",
+        "fewer than 5 events are expected; a warning is issued",
+    ),
+    (
+        "^limits of one probability, histogram",
+        "the limits are for the mean frequency of the bin, from which the frequency at"
+        " the score differs; see the docstring of `predict_interval`",
+    ),
+    (
+        "^limits of one probability, .*(S-shaped|plateau|p\\^1.5)",
+        "no curve of the method's form has this shape; see the docstring of"
+        " `predict_interval`",
+    ),
+    (
+        "^limits of one probability, .*floor",
+        "the learned floor is taken as known; see the docstring of `predict_interval`",
+    ),
+    (
+        "^limits of one probability, .*rare",
+        "two or three events are expected; a warning is issued",
+    ),
+    (
         "^Spiegelhalter",
         (
             "the normal approximation is poor if few events or non-events are expected;"
@@ -201,6 +223,11 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
         "clusters: single clusters, their mean, a new cluster, bins of a diagram",
         "coverage",
         "(of a new|of each|of the median|over|of) hospitals?,|^bars by cluster",
+    ),
+    (
+        "one probability (`predict_interval`), band of a whole curve",
+        "coverage",
+        "^(limits of one probability|simultaneous band)",
     ),
     ("tests by resampling", "size", "^resampled"),
     (

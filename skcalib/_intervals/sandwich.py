@@ -19,6 +19,8 @@ _LARGEST_PROMISE = 4.0
 # an estimate that is smaller is small because its events are missing. It is the
 # smallest number (of 1, 1.25, ...) that leaves the median width as it is.
 _USUAL_PROMISE = 1.5
+# What a row leaves of the leverage 1, at least.
+_NO_REST = 1e-12
 _ONE_DECIDES = (
     "without one of the rows or clusters, the others do not determine the fit"
 )
@@ -42,6 +44,87 @@ def fisher_covariance(design, fitted, weight):
     """
     information = (design * (weight * (fitted * (1 - fitted)))) @ design.T
     return np.linalg.inv(information)
+
+
+class UnitSums(NamedTuple):
+    """Sums over the rows of each independent unit, a row or a cluster: the score
+    functions (G, d) of d coefficients, and Fisher's information (G, d, d).
+    """
+
+    score: np.ndarray
+    information: np.ndarray
+
+
+def unit_sums(design, residual, curvature, unit):
+    """Return the `UnitSums` of a logistic regression with features (d, n): weighted
+    residuals and variances of the labels (n,), and the unit of each row (n,).
+    """
+    n_units = int(unit.max()) + 1
+    n_features = len(design)
+    score = np.empty((n_units, n_features))
+    information = np.empty((n_units, n_features, n_features))
+    for i, feature in enumerate(design):
+        score[:, i] = np.bincount(unit, residual * feature)
+        for j, other in enumerate(design):
+            information[:, i, j] = np.bincount(unit, curvature * feature * other)
+    return UnitSums(score, information)
+
+
+def left_out_steps(unit_score, unit_information, information):
+    """Return the steps (G, d) that the coefficients take where one of the units of
+    `UnitSums` is left out, for the information (d, d) of all, with the curvature of a
+    ridge.
+
+    Raises LinAlgError where one unit determines a coefficient alone.
+    """
+    # Without unit g the coefficients move by about (A - A_g)^-1 S_g.
+    steps = np.linalg.solve(information - unit_information, unit_score[:, :, None])
+    return steps[:, :, 0]
+
+
+def left_out_covariance(steps):
+    """Return the covariance (d, d) of coefficients from `left_out_steps` (G, d): CR3,
+    and HC3 where a unit is a row.
+    """
+    n_units = len(steps)
+    return (n_units - 1) / n_units * steps.T @ steps
+
+
+def left_out_covariance_of_cells(design, residual, curvature, share, inverse):
+    """Return HC3, the covariance (d, d) of `left_out_covariance` where each row stands
+    for many independent units that are alike.
+
+    Parameters
+    ----------
+    design : ndarray of shape (d, n)
+        Features of the rows.
+    residual, curvature : ndarray of shape (n,)
+        Weighted residual and variance of the labels of each row.
+    share : ndarray of shape (n,)
+        One over the number of units in the row.
+    inverse : ndarray of shape (d, d)
+        Inverse of the information.
+    """
+    # (A - c x x')^-1 x = A^-1 x / (1 - h) with the leverage h = c x' A^-1 x
+    leverage = share * curvature * quadratic_form(inverse, design)
+    steps = inverse @ design * (share * residual / np.maximum(1 - leverage, _NO_REST))
+    return (steps / share) @ steps.T
+
+
+def mean_degrees(design, variance, unit, inverse):
+    """Return Satterthwaite's degrees of freedom of the mean variance of the log-odds
+    over the samples, at most one less than the number of units.
+
+    `variance` (n,) is that of each row's part in the score function, if labels are
+    independent; `unit` are the units' codes, and `inverse` is that of the information.
+    """
+    of_unit = np.bincount(unit, variance * quadratic_form(inverse, design))
+    return float(min(satterthwaite(of_unit), len(of_unit) - 1))
+
+
+def quadratic_form(matrix, design):
+    """Return ``x @ matrix @ x`` for each column x of a design (d, n), as (n,)."""
+    return np.einsum("in,in->n", matrix @ design, design)
 
 
 @dataclass(frozen=True)
@@ -111,28 +194,16 @@ class LogisticRows:
         n_units = int(unit.max()) + 1
         n_features = len(self.design)
         fitted_variance = self.fitted * (1 - self.fitted)
-        # 1. The score function S_g (d,) and Fisher's information A_g (d, d) of a unit.
-        unit_score = np.empty((n_units, n_features))
-        unit_information = np.empty((n_units, n_features, n_features))
-        for i, feature in enumerate(self.design):
-            weighted = self.weight * feature
-            score = weighted * (self.labels - self.fitted)
-            unit_score[:, i] = np.bincount(unit, score)
-            for j, other in enumerate(self.design):
-                product = weighted * fitted_variance * other
-                unit_information[:, i, j] = np.bincount(unit, product)
-        information = unit_information.sum(axis=0)
-        # 2. Without unit g the coefficients move by about (A - A_g)^-1 S_g.
+        residual = self.weight * (self.labels - self.fitted)
+        sums = unit_sums(self.design, residual, self.weight * fitted_variance, unit)
+        information = sums.information.sum(axis=0)
         try:
-            steps = np.linalg.solve(
-                information - unit_information, unit_score[:, :, None]
-            )[:, :, 0]
+            covariance = left_out_covariance(left_out_steps(*sums, information))
             direction = np.linalg.solve(information, self.design)
         except np.linalg.LinAlgError:
             nothing = np.full((n_features, n_features), np.nan)
             return Sandwich(nothing, nothing[0], (_ONE_DECIDES,) * n_features)
-        covariance = (n_units - 1) / n_units * steps.T @ steps
-        # 3. What the labels of each unit add to the variances, if they are independent
+        # What the labels of each unit add to the variances, if they are independent
         # and have the fitted probabilities, or the given ones.
         label_weight = self.row_variance_weight * direction**2
         given_variance = self.scores * (1 - self.scores)
@@ -143,7 +214,7 @@ class LogisticRows:
             promised = np.bincount(unit, label_weight[i] * given_variance)
             expected = np.bincount(unit, label_weight[i] * fitted_variance)
             for variance in (promised, expected):
-                degrees[i] = min(degrees[i], _satterthwaite(variance))
+                degrees[i] = min(degrees[i], satterthwaite(variance))
             promise = np.inf  # of clusters in which all residuals cancel
             if covariance[i, i] > 0:
                 promise = np.sqrt(promised.sum() / covariance[i, i])
@@ -162,17 +233,34 @@ class LogisticRows:
         n_effective = effective_events(
             self.labels, self.weight, self.importance, self.cluster, residual
         )
-        if n_effective >= FEWEST_FOR_SPREAD:
-            return ""
-        return (
-            f"within the clusters, the rarer label amounts to {n_effective:.2g}"
-            f" independent samples, fewer than {FEWEST_FOR_SPREAD:g}"
-        )
+        return too_few_events(n_effective)
 
 
-def _satterthwaite(variance):
+def too_few_events(n_effective):
+    """Return why clusters whose rarer label is worth so many independent samples have
+    no variance between them, else "".
+    """
+    if n_effective >= FEWEST_FOR_SPREAD:
+        return ""
+    return (
+        f"within the clusters, the rarer label amounts to {n_effective:.2g}"
+        f" independent samples, fewer than {FEWEST_FOR_SPREAD:g}"
+    )
+
+
+def satterthwaite(variance):
     """Return the degrees of freedom of a sum of independent variances (n_units,)."""
     return variance.sum() ** 2 / np.sum(variance**2)
+
+
+def too_few_degrees(degrees):
+    """Return why a variance with these degrees of freedom is not reliable, else ""."""
+    if degrees >= _FEWEST_DEGREES * (1 - 1e-9):
+        return ""
+    return (
+        "few rows or clusters carry most of the weight: the variance has"
+        f" {degrees:.2g} degrees of freedom, fewer than {_FEWEST_DEGREES:g}"
+    )
 
 
 def _untrusted(degrees, promise):
@@ -180,15 +268,11 @@ def _untrusted(degrees, promise):
 
     `promise` is the standard error that the scores promise over the estimated one.
     """
-    if degrees < _FEWEST_DEGREES * (1 - 1e-9):
-        return (
-            "few rows or clusters carry most of the weight: the variance has"
-            f" {degrees:.2g} degrees of freedom, fewer than {_FEWEST_DEGREES:g}"
-        )
-    if promise > _LARGEST_PROMISE:
-        return (
+    reason = too_few_degrees(degrees)
+    if not reason and promise > _LARGEST_PROMISE:
+        reason = (
             "the standard error that the scores imply is more than"
             f" {_LARGEST_PROMISE:g} times the observed one: the rows that it rests on"
             " have hardly any events"
         )
-    return ""
+    return reason

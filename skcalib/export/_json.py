@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import check_provenance
-from skcalib._intervals.one_probability import check_limits
+from skcalib._intervals.one_probability.states import check_limits
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_older import (

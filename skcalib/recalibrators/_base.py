@@ -5,6 +5,7 @@ short functions.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property, partial
 from numbers import Real
 from tempfile import TemporaryFile
 from typing import Any, Literal, Self
@@ -33,7 +34,9 @@ from skcalib._input.tensors import (
 )
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
-from skcalib._intervals.one_probability import Maker, has_few_events, widened_limits
+from skcalib._intervals.one_probability.normal import why_none
+from skcalib._intervals.one_probability.samples import Maker, widened_limits
+from skcalib._intervals.one_probability.states import has_few_events
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import (
     LARGEST_GAP,
@@ -201,18 +204,49 @@ class BaseRecalibrator(ProbabilityTransformer):
             names, *columns = others or (None,)
             self._check_classes_present(codes)
             vars(self).pop("_limits", None)  # of an earlier fit
+            vars(self).pop("_unmade_limits", None)
             maker = fit_rows(
                 scores, like(scores, codes), names, like(scores, weight), *columns
             )
-            limits = None
             if isinstance(maker, Maker):
-                cluster = None if names is None else cluster_codes(names)
-                limits = maker.make(cluster)
-            if limits is not None:
-                self._limits = limits
+                self._keep_limits(
+                    maker, None if names is None else cluster_codes(names)
+                )
             self.provenance_ = provenance(self, scores, codes, weight, weight_type)
             vars(self).pop("_has_label_tensor", None)
         return self
+
+    def _keep_limits(self, maker, cluster):
+        """Keep what the state of the limits of `predict_interval` is made of, by a
+        `Maker` and the clusters (n,) of the samples or None. Clusters, which nothing
+        else needs, have it made at once.
+        """
+        kept = maker.keep(cluster)
+        if kept is not None:
+            self._unmade_limits = partial(maker.make, kept)
+        if cluster is not None:
+            self._has_limits()
+
+    @cached_property
+    def _limits(self):
+        """The state of the limits of `predict_interval`, made when it is first asked
+        for. A method without limits does not have this attribute.
+        """
+        make = vars(self).get("_unmade_limits")
+        limits = None if make is None else make()
+        if limits is None:
+            raise AttributeError(f"{type(self).__name__} has no limits")
+        self._limits = limits
+        del self._unmade_limits
+        return limits
+
+    def _has_limits(self):
+        """Return whether there are limits for one probability; make their state."""
+        return hasattr(self, "_limits")
+
+    def __getstate__(self):
+        self._has_limits()  # what it is made of stays here
+        return super().__getstate__()
 
     def fit_batches(self, batches: Iterable[tuple[ArrayLike, ...]]) -> Self:
         """Fit the calibration map to batches, of which one at a time is in memory.
@@ -553,7 +587,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         reason = self._why_no_limits()
         if reason:
             raise ValueError(self._no_interval(reason))
-        if has_few_events(self._limits):
+        unknown = self._why_nan_limits()
+        if unknown:
+            warn(f"The limits are NaN: {unknown}.")
+        elif has_few_events(self._limits):
             warn(
                 "The recalibrator was fitted to fewer than ten events, or to fewer than"
                 " ten samples of the other label: the limits hold less often than"
@@ -571,13 +608,17 @@ class BaseRecalibrator(ProbabilityTransformer):
         the `Maker` of their state, `_limits`, and ``_limits_at(scores, probabilities,
         level)`` reads it.
         """
-        if hasattr(self, "_limits"):
+        if self._has_limits():
             return ""
         return super()._why_no_limits()
 
     def _read_scores(self, X):
         """Return the validated scores (n, C) of new rows."""
         return check_estimator_scores(self, X, input=self.input, reset=False)
+
+    def _why_nan_limits(self):
+        """Return why clusters leave the limits unknown, else an empty text."""
+        return why_none(self._limits)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Return the smallest scores that reach the given probabilities.

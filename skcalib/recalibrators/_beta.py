@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._intervals.one_probability import regression
+from skcalib._intervals.one_probability.regression import regression
 from skcalib._solvers.logistic import platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
@@ -202,8 +202,7 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
             **self._ridge,
         )
         self._set_map(coef)
-        ridge = self._ridge
-        return regression(self._features, coef, ridge["centre"], ridge["penalty"])
+        return regression(self._features, coef)
 
     def _limits_position(self, scores):
         return self._features(scores)

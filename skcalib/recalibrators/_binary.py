@@ -14,7 +14,8 @@ from scipy.special import expit, softmax
 from skcalib import maps as nodes
 from skcalib._cells.columns import top_label
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._intervals.one_probability import LIMITS, limits_of_rows
+from skcalib._intervals.one_probability.samples import limits_of_rows
+from skcalib._intervals.one_probability.states import LIMITS
 from skcalib._rows.blocks import taken
 from skcalib._rows.links import (
     log_odds_against_rest,

@@ -18,7 +18,7 @@ from skcalib._cells.tasks import BinaryTask
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
-from skcalib._intervals.one_probability import bins
+from skcalib._intervals.one_probability.bins import bins
 from skcalib._rows.blocks import taken
 from skcalib.binning import (
     BaseBinning,

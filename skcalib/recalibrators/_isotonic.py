@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from skcalib._intervals.one_probability import monotone
+from skcalib._intervals.one_probability.monotone import monotone
 from skcalib._rows.sorting import DistinctScores
 from skcalib.maps import piecewise_polynomial
 from skcalib.maps.checks import knots, shares

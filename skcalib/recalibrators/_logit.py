@@ -4,7 +4,8 @@ import numpy as np
 
 from skcalib import maps as nodes
 from skcalib._input.tensors import namespace_of
-from skcalib._intervals.one_probability import limits_of_rows, softmax_limits
+from skcalib._intervals.one_probability.samples import limits_of_rows
+from skcalib._intervals.one_probability.softmax import softmax_limits
 from skcalib._rows.links import (
     impossible_at_clip,
     log_probability,
@@ -93,12 +94,9 @@ class LogitRecalibrator(BaseRecalibrator):
         (n,) for the second of two classes.
         """
         logits = self._logits(self._clipped(scores))
-        limits = softmax_limits(
+        return softmax_limits(
             self._limits, self._limits_design(logits), probabilities, level
         )
-        if len(self.classes_) == 2:
-            return [limit[:, 1] for limit in limits]
-        return limits
 
     def _logits(self, scores):
         """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""

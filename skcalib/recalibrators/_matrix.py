@@ -16,7 +16,7 @@ from skcalib._fitting.ridge_path import (
 )
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import like, namespace_of, widest_dtype
-from skcalib._intervals.one_probability import SoftmaxDesign, softmax
+from skcalib._intervals.one_probability.softmax import SoftmaxDesign, softmax
 from skcalib._rows.links import row_log_sum_exp, row_softmax
 from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 from skcalib._solvers.sums import blocks_of, cast, log_sum_exp

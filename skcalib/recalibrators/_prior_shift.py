@@ -14,7 +14,7 @@ from scipy.special import expit, logit, ndtri
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._intervals.one_probability import Maker
+from skcalib._intervals.one_probability.samples import Maker
 from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
@@ -223,7 +223,7 @@ class PriorShift(LogitRecalibrator):
             "level": float(level),
             "events": np.inf,
         }
-        return Maker(lambda samples: state)
+        return Maker(lambda samples: state, dict)
 
     def _set_shift(self, target, intercepts):
         """Set the class frequencies from those of the target (n_classes,) and the
@@ -235,7 +235,7 @@ class PriorShift(LogitRecalibrator):
         self.train_prior_ = train / train.sum()
 
     def _why_no_limits(self):
-        if hasattr(self, "_limits"):
+        if self._has_limits():
             return ""
         return "it has limits only with target_mean=(estimate, low, high)"
 

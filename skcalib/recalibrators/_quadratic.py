@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap
-from skcalib._intervals.one_probability import regression
+from skcalib._intervals.one_probability.regression import regression
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib.maps import Expit, piecewise_polynomial
@@ -186,12 +186,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         """Fit the parabola by a penalised logistic regression."""
-        coef, ridge_matrix, ends, centre = self._fit_parabola(
-            log_odds, labels, sample_weight
-        )
+        coef, _, ends = self._fit_parabola(log_odds, labels, sample_weight)
         self._set_map(coef, *ends)
-        penalty = self.alpha * ridge_matrix.T @ ridge_matrix
-        return regression(self._limits_position, coef, centre, penalty)
+        return regression(self._limits_position, coef)
 
     def _limits_position(self, scores):
         """Return the features (3, n) of log-odds (n,): of the parabola, and of its
@@ -212,7 +209,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
         `problems` is a `ClassProblems`.
         """
-        coef, ridge_matrix, ends, _ = self._fit_parabola(*problems.flat)
+        coef, ridge_matrix, ends = self._fit_parabola(*problems.flat)
         low, high = ends
         features = partial(_features, low=low, width=_width(low, high))
         return PooledMap(features, coef, ridge_matrix, self._lower, ends=ends)
@@ -221,8 +218,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         """Fit the parabola of log-odds (n,) to boolean labels (n,).
 
         Return its coefficients (3,) (see `_features`), the matrix (3, 3) of the ridge
-        (see `_matrix_for_ridge`), the lowest and the highest log-odds, and the
-        coefficients (3,) of temperature scaling, to which the ridge pulls.
+        (see `_matrix_for_ridge`), and the lowest and the highest log-odds.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())
@@ -245,7 +241,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
             penalty=self.alpha * ridge_matrix.T @ ridge_matrix,
             lower=self._lower,
         )
-        return coef, ridge_matrix, (low, high), temperature_scaling
+        return coef, ridge_matrix, (low, high)
 
     @property
     def _lower(self):

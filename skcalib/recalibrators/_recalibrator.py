@@ -245,6 +245,9 @@ class Recalibrator(MeasuredRecalibrator):
             return f"{type(tried).__name__} has none"
         return tried._why_no_limits()
 
+    def _why_nan_limits(self):
+        return self.recalibrator_._why_nan_limits()
+
     def _limits_at(self, scores, probabilities, level):
         """Return the limits, at validated scores (n, C), of the map that was tried,
         also where the scores are kept: what is left unchanged is not certain.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._fitting.partial_pooling import PooledMap, slope_unit
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._intervals.one_probability import regression
+from skcalib._intervals.one_probability.regression import regression
 from skcalib._solvers.logistic import (
     fit_squared_sigmoid,
     location_scale,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, PPoly
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._intervals.one_probability import regression
+from skcalib._intervals.one_probability.regression import regression
 from skcalib._rows.blocks import condensed, weights_or_ones
 from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
@@ -252,7 +252,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         penalty = fit.penalty_matrix(
             min(self.roughness_penalty_, _STRAIGHTEST_IN_LIMITS)
         )
-        return regression(basis.features, coef, fit.centre, penalty, bayesian=True)
+        return regression(basis.features, coef, fit.centre, penalty)
 
     def _limits_position(self, scores):
         return _NaturalSplines(self.knots_).features(scores)

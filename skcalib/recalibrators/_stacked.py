@@ -22,7 +22,7 @@ from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import Interval
-from skcalib._intervals.one_probability import Maker, widened_limits
+from skcalib._intervals.one_probability.samples import Maker, widened_limits
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_probability, row_softmax
@@ -316,25 +316,19 @@ class StackedRecalibrator(MeasuredRecalibrator):
         gains = _losses(unchanged, held_out_codes) - mixed_losses
         gain = mean_gain(gains, held_out_design, reason=unfitted_reason(codes, folds))
         self.gain_ = gain.interval(_LEVEL)
-        return Maker(self._limits_of_members)
+        return Maker(self._keep_limits_of_members, _state_of_mixture)
 
-    def _limits_of_members(self, cluster):
-        """Set the limits of the members of two classes, and return what the limits of
-        the stack need; None if a member that the mixture uses has none.
+    def _keep_limits_of_members(self, cluster):
+        """Let the members of two classes keep what their limits are made of, and return
+        those that the mixture uses, which those of the stack are made of.
 
         `cluster` (n,) is the code of each sample's cluster, or None.
         """
         for member in self.recalibrators_:
             maker = vars(member).pop("_maker", None)
             if maker is not None and len(self.classes_) == 2:
-                member._limits = maker.make(cluster)
-        events = []
-        for member in self._used_members():
-            if hasattr(member, "_limits"):
-                events.append(member._limits["events"])
-            elif not isinstance(member, Uncalibrated):
-                return None
-        return {"kind": "mixture", "events": min(events, default=np.inf)}
+                member._keep_limits(maker, cluster)
+        return self._used_members()
 
     def _used_members(self):
         """Return the list of the members with a weight in the mixture."""
@@ -343,9 +337,14 @@ class StackedRecalibrator(MeasuredRecalibrator):
     def _why_no_limits(self):
         if len(self.classes_) > 2:
             return "a stack has limits for two classes only"
-        if not hasattr(self, "_limits"):
+        if not self._has_limits():
             return "a member that the mixture uses has no limits"
         return ""
+
+    def _why_nan_limits(self):
+        members = self._used_members()
+        reasons = [m._why_nan_limits() for m in members if m._has_limits()]
+        return next(filter(None, reasons), "")
 
     def _limits_at(self, scores, probabilities, level):
         """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2): as far
@@ -595,6 +594,19 @@ class StackedRecalibrator(MeasuredRecalibrator):
         for member in self.recalibrators:
             members.append(check_recalibrator(clone(member), "recalibrators"))
         return members
+
+
+def _state_of_mixture(members):
+    """Return the state of the limits of a stack from the members that it uses; None if
+    one that changes the scores has no limits.
+    """
+    events = []
+    for member in members:
+        if member._has_limits():
+            events.append(member._limits["events"])
+        elif not isinstance(member, Uncalibrated):
+            return None
+    return {"kind": "mixture", "events": min(events, default=np.inf)}
 
 
 def _weighted_sum(weights, predicted):

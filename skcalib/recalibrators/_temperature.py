@@ -5,6 +5,7 @@ forecast and the uniform one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Real
 from typing import Literal
 
@@ -15,14 +16,10 @@ from scipy.optimize import minimize_scalar
 from skcalib._fitting.side_features import SideFeatures
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
-from skcalib._intervals.one_probability import (
-    LIMITS,
-    Maker,
-    Samples,
-    SoftmaxDesign,
-    regression,
-    softmax,
-)
+from skcalib._intervals.one_probability.regression import regression
+from skcalib._intervals.one_probability.samples import Samples
+from skcalib._intervals.one_probability.softmax import SoftmaxDesign, softmax
+from skcalib._intervals.one_probability.states import LIMITS
 from skcalib._rows.links import PROBABILITY_CLIP, row_softmax
 from skcalib._rows.namespaces import clipped, row_exponentials, row_shares
 from skcalib._solvers.mixture import fit_mixture_weights
@@ -248,15 +245,9 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
         if logits.shape[1] == 2:
-            return Maker(self._two_class_limits)
+            slope = regression(np.atleast_2d, [self.inverse_temperature_])
+            return slope._replace(keep=partial(_kept_of_two_logits, slope.keep))
         return softmax(self._limits_design, self._limits_probabilities)
-
-    def _two_class_limits(self, samples):
-        """Return the state of the limits from `Samples` of two logits each."""
-        logits, codes, *others = samples
-        samples = Samples(logits[:, 1] - logits[:, 0], codes == 1, *others)
-        slope = regression(np.atleast_2d, [self.inverse_temperature_])
-        return slope.make(samples)
 
     def _limits_at(self, scores, probabilities, level):
         """Return the limits at validated scores (n, C): (n, K) and (n, K), or (n,) and
@@ -529,3 +520,9 @@ def _softmax(logits, inverse_temperature):
     likelihood = row_exponentials(namespace_of(logits), logits * inverse_temperature)
     shares = row_shares(namespace_of(logits), likelihood, logits.shape[1])
     return clipped(namespace_of(logits), shares)
+
+
+def _kept_of_two_logits(keep, samples):
+    """Return what is kept of `Samples` of two logits: of their log-odds."""
+    logits, codes, *others = samples
+    return keep(Samples(logits[:, 1] - logits[:, 0], codes == 1, *others))

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from skcalib._defaults import ParameterHints, check_fitted, unchanged_if_refused
 from skcalib._input.sklearn_private import Interval
 from skcalib._input.warn import warn
-from skcalib._intervals.one_probability import bins
+from skcalib._intervals.one_probability.bins import bins
 from skcalib._rows.sorting import sorted_rows
 from skcalib.maps import (
     Choice,

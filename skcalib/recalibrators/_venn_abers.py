@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 from skcalib._cells.columns import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
-from skcalib._intervals.one_probability import monotone
+from skcalib._intervals.one_probability.monotone import monotone
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass
 from skcalib.binning._base import assign_bins

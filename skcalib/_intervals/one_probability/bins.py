@@ -1,0 +1,55 @@
+"""Limits of the frequency in a bin."""
+
+from functools import partial
+
+import numpy as np
+
+from skcalib._intervals.binomial import binomial_interval
+from skcalib._intervals.one_probability.samples import Maker
+from skcalib._rows.blocks import weights_or_ones
+
+
+def bins(bins_of, count, positives):
+    """Return the `Maker` of the state of bins from `Samples`: the numbers of
+    samples and events, or what weighted or dependent samples are worth.
+
+    ``bins_of(scores)`` returns the bins (n,) of scores (n,); `count` and `positives`
+    (n_bins,) are the numbers without weights.
+    """
+    state = partial(_state, bins_of=bins_of, count=count, positives=positives)
+    return Maker(state, dict)  # nothing is left to be made
+
+
+def _state(samples, bins_of, count, positives):
+    """Return the state of bins: see `bins`."""
+    if not samples.is_dependent:
+        return {
+            "kind": "bins",
+            "count": np.asarray(count, dtype=np.float64),
+            "positives": np.asarray(positives, dtype=np.float64),
+            "events": samples.events(None),
+        }
+    bin_of_sample = bins_of(samples.scores)
+    n_bins = len(count)
+    weight = weights_or_ones(samples.weight, len(samples.labels))
+    total = np.bincount(bin_of_sample, weight, n_bins)
+    square = np.bincount(bin_of_sample, weight**2, n_bins)
+    events = np.bincount(bin_of_sample, weight * samples.labels, n_bins)
+    frequency = np.divide(events, total, out=np.zeros(n_bins), where=total > 0)
+    fitted = frequency[bin_of_sample]
+    worth = np.divide(total, square, out=np.zeros(n_bins), where=square > 0)
+    worth = worth / samples.design_effect(fitted)
+    return {
+        "kind": "bins",
+        "count": total * worth,
+        "positives": events * worth,
+        "events": samples.events(fitted),
+    }
+
+
+def bins_limits(state, bin_of_score, level):
+    """Return the limits (n,) and (n,) of the event frequency in bins (n,): Wilson's."""
+    low, high = binomial_interval(
+        state["positives"], state["count"], confidence_level=level, interval="wilson"
+    )
+    return low[bin_of_score], high[bin_of_score]

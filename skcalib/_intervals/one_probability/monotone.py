@@ -1,0 +1,211 @@
+"""Limits of a curve that never falls."""
+
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import expit, log_expit, ndtri, xlogy
+
+from skcalib._intervals.one_probability.samples import Maker
+
+# Scores at which the limits are tabulated.
+_MOST_KNOTS = 512
+# Log-odds beyond 40 are certain; 48 halvings find a root between them to 3e-13.
+_CERTAIN = 40.0
+_HALVINGS = 48
+
+
+def monotone(first, last, weight, positives):
+    """Return the `Maker` of the state of a curve that never falls from
+    `Samples`: the numbers of samples and events in up to 512 ranges of scores.
+
+    Parameters
+    ----------
+    first, last : ndarray of shape (m,)
+        The ends of ranges of scores in increasing order; ranges of one score each have
+        twice that score.
+    weight, positives : ndarray of shape (m,)
+        Total weight of the samples, and of the events, in each.
+    """
+    state = partial(_state, first=first, last=last, weight=weight, positives=positives)
+    return Maker(state, dict)  # nothing is left to be made
+
+
+def _state(samples, first, last, weight, positives):
+    """Return the state of a curve that never falls: see `monotone`."""
+    if len(first) > _MOST_KNOTS:
+        cumulative = np.cumsum(weight)
+        shares = np.arange(_MOST_KNOTS) / _MOST_KNOTS
+        at_share = np.searchsorted(cumulative, shares * cumulative[-1], side="right")
+        starts = np.unique(at_share)
+        last = last[np.append(starts[1:], len(first)) - 1]
+        first = first[starts]
+        weight = np.add.reduceat(weight, starts)
+        positives = np.add.reduceat(positives, starts)
+    state = {
+        "kind": "monotone",
+        "first": first.astype(np.float64),
+        "last": last.astype(np.float64),
+    }
+    worth = 1.0
+    fitted = None
+    if samples.is_dependent:
+        curve = isotonic_regression(positives / weight, weights=weight).x
+        fitted = curve[np.searchsorted(last, samples.scores)]
+        worth = samples.worth_of_weight / samples.design_effect(fitted)
+    state["count"] = np.asarray(weight * worth, dtype=np.float64)
+    state["positives"] = np.asarray(positives * worth, dtype=np.float64)
+    state["events"] = samples.events(fitted)
+    return state
+
+
+def monotone_limits(state, scores, level):
+    """Return the limits (n,) and (n,) at scores (n,) of a curve that never falls.
+
+    Between two scores of the state, the lower limit of the one below and the upper
+    limit of the one above hold.
+    """
+    low, high = _monotone_table(
+        state["count"].tobytes(), state["positives"].tobytes(), float(level)
+    )
+    at_most = np.searchsorted(state["last"], scores, side="left")
+    first = np.append(state["first"], np.inf)
+    is_inside = first[at_most] <= scores
+    return (
+        np.append(0.0, low)[at_most + is_inside],
+        np.append(high, 1.0)[at_most],
+    )
+
+
+@lru_cache(maxsize=64)
+def _monotone_table(count_bytes, positives_bytes, level):
+    """Return the likelihood-ratio limits (m,) and (m,) of a monotone curve at m scores,
+    from the numbers of samples and events at each, float64 in bytes.
+
+    Notes
+    -----
+    The limits at score j are all t for which the samples do not reject that the curve
+    is t there: twice the log-likelihood that this costs is at most the quantile of the
+    chi-square law with one degree of freedom. Given t, the curve of greatest likelihood
+    is, below j, isotonic regression of the samples below, capped at t, and above j,
+    that of the samples above, raised to t [1]_. The law of that statistic depends on
+    the curve; the chi-square quantile is the largest of those known: it is exact for
+    isolated scores with many samples, and careful where the curve rises.
+
+    References
+    ----------
+    .. [1] Banerjee and Wellner (2001), Likelihood ratio tests for monotone functions.
+    """
+    count = np.frombuffer(count_bytes)
+    positives = np.frombuffer(positives_bytes)
+    n_scores = len(count)
+    fitted = isotonic_regression(positives / count, weights=count).x
+    likelihood = np.sum(_log_likelihood(positives, count, fitted))
+    sides = (
+        _Side.below(count, positives),
+        _Side.above(count, positives),
+    )
+    threshold = ndtri((1 + level) / 2) ** 2
+
+    def costs_too_much(log_odds):
+        """Return at which scores the log-odds (m,) of the curve are rejected."""
+        log_event = log_expit(log_odds)
+        log_other = log_expit(-log_odds)
+        restricted = positives * log_event + (count - positives) * log_other
+        for side in sides:
+            restricted = restricted + side.log_likelihood(
+                log_odds, log_event, log_other
+            )
+        return 2 * (likelihood - restricted) > threshold
+
+    limits = []
+    with np.errstate(divide="ignore"):
+        estimate = np.log(fitted) - np.log1p(-fitted)
+    for end in (-_CERTAIN, _CERTAIN):
+        inside = np.clip(estimate, -_CERTAIN, _CERTAIN)
+        outside = np.full(n_scores, end)
+        is_open = ~costs_too_much(outside)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            is_rejected = costs_too_much(middle)
+            inside = np.where(is_rejected, inside, middle)
+            outside = np.where(is_rejected, middle, outside)
+        limit = expit(inside)
+        limit[is_open] = float(end > 0)
+        limits.append(np.sort(limit))
+    return tuple(limits)
+
+
+class _Side(NamedTuple):
+    """Isotonic regressions, for each of m scores, of the samples on one side of it.
+
+    `log_odds` (m, m) has a row for each score, in order of the distance from the other
+    end: entries that the score has nothing to do with are infinite, so that no cap
+    reaches them. `likelihood`, `positives` and `count` are sums over the entries that
+    are left as they are, or capped: (m, m + 1), (m + 1,), (m + 1,).
+    """
+
+    log_odds: np.ndarray
+    likelihood: np.ndarray
+    positives: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def below(cls, count, positives):
+        """Return the regressions of the samples below each score."""
+        n_scores = len(count)
+        log_odds = np.full((n_scores, n_scores), -np.inf)
+        likelihood = np.zeros((n_scores, n_scores + 1))
+        frequency = positives / count
+        for j in range(1, n_scores):
+            fit = isotonic_regression(frequency[:j], weights=count[:j]).x
+            terms = _log_likelihood(positives[:j], count[:j], fit)
+            likelihood[j, 1 : j + 1] = np.cumsum(terms)
+            with np.errstate(divide="ignore"):
+                log_odds[j, :j] = np.log(fit) - np.log1p(-fit)
+        return cls(
+            log_odds,
+            likelihood,
+            np.append(0.0, np.cumsum(positives)),
+            np.append(0.0, np.cumsum(count)),
+        )
+
+    @classmethod
+    def above(cls, count, positives):
+        """Return the regressions of the samples above each score, as those of the other
+        label below it in reversed order.
+        """
+        return _Reversed(cls.below(count[::-1], (count - positives)[::-1]))
+
+    def log_likelihood(self, log_odds, log_event, log_other):
+        """Return the log-likelihood (m,) of the samples on this side, under curves that
+        are capped at log-odds (m,), of which the logarithms of the probabilities of
+        both labels are given.
+        """
+        row = np.arange(len(log_odds))
+        # Each row rises, so that those above the cap are its last entries.
+        n_kept = row - np.count_nonzero(self.log_odds > log_odds[:, None], axis=1)
+        capped_positives = self.positives[row] - self.positives[n_kept]
+        capped_count = self.count[row] - self.count[n_kept]
+        capped = capped_positives * log_event
+        capped += (capped_count - capped_positives) * log_other
+        return self.likelihood[row, n_kept] + capped
+
+
+class _Reversed(NamedTuple):
+    """A `_Side` of samples whose labels are swapped and whose order is reversed."""
+
+    side: _Side
+
+    def log_likelihood(self, log_odds, log_event, log_other):
+        """Return what `_Side.log_likelihood` does, in the order of the samples."""
+        return self.side.log_likelihood(
+            -log_odds[::-1], log_other[::-1], log_event[::-1]
+        )[::-1]
+
+
+def _log_likelihood(positives, count, probability):
+    """Return the log-likelihood of each number of events among samples."""
+    negatives = count - positives
+    return xlogy(positives, probability) + xlogy(negatives, 1 - probability)

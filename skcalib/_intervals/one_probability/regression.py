@@ -1,0 +1,151 @@
+"""Limits of a logistic regression on features of the log-odds."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from skcalib._intervals.one_probability.normal import half_width
+from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.sandwich import (
+    left_out_covariance,
+    left_out_covariance_of_cells,
+    left_out_steps,
+    mean_degrees,
+    unit_sums,
+)
+from skcalib._rows.blocks import condensed, weights_or_ones
+from skcalib._solvers.logistic import fit_jeffreys, inverse_curvature
+
+# More independent samples are cells of one label and nearly equal log-odds.
+_MOST_ROWS = 4096
+_N_CELLS = 1024
+
+
+def regression(features, coef, centre=None, penalty=None):
+    """Return the `Maker` of the state of a logistic regression from `Samples` whose
+    scores are log-odds: coefficients and their covariance.
+
+    The limits are about a fit of their own, to the labels 0 and 1 with Jeffreys'
+    penalty, which is finite where the classes are separable. Smoothed labels and ridges
+    pull a map to the middle, and residuals about it are not noise.
+
+    Parameters
+    ----------
+    features : callable
+        ``features(log_odds)`` returns the features (d, n) of log-odds (n,).
+    coef : array-like of shape (d,)
+        Coefficients of the map, where the fit starts.
+    centre : array-like of shape (d,), default=None
+        Point to which a ridge pulls that is a belief about the curve: the limits have
+        to contain its pull, so that the inverse curvature counts for weighted samples,
+        too. None means no such ridge.
+    penalty : array-like of shape (d, d), default=None
+        Matrix of that ridge.
+
+    References
+    ----------
+    Firth (1993), Bias reduction of maximum likelihood estimates. MacKinnon and White
+    (1985), Some heteroskedasticity-consistent covariance matrix estimators with
+    improved finite sample properties.
+    """
+    coef = np.asarray(coef, dtype=np.float64)
+    make = partial(
+        _state, features=features, start=coef, centre=centre, penalty=penalty
+    )
+    return Maker(partial(_kept, features=features, coef=coef), make)
+
+
+class _Rows(NamedTuple):
+    """Rows of a regression: log-odds, labels and total effective weights (n_rows,), the
+    squared weights of the samples in each, the clusters of these or None; how many
+    independent samples the rarer label is worth, and whether samples have weights or
+    clusters.
+    """
+
+    log_odds: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+    square: np.ndarray
+    cluster: np.ndarray | None
+    events: float
+    is_dependent: bool
+
+
+def _kept(samples, features, coef):
+    """Return the `_Rows` of `Samples`: themselves, or where there are many of them,
+    without clusters, their cells.
+    """
+    log_odds = samples.scores.astype(np.float64, copy=False)
+    labels = samples.labels
+    weight = square = fitted = None
+    if samples.weight is not None:
+        weight = samples.effective_weight
+        square = weight**2
+    if samples.cluster is not None:
+        fitted = expit(coef @ features(log_odds))
+    elif len(labels) > _MOST_ROWS:
+        sizes = {"fewest_rows": _MOST_ROWS, "most_cells": _N_CELLS}
+        if square is not None:
+            _, _, square = condensed(log_odds, labels, square, **sizes)
+        log_odds, labels, weight = condensed(log_odds, labels, weight, **sizes)
+    weight = weights_or_ones(weight, len(labels))
+    if square is None:
+        square = weight  # the number of samples, each of weight 1
+    return _Rows(
+        log_odds,
+        labels,
+        weight,
+        square,
+        samples.cluster,
+        samples.events(fitted),
+        samples.is_dependent,
+    )
+
+
+def _state(rows, features, start, centre, penalty):
+    """Return the state of the regression of `_Rows`: see `regression`."""
+    design = features(rows.log_odds)
+    coef = fit_jeffreys(design, rows.labels, rows.weight, start, centre, penalty)
+    fitted = expit(coef @ design)
+    curvature = rows.weight * fitted * (1 - fitted)
+    information = (design * curvature) @ design.T
+    if penalty is not None:
+        information = information + penalty
+    inverse = inverse_curvature(information)
+    residual = rows.weight * (rows.labels - fitted)
+    degrees = np.inf
+    if rows.cluster is None:
+        share = rows.square / rows.weight**2  # of one of the samples in a row
+        sandwich = left_out_covariance_of_cells(
+            design, residual, curvature, share, inverse
+        )
+    else:
+        sums = unit_sums(design, residual, curvature, rows.cluster)
+        variance = rows.weight * curvature
+        try:
+            sandwich = left_out_covariance(left_out_steps(*sums, information))
+            degrees = mean_degrees(design, variance, rows.cluster, inverse)
+        except np.linalg.LinAlgError:  # one cluster determines the curve
+            sandwich = np.zeros_like(inverse)
+            degrees = 0.0
+    state = {
+        "kind": "regression",
+        "coef": coef,
+        "sandwich": sandwich,
+        "events": rows.events,
+        "degrees": degrees,
+    }
+    if penalty is not None or not rows.is_dependent:
+        state["model"] = inverse
+    return state
+
+
+def regression_limits(state, design, level):
+    """Return the limits (n,) and (n,) of the probabilities of a regression at features
+    (d, n): normal ones on the log-odds, or Student's with clusters.
+    """
+    log_odds = state["coef"] @ design
+    half = half_width(state, design, level)
+    return expit(log_odds - half), expit(log_odds + half)
