@@ -124,7 +124,9 @@ def mean_degrees(design, variance, unit, inverse):
 
 def quadratic_form(matrix, design):
     """Return ``x @ matrix @ x`` for each column x of a design (d, n), as (n,)."""
-    return np.einsum("in,in->n", matrix @ design, design)
+    product = matrix @ design
+    product *= design
+    return product.sum(axis=0)
 
 
 @dataclass(frozen=True)

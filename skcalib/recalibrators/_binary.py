@@ -16,7 +16,7 @@ from skcalib._cells.columns import top_label
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._intervals.one_probability.samples import limits_of_rows
 from skcalib._intervals.one_probability.states import LIMITS
-from skcalib._rows.blocks import taken
+from skcalib._rows.blocks import row_blocks, taken
 from skcalib._rows.links import (
     log_odds_against_rest,
     rounded,
@@ -32,6 +32,9 @@ from skcalib.recalibrators._base import BaseRecalibrator
 
 # The second of two values minus the first.
 _DIFFERENCE = np.array([[-1.0, 1.0]])
+
+# Rows of limits are made in blocks, of a size that is right for so many features.
+_FEATURES_OF_LIMITS = 8
 
 
 class BinaryRecalibrator(BaseRecalibrator):
@@ -147,8 +150,14 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _limits_at(self, scores, probabilities, level):
         """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2)."""
-        position = self._limits_position(self._binary_scores(self._clipped(scores)))
-        return LIMITS[self._limits["kind"]](self._limits, position, level)
+        limits_at = LIMITS[self._limits["kind"]]
+        binary_scores = self._binary_scores(self._clipped(scores))
+        low = np.empty(len(scores))
+        high = np.empty(len(scores))
+        for rows in row_blocks(len(scores), _FEATURES_OF_LIMITS):
+            position = self._limits_position(binary_scores[rows])
+            low[rows], high[rows] = limits_at(self._limits, position, level)
+        return low, high
 
     def _limits_position(self, scores):
         """Return what the limits depend on at scores (n,) on the method's scale:

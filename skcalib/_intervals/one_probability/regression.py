@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skcalib._intervals.one_probability.normal import half_width
+from skcalib._intervals.one_probability.normal import half_width, limits_about
 from skcalib._intervals.one_probability.samples import Maker
 from skcalib._intervals.sandwich import (
     left_out_covariance,
@@ -147,5 +147,4 @@ def regression_limits(state, design, level):
     (d, n): normal ones on the log-odds, or Student's with clusters.
     """
     log_odds = state["coef"] @ design
-    half = half_width(state, design, level)
-    return expit(log_odds - half), expit(log_odds + half)
+    return limits_about(log_odds, half_width(state, design, level))

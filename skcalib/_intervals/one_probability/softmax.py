@@ -4,10 +4,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from skcalib._intervals.few_events import effective_events
-from skcalib._intervals.one_probability.normal import half_width
+from skcalib._intervals.one_probability.normal import half_width, limits_about
 from skcalib._intervals.one_probability.samples import Maker
 from skcalib._intervals.sandwich import (
     left_out_covariance,
@@ -240,4 +239,4 @@ def _class_limits(state, design, of_logits, own, rest, level):
     half = half_width(state, design.combined(of_logits).T, level)
     tiny = np.finfo(np.float64).tiny
     log_odds = np.log(np.maximum(own, tiny)) - np.log(np.maximum(rest, tiny))
-    return expit(log_odds - half), expit(log_odds + half)
+    return limits_about(log_odds, half)
