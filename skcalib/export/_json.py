@@ -318,7 +318,7 @@ class _Encoder:
                 written["fitted"] = self._values(attributes, where)
             return written
         parameters = estimator.get_params(deep=False)
-        attributes = dict(vars(estimator))
+        attributes = dict(estimator.__getstate__())
         for name in parameters:
             attributes.pop(name, None)
         written["parameters"] = self._values(parameters, where)

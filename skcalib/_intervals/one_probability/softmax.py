@@ -227,7 +227,6 @@ def softmax_limits(state, design, probabilities, level):
             low[rows, k], high[rows, k] = _class_limits(
                 state, design.of_rows(rows), of_logits, proba[:, k], rest, level
             )
-    high[probabilities == 0] = 0.0
     return low, high
 
 
@@ -239,4 +238,6 @@ def _class_limits(state, design, of_logits, own, rest, level):
     half = half_width(state, design.combined(of_logits).T, level)
     tiny = np.finfo(np.float64).tiny
     log_odds = np.log(np.maximum(own, tiny)) - np.log(np.maximum(rest, tiny))
-    return limits_about(log_odds, half)
+    low, high = limits_about(log_odds, half)
+    high[own == 0] = 0.0  # of an impossible class
+    return low, high
