@@ -48,7 +48,9 @@ def check_limits(value):
             raise ValueError(f"must have a number of at least 0 as {name}")
     arrays = {name: value[name] for name in value.keys() - plain - {"kind"}}
     for name, array in arrays.items():
-        if not _is_valid(array, axes.get(name, 2)):
+        is_array = isinstance(array, np.ndarray) and array.dtype == np.float64
+        is_array = is_array and array.ndim == axes.get(name, 2) and array.size > 0
+        if not is_array or np.isnan(array).any():
             raise ValueError(f"must have an array of numbers as {name}")
     if len({length for array in arrays.values() for length in array.shape}) > 1:
         raise ValueError("must have arrays of one length")
@@ -57,14 +59,6 @@ def check_limits(value):
     if "count" in arrays:
         _check_counts(arrays)
     return value
-
-
-def _is_valid(array, n_axes):
-    """Return whether a value is a filled array of float64 with this number of axes."""
-    is_array = isinstance(array, np.ndarray) and array.dtype == np.float64
-    return (
-        is_array and array.ndim == n_axes and not np.isnan(array).any() and array.size
-    )
 
 
 def _check_counts(arrays):
