@@ -109,6 +109,10 @@ def test_what_labels_are_worth():
     residual = np.repeat([0.5, -0.5], 3)
     found = effective_events(labels, cluster=cluster, residual=residual)
     assert found == pytest.approx(2 / 6)
+    found = effective_events(
+        labels, cluster=cluster, residual=residual, dependence_factor=1.2
+    )
+    assert found == pytest.approx(2 / (1 + 1.2 * 5))
     assert two_sided_pvalue(np.arange(-9.0, 10), 9) == pytest.approx(3 / 20)
 
 

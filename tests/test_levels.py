@@ -33,7 +33,7 @@ from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.probabilities import PROBABILITIES
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
 from benchmarks.levels.same_rows import SAME_ROWS
-from benchmarks.levels.sampled import SAMPLED
+from benchmarks.levels.sampled import DATA, SAMPLED
 from benchmarks.levels.search import (
     FAMILIES,
     FOUND,
@@ -378,27 +378,70 @@ def _parameters(function):
     ("parameter", "promises"), [("weight_type", WEIGHTS), ("clusters", CLUSTERS)]
 )
 def test_every_function_with_weights_or_clusters_has_rows(parameter, promises):
-    """Each has rows of data with such weights or clusters, or a reason for none."""
+    """Each is looked at on all data that say little, and has rows, or there is a reason
+    for none.
+    """
     assert _functions_with(parameter) == set(promises)
     shapes = {}  # by promise
-    for promise, shape in ROWS:
-        shapes.setdefault(promise, []).append(shape)
-    has = {}  # by shape: whether its data have such weights or clusters
-
-    def is_about(shape):
-        if shape not in has:
-            sample = SHAPES[shape](np.random.default_rng(0))
-            has[shape] = sample.clusters is not None
-            if parameter == "weight_type":
-                has[shape] = sample.sample_weight is not None
-        return has[shape]
-
+    for promise in _every_promise():
+        shapes.setdefault(promise.name, set()).update(promise.shapes)
+    kinds = ["empty clusters"]
+    if parameter == "weight_type":
+        kinds = ["sampled labels", "rare events", "heavy rows"]
+    has_rows = {promise for promise, _ in ROWS}
     for function, names in promises.items():
         if isinstance(names, str):
             assert len(names) > 20, function  # a reason
             continue
-        for name in names:
-            assert any(map(is_about, shapes[name])), (function, name)
+        every_name = [*names, *(f"{kind}: {name}" for kind in kinds for name in names)]
+        assert has_rows & set(every_name), function
+        for kind in kinds:
+            looked_at = set()
+            for name in names:
+                looked_at |= shapes.get(f"{kind}: {name}", set())
+            if looked_at:
+                assert looked_at >= set(DATA[kind]), (function, kind)
+                continue
+            # The guarantees and the hospitals have clusters of their own.
+            assert parameter == "clusters", (function, kind)
+            own = set().union(*(shapes[name] for name in names))
+            assert any(_share_of_empty_clusters(shape) > 0.1 for shape in own), function
+
+
+def _share_of_empty_clusters(shape):
+    """Return the mean share of clusters without the rarer label, in twenty samples."""
+    shares = []
+    for seed in range(20):
+        sample = SHAPES[shape](np.random.default_rng(seed))
+        is_rare = sample.labels != (sample.labels.mean() > 0.5)
+        shares.append(np.mean(np.bincount(sample.clusters, is_rare) == 0))
+    return np.mean(shares)
+
+
+@pytest.mark.parametrize("shape", [name for names in DATA.values() for name in names])
+def test_data_that_say_little_are_what_they_are_called(shape):
+    sample = SHAPES[shape](np.random.default_rng(0))
+    number = re.match(r"[0-9.]+", shape)
+    if "events expected" in shape:
+        scores, _ = sample.population()
+        expected = len(sample.scores) * scores.mean()
+        assert expected == pytest.approx(float(number[0]), rel=0.03)
+    elif "without events" in shape:
+        share = float(re.search(r"(\d+) % without", shape)[1]) / 100
+        assert _share_of_empty_clusters(shape) == pytest.approx(share, abs=0.05)
+    elif " at random" in shape:
+        heavy = sample.sample_weight == sample.sample_weight.max()
+        assert 0.02 < heavy.mean() < 0.08
+        assert sample.sample_weight.max() == 50 * sample.sample_weight.min()
+    else:
+        of_label = [sample.sample_weight[sample.labels == k].mean() for k in (0, 1)]
+        larger = max(of_label) / min(of_label)
+        ratio = re.search(r"1 of (\d+) others(?! by)", shape)
+        if ratio:
+            assert larger == pytest.approx(float(ratio[1]))
+        assert larger > 1.1
+        is_function_of_label = np.ptp(sample.sample_weight[sample.labels == 0]) == 0
+        assert is_function_of_label == bool(ratio)
 
 
 _SAMPLED = (
@@ -630,15 +673,14 @@ def test_figures_of_slopes_in_clusters_are_those_of_the_rows():
         for (promise, shape), row in ROWS.items()
         if promise == "calibration slope, clusters"
     }
-    differing = rows["40 clusters of 25, slopes that differ by .4"]
-    assert f"{differing.measured:.2f}".lstrip("0") + " with slopes that" in text
     many = rows["100 clusters of 10, risk .05, correlation 0.5"]
     few = rows["30 clusters of 40, risk .05, correlation 0.5"]
     assert f"{100 * many.decided:.0f} % of the data sets with 100 clusters" in text
-    assert f"and {100 * few.decided:.0f} % of those with 30 clusters of 40" in text
-    assert 0.5 < few.measured < 0.6
-    measured = [row.measured for row in rows.values() if row not in (differing, few)]
-    assert f"{min(measured):.2f}".lstrip("0") + " to .94 with 6 to 100" in text
+    assert few.decided == 0
+    assert "and none of those with 30 clusters of 40" in text
+    measured = [row.measured for row in rows.values() if row.decided > 0.05]
+    low, high = (f"{end(measured):.2f}".lstrip("0") for end in (min, max))
+    assert f"and {low} to {high} with 6 to 100 clusters" in text
 
 
 def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():

@@ -80,7 +80,10 @@ def main(argv=None):
         " found become rows",
     )
     parser.add_argument(
-        "--minutes", type=float, default=5.0, help="of the search of each family"
+        "--minutes",
+        type=float,
+        default=5.0,
+        help="of the processor, for the search of each family",
     )
     parser.add_argument(
         "--seed",

@@ -46,7 +46,9 @@ def _heavy(world, rng):
     scores = rng.uniform(1e-6, 1 - 1e-6, n)
     is_heavy = rng.random(n) < world["share of heavy"]
     weight = np.where(is_heavy, world["weight of heavy"], 1.0)
-    return Sample(scores, scores, rng.random(n) < scores, weight)
+    return Sample(
+        scores, scores, rng.random(n) < scores, weight, weight_type="importance"
+    )
 
 
 def _partly_empty(world, rng):
@@ -151,7 +153,8 @@ def _models_differ(metric, world, sample, seed):
 def _slope_holds(world, sample, seed):
     options = {"clusters": sample.clusters, "labels": [False, True]}
     if sample.sample_weight is not None:
-        options |= {"sample_weight": sample.sample_weight, "weight_type": "importance"}
+        options["sample_weight"] = sample.sample_weight
+        options["weight_type"] = sample.weight_type
     try:
         slope = calibration_slope_intercept(sample.labels, sample.scores, **options)
     except ValueError:

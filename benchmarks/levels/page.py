@@ -59,17 +59,6 @@ _REASONS = [
         " warning is issued",
     ),
     (
-        "^calibration slope, clusters, 30 clusters of 40",
-        "2 % of the data sets have 20 effective events, more than expected by chance;"
-        " the others have no limits; see the docstring of"
-        " `calibration_slope_intercept`",
-    ),
-    (
-        "^calibration slope, clusters, .* slopes that differ",
-        "few events, and slopes that differ between the clusters; see the docstring of"
-        " `calibration_slope_intercept`",
-    ),
-    (
         "^intercepts and slopes of all classes",
         "fewer than 5 events are expected; a warning is issued",
     ),
@@ -191,27 +180,31 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     ),
     ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
     (
-        "bins, and errors with bins",
+        "weights that depend on the label, rare events, heavy rows, clusters without"
+        " events",
         "coverage",
-        "^(interval of the|l1|l2|ECE, (15|several)|maximum|worst class)",
+        "^(sampled labels|rare events|heavy rows|empty clusters|(hidden|censoring)"
+        " weights): |^O/E ratio, log scale",
+    ),
+    (
+        "bins, errors with bins, `ScalingBinning.verify`",
+        "coverage",
+        "^(interval of the|l1|l2|ECE, (15|several)|maximum|worst class|verify)",
     ),
     (
         "errors without bins",
         "coverage",
         "^(sweep|smooth|KDE|neighborhood|Kolmogorov-Smirnov|Kuiper)",
     ),
-    ("`ScalingBinning.verify`", "coverage", "^verify"),
     (
         "bias of a group, shift between two data sets",
         "coverage",
-        "^(bias by group|shift|importance weights: bias|O/E ratio, log scale)"
-        "|^(sampled labels|(hidden|censoring) weights: )",
+        "^(bias by group|shift|importance weights: bias)",
     ),
     (
         "slope, `calibration_summary`, `recalibration_gain`",
         "coverage",
-        "^(calibration slope|summary|recalibration gain|gain of|mean of squared)"
-        "|^(heavy rows|empty clusters): slope",
+        "^(calibration slope|summary|recalibration gain|gain of|mean of squared)",
     ),
     ("net benefit", "coverage", "net benefit"),
     (

@@ -1,5 +1,6 @@
-"""Promises about weights that depend on the label: sampled labels, and weights of
-censoring; and about weights and clusters of functions that have no other rows.
+"""Promises of every function that takes weights or clusters, on data that say little:
+weights that depend on the label (sampled labels, censoring), rare events, few heavy
+rows, and clusters of which many have no event.
 """
 
 from functools import cache, partial
@@ -13,14 +14,13 @@ from benchmarks.levels.few_events import (
     models_differ,
 )
 from benchmarks.levels.promises import Promise
-from benchmarks.levels.shapes import SHAPES, Sample
+from benchmarks.levels.shapes import SHAPES, Sample, _copula
 from skcalib import PlattScaling, ScalingBinning, censored_labels
 from skcalib._cells.binned import counted_rows
 from skcalib._cells.reductions import one_task
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.decisions import net_benefit
 from skcalib.evaluation import (
-    calibration_summary,
     mean_interval,
     recalibration_gain,
 )
@@ -41,7 +41,7 @@ from skcalib.monitoring import (
     estimated_performance,
 )
 
-__all__ = ["SAMPLED", "SAMPLED_AXES", "SAMPLED_FAMILIES"]
+__all__ = ["DATA", "SAMPLED", "SAMPLED_AXES", "SAMPLED_FAMILIES"]
 
 _POPULATION = 12_000
 _FACTORS = (0.7, 1.4)  # of weights that are hidden
@@ -135,11 +135,62 @@ SHAPES.update(_CALIBRATED)
 SHAPES.update(_TOO_HIGH)
 
 
+def _rare_events(number, n=1000):
+    """Calibrated scores of a Beta distribution, which expect so many events."""
+    shape = n / number - 1
+
+    def sample(rng):
+        scores = rng.beta(1.0, shape, n)
+        return Sample(
+            scores,
+            scores,
+            rng.random(n) < scores,
+            population=partial(_population_of_censored, shape),
+        )
+
+    return sample
+
+
+def _empty_clusters(n_clusters, size, risk, rng):
+    """Calibrated clusters, whose rows share a normal deviate."""
+    shape = 1 / risk - 1
+    draw = _copula(
+        [size] * n_clusters, lambda rng, n: rng.beta(1.0, shape, n), correlation=0.1
+    )
+    return draw(rng)._replace(population=partial(_population_of_censored, shape))
+
+
+_RARE_EVENTS = {
+    f"{number:g} events expected, n = 1000": _rare_events(number)
+    for number in (0.1, 1, 3, 10)
+}
+_EMPTY_CLUSTERS = {
+    "60 clusters of 25, 40 % without events": partial(_empty_clusters, 60, 25, 0.04),
+    "20 clusters of 50, 20 % without events, calibrated": partial(
+        _empty_clusters, 20, 50, 0.04
+    ),
+}
+SHAPES.update(_RARE_EVENTS)
+SHAPES.update(_EMPTY_CLUSTERS)
+
+
 def _rows(sample):
     return sample.labels, sample.scores
 
 
+def _population_of(sample):
+    """Return scores and truths of the population: uniform and calibrated by default."""
+    if sample.population is None:
+        return _QUANTILES, _QUANTILES
+    return sample.population()
+
+
 def _weights(sample):
+    """Return the weights and the clusters, those that a sample has."""
+    if sample.clusters is not None:
+        return {"clusters": sample.clusters}
+    if sample.sample_weight is None:
+        return {}
     return {"sample_weight": sample.sample_weight, "weight_type": sample.weight_type}
 
 
@@ -158,15 +209,22 @@ def _covers_bias(sample, seed):
 
 
 def _covers_ratio(sample, seed):
-    """The ratio of observed to expected events, at the level of 90 %."""
-    found = calibration_summary(
-        *_rows(sample),
-        confidence_level=0.9,
-        n_resamples=1,
-        random_state=seed,
-        **_weights(sample),
-    ).observed_expected
+    """The ratio of observed to expected events."""
+    found = _summary_number("observed_expected", sample)
     return _holds(found.low, _ratio(sample), found.high)
+
+
+def _summary_number(name, sample):
+    """Return one number of a summary, at the level of 90 %, without its smooth curve,
+    which takes most of the time.
+    """
+    data = check_scored_labels(
+        *_rows(sample), sample_weight=sample.sample_weight, labels=[0, 1], drop=False
+    )
+    task = one_task(counted_rows(data, sample.weight_type), "auto")
+    return OF_ROWS[name](
+        SummaryRows.of_task(task, sample.weight_type, sample.clusters, 0.9)
+    )
 
 
 def _holds(low, truth, high):
@@ -196,14 +254,8 @@ def _log_scale_covers_ratio(sample, seed):
 
 
 def _covers_brier(sample, seed):
-    # One number of a summary without its smooth curve, which takes most of the time.
-    data = check_scored_labels(
-        *_rows(sample), sample_weight=sample.sample_weight, labels=[0, 1], drop=False
-    )
-    task = one_task(counted_rows(data, sample.weight_type), "auto")
-    rows = SummaryRows.of_task(task, sample.weight_type, None, 0.9)
-    found = OF_ROWS["brier_score"](rows)
-    scores, truth = sample.population()
+    found = _summary_number("brier_score", sample)
+    scores, truth = _population_of(sample)
     brier = np.mean(truth * (1 - scores) ** 2 + (1 - truth) * scores**2)
     return _holds(found.low, brier, found.high)
 
@@ -223,7 +275,7 @@ def _covers_bars(sample, seed):
         *_rows(sample), binning=5, labels=[0, 1], **_weights(sample)
     )
     low, high = curve.interval()
-    scores, truth = sample.population()
+    scores, truth = _population_of(sample)
     bins = np.clip(np.searchsorted(curve.edges, scores) - 1, 0, len(low) - 1)
     frequency = np.bincount(bins, truth, len(low)) / np.bincount(
         bins, minlength=len(low)
@@ -233,7 +285,7 @@ def _covers_bars(sample, seed):
 
 def _covers_benefit(sample, seed):
     """The net benefit of treating the upper three tenths."""
-    scores, truth = sample.population()
+    scores, truth = _population_of(sample)
     threshold = scores[int(0.7 * len(scores))]
     price = threshold / (1 - threshold)
     benefit = np.mean((scores >= threshold) * (truth - (1 - truth) * price))
@@ -256,7 +308,7 @@ def _covers_gain(sample, seed):
     fitted = PlattScaling().fit(
         sample.scores, sample.labels, sample_weight=sample.sample_weight
     )
-    scores, truth = sample.population()
+    scores, truth = _population_of(sample)
     return _holds(found.low, _gain_of(fitted, scores, truth), found.high)
 
 
@@ -282,7 +334,9 @@ def _change(sample, seed):
 def _compared_halves(sample, seed):
     half = len(sample.scores) // 2
     first, second = slice(None, half), slice(half, None)
-    weight_type = sample.weight_type
+    by_row = _weights(sample)
+    # Weights by row and label are those of all rows.
+    weight_type = by_row.pop("weight_type", "frequency")
     if isinstance(weight_type, dict):
         weight_type = "importance"
     return calibration_change(
@@ -290,7 +344,7 @@ def _compared_halves(sample, seed):
         sample.scores[first],
         sample.labels[second],
         sample.scores[second],
-        sample_weight=(sample.sample_weight[first], sample.sample_weight[second]),
+        **{name: (one[first], one[second]) for name, one in by_row.items()},
         weight_type=weight_type,
         norm=1,
         method="plugin",
@@ -310,7 +364,9 @@ def _rejects_change(sample, seed):
 
 
 def _times(sample, seed):
-    """Times that say nothing."""
+    """Times that say nothing; clusters follow each other."""
+    if sample.clusters is not None:
+        return sample.clusters.astype(float)
     return np.random.default_rng([seed, 3]).random(len(sample.scores))
 
 
@@ -326,14 +382,14 @@ def _rejects_trend(sample, seed):
     return _rejected(found.pvalue)
 
 
-def _rejects_equal_models(sample, seed):
-    return models_differ("brier_score", sample, seed, **_weights(sample))
+def _rejects_equal_models(metric, sample, seed):
+    return models_differ(metric, sample, seed, **_weights(sample))
 
 
 def _covers_frequency(sample, seed):
     """The event frequency of 2,000 new rows of the population."""
     rng = np.random.default_rng([seed, 4])
-    scores, truth = sample.population()
+    scores, truth = _population_of(sample)
     rows = rng.integers(0, len(scores), 2000)
     frequency = np.mean(rng.random(2000) < truth[rows])
     found = estimated_performance(
@@ -349,10 +405,15 @@ def _covers_frequency(sample, seed):
 def _verifies(sample, seed):
     """The upper bound of the error of a binned map of other rows."""
     rng = np.random.default_rng([seed, 5])
-    scores, truth = sample.population()
+    scores, truth = _population_of(sample)
     rows = rng.integers(0, len(scores), 4000)
+    # Each is an event and a non-event, since few of them might be drawn as events.
+    chance = np.minimum(1.3 * truth[rows], 1)
     model = ScalingBinning(binning=10, classes=[0, 1]).fit(
-        scores[rows], rng.random(4000) < np.minimum(1.3 * truth[rows], 1)
+        np.tile(scores[rows], 2),
+        np.repeat([1, 0], len(rows)),
+        sample_weight=np.append(chance, 1 - chance),
+        weight_type="importance",
     )
     binned = model.predict_proba(scores)[:, 1]
     bins = np.unique(binned, return_inverse=True)[1]
@@ -370,7 +431,7 @@ def _verifies(sample, seed):
 
 
 def _covers_mean(sample, seed):
-    """The mean of (y - s)^2 of uniform scores, 1 / 6."""
+    """The mean of (y - s)^2, for calibrated scores that of s (1 - s)."""
     found = mean_interval(
         (sample.labels - sample.scores) ** 2,
         largest=1.0,
@@ -378,44 +439,8 @@ def _covers_mean(sample, seed):
         weight_type="frequency" if sample.sample_weight is None else "importance",
         clusters=sample.clusters,
     )
-    return _holds(found.low, 1 / 6, found.high)
-
-
-# --- Clusters -------------------------------------------------------------------------
-
-_UNIFORM = (
-    _QUANTILES  # scores of the population of these clusters, which are calibrated
-)
-
-
-def _covers_gain_in_clusters(sample, seed):
-    options = {"recalibrator": PlattScaling(), "labels": [0, 1]}
-    found = recalibration_gain(*_rows(sample), clusters=sample.clusters, **options)
-    fitted = PlattScaling().fit(sample.scores, sample.labels)
-    gain = _gain_of(fitted, _UNIFORM, _UNIFORM)
-    return _holds(found.low, gain, found.high)
-
-
-def _rejects_trend_in_clusters(sample, seed):
-    """Clusters that follow each other in time."""
-    found = calibration_trend(
-        *_rows(sample), sample.clusters.astype(float), clusters=sample.clusters
-    )
-    return _rejected(found.pvalue)
-
-
-def _covers_frequency_from_clusters(sample, seed):
-    rng = np.random.default_rng([seed, 4])
-    new_scores = rng.random(2000)
-    frequency = np.mean(rng.random(2000) < new_scores)
-    found = estimated_performance(
-        *_rows(sample),
-        new_scores,
-        metrics=["event_frequency"],
-        clusters=sample.clusters,
-        labels=[0, 1],
-    )
-    return _holds(found.low[0], frequency, found.high[0])
+    scores, _ = _population_of(sample)
+    return _holds(found.low, np.mean(scores * (1 - scores)), found.high)
 
 
 # --- Monitors, which take no weights --------------------------------------------------
@@ -479,82 +504,101 @@ def _rejects_segments(sample, seed):
 
 
 _NAMES = tuple(_CALIBRATED)
-# Without those that have fewer than 20 events in each half.
-_WITH_SHIFT = (*_NAMES[:4], *_NAMES[5:])
 _CLUSTERED = (
     "clusters, equal, 60 of 20",
     "clusters, unequal, 2 of 150 and 30 of 10",
 )
-_METHODS = {
-    "Spiegelhalter": "spiegelhalter",
-    "Kuiper": "kuiper",
-    "Kolmogorov-Smirnov": "kolmogorov_smirnov",
+# Data that say little, by the beginning of the names of promises. Each of the functions
+# below is looked at on each of them, without those left out.
+DATA = {
+    "sampled labels": _NAMES,
+    "rare events": tuple(_RARE_EVENTS),
+    "heavy rows": HEAVY_ROWS[-1:],
+    "empty clusters": tuple(_EMPTY_CLUSTERS),
 }
+_FUNCTIONS = {
+    "coverage": {
+        "bias": _covers_bias,
+        "O/E ratio": _covers_ratio,
+        "l2, 15 bins": _covers_error,
+        "Brier score": _covers_brier,
+        "calibration slope": _covers_slope,
+        "bars of a diagram": _covers_bars,
+        "net benefit": _covers_benefit,
+        "gain of Platt scaling": _covers_gain,
+        "shift": _covers_shift,
+        "trend": _covers_trend,
+        "estimated event frequency": _covers_frequency,
+        "verify, 10 bins": _verifies,
+        "mean of squared residuals": _covers_mean,
+    },
+    "size": {
+        "Spiegelhalter": partial(_rejects, method="spiegelhalter"),
+        "Kuiper": partial(_rejects, method="kuiper"),
+        "Kolmogorov-Smirnov": partial(_rejects, method="kolmogorov_smirnov"),
+        "resampled sweep": _rejects_by_draws,
+        "segments": _rejects_segments,
+        "change": _rejects_change,
+        "no trend": _rejects_trend,
+        **{
+            f"compare, {metric}": partial(_rejects_equal_models, metric)
+            for metric in ("brier_score", "log_loss", "squared_calibration_error")
+        },
+    },
+}
+_LEFT_OUT = {
+    # fewer than 20 events in each half
+    "sampled labels: shift": ("5 events and 1 of 20 others",),
+    # closed forms do not take clusters
+    **{
+        f"empty clusters: {name}": tuple(_EMPTY_CLUSTERS)
+        for name in ("Spiegelhalter", "Kuiper", "Kolmogorov-Smirnov")
+    },
+}
+
+
+def _on_all_data(kind):
+    """Return the promises of a kind, coverage or size, on all data."""
+    promised = {"coverage": 0.9, "size": 0.05}[kind]
+    promises = []
+    for data, names in DATA.items():
+        for function, kept in _FUNCTIONS[kind].items():
+            name = f"{data}: {function}"
+            left_out = _LEFT_OUT.get(name, ())
+            shapes = tuple(shape for shape in names if shape not in left_out)
+            if shapes:
+                promises.append(Promise(name, promised, kept, shapes))
+    return promises
+
+
 SAMPLED = {
     "coverage": [
-        Promise("sampled labels: bias", 0.9, _covers_bias, _NAMES),
-        Promise(
-            "sampled labels: O/E ratio", 0.9, _covers_ratio, _NAMES + tuple(_TOO_HIGH)
-        ),
-        Promise("sampled labels: l2, 15 bins", 0.9, _covers_error, _NAMES[:4]),
+        *_on_all_data("coverage"),
+        Promise("sampled labels: O/E ratio", 0.9, _covers_ratio, tuple(_TOO_HIGH)),
         Promise(
             "O/E ratio, log scale",
             0.9,
             _log_scale_covers_ratio,
             _NAMES[:4] + tuple(_TOO_HIGH),
         ),
-        Promise("sampled labels: Brier score", 0.9, _covers_brier, _NAMES),
-        Promise("sampled labels: calibration slope", 0.9, _covers_slope, _NAMES),
-        Promise("sampled labels: bars of a diagram", 0.9, _covers_bars, _NAMES),
-        Promise("sampled labels: net benefit", 0.9, _covers_benefit, _NAMES),
-        Promise("sampled labels: gain of Platt scaling", 0.9, _covers_gain, _NAMES),
-        Promise("sampled labels: shift", 0.9, _covers_shift, _WITH_SHIFT),
-        Promise("sampled labels: trend", 0.9, _covers_trend, _NAMES),
-        Promise(
-            "sampled labels: estimated event frequency",
-            0.9,
-            _covers_frequency,
-            _NAMES,
-        ),
-        Promise("sampled labels: verify, 10 bins", 0.9, _verifies, _NAMES),
         Promise(
             "mean of squared residuals", 0.9, _covers_mean, (*HEAVY_ROWS, *_CLUSTERED)
         ),
-        Promise(
-            "gain of Platt scaling, clusters", 0.9, _covers_gain_in_clusters, _CLUSTERED
-        ),
+        Promise("gain of Platt scaling, clusters", 0.9, _covers_gain, _CLUSTERED),
         Promise(
             "event frequency, estimated from clusters",
             0.9,
-            _covers_frequency_from_clusters,
+            _covers_frequency,
             _CLUSTERED,
         ),
     ],
     "size": [
-        *(
-            Promise(
-                f"sampled labels: {name}",
-                0.05,
-                partial(_rejects, method=method),
-                _NAMES,
-            )
-            for name, method in _METHODS.items()
-        ),
-        Promise("sampled labels: resampled sweep", 0.05, _rejects_by_draws, _NAMES),
-        Promise("sampled labels: segments", 0.05, _rejects_segments, _NAMES),
-        Promise("sampled labels: change", 0.05, _rejects_change, _NAMES),
+        *_on_all_data("size"),
         Promise(
             "no trend, clusters",
             0.05,
-            _rejects_trend_in_clusters,
+            _rejects_trend,
             (*_CLUSTERED, "clusters, rare, 60 of 20"),
-        ),
-        Promise("sampled labels: no trend", 0.05, _rejects_trend, _NAMES),
-        Promise(
-            "sampled labels: compare, brier_score",
-            0.05,
-            _rejects_equal_models,
-            _NAMES,
         ),
         *(
             Promise(f"{name}, {where}", 0.05, partial(alarms, in_sample), shapes)
@@ -634,7 +678,7 @@ SAMPLED_FAMILIES = [
             0.05,
             _LOG,
             _sampled_of_world,
-            _rejects_equal_models,
+            partial(_rejects_equal_models, "brier_score"),
         ),
         (
             "hidden weights: bias",

@@ -519,17 +519,17 @@ class _Candidate:
 
 
 def search(family, minutes, *, seed=0, starts=()):
-    """Return the worst world of a family that is found in some minutes, and how many
-    were looked at.
+    """Return the worst world of a family that is found in some minutes of the
+    processor, and how many were looked at.
 
     A third of the new worlds is at random, the others lie near one of the worst so far.
     Worlds that stay among the worst get more samples, so that none is there by chance.
     """
     rng = np.random.default_rng(seed)
-    end = time.monotonic() + 60 * minutes
+    end = time.process_time() + 60 * minutes
     found = []
     waiting = [np.asarray(point, dtype=float) for point in starts]
-    while time.monotonic() < end or not found:
+    while time.process_time() < end or not found:
         if waiting:
             point = waiting.pop()
         elif len(found) < _FEWEST_WORLDS or rng.random() < 1 / 3:
@@ -604,10 +604,10 @@ def search_routing(minutes, *, seed=0, starts=()):
     that the numbers next to the worst so far are looked at, too.
     """
     rng = np.random.default_rng(seed)
-    end = time.monotonic() + 60 * minutes
+    end = time.process_time() + 60 * minutes
     seen = {}
     waiting = [(int(world["n"]), world["loss"]) for world in starts]
-    while time.monotonic() < end or not seen:
+    while time.process_time() < end or not seen:
         max_loss = float(rng.choice([0.005, 0.01, 0.02, 0.05, 0.1]))
         n = int(np.exp(rng.uniform(np.log(10), np.log(3000))))
         if seen and rng.random() < 0.5:

@@ -24,7 +24,13 @@ _LIKELY = 0.25
 
 
 def effective_events(
-    labels, weight=None, importance=False, cluster=None, residual=None
+    labels,
+    weight=None,
+    importance=False,
+    cluster=None,
+    residual=None,
+    *,
+    dependence_factor=1.0,
 ):
     """Return how many independent samples the rarer label is worth.
 
@@ -43,6 +49,9 @@ def effective_events(
         independent rows, where it is above 1.
     residual : ndarray of shape (n,), default=None
         Labels less what is expected of them; needed with clusters.
+    dependence_factor : float, default=1.0
+        What the excess of the design effect over 1 is multiplied by; above 1 the number
+        is a cautious one.
     """
     weight = weights_or_ones(weight, len(labels))
     row_square = weight**2 if importance else weight
@@ -60,7 +69,7 @@ def effective_events(
     if independent == 0:
         return float(fewest)
     effect = sums @ sums * len(sums) / (len(sums) - 1) / independent
-    return float(fewest / max(effect, 1))
+    return float(fewest / (1 + dependence_factor * max(effect - 1, 0)))
 
 
 def sums_of_drawn_labels(probability, values, copies, rng):

@@ -21,6 +21,11 @@ _LARGEST_PROMISE = 4.0
 _USUAL_PROMISE = 1.5
 # What a row leaves of the leverage 1, at least.
 _NO_REST = 1e-12
+# Events of clusters count by a design effect whose excess over 1 is larger than
+# estimated. By the estimate 9 of 800 data sets of 30 much alike clusters had enough of
+# them, by chance, and limits that were wrong; by this factor none, where 96 % of those
+# with six little alike clusters keep their limits.
+_DEPENDENCE_FACTOR = 4 / 3
 _ONE_DECIDES = (
     "without one of the rows or clusters, the others do not determine the fit"
 )
@@ -226,14 +231,22 @@ class LogisticRows:
         return Sandwich(covariance, degrees, tuple(reasons))
 
     def _too_few_events(self):
-        """Return why clusters hold too few events (or too few non-events, where these
-        are rarer) for a variance between clusters, else "".
+        """Return why clusters may hold too few events (or too few non-events, where
+        these are rarer) for a variance between clusters, else "".
+
+        The number is a cautious one: if the rows of a cluster are much alike, few data
+        sets hold enough events by an estimate, and nearly all of these by chance.
         """
         if self.cluster is None:
             return ""
         residual = self.labels - self.fitted
         n_effective = effective_events(
-            self.labels, self.weight, self.importance, self.cluster, residual
+            self.labels,
+            self.weight,
+            self.importance,
+            self.cluster,
+            residual,
+            dependence_factor=_DEPENDENCE_FACTOR,
         )
         return too_few_events(n_effective)
 
