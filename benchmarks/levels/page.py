@@ -81,7 +81,7 @@ _REASONS = [
         "two or three events are expected; a warning is issued",
     ),
     (
-        "^Spiegelhalter",
+        "^(rare events: )?Spiegelhalter",
         (
             "the normal approximation is poor if few events or non-events are expected;"
             " a warning is issued"
