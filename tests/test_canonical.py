@@ -126,7 +126,7 @@ def test_refusals():
         kernel_calibration_error(y, proba, bandwidth=-1)
     with refused(ValueError, "bandwidth", "scott"):
         kernel_calibration_error(y, proba, bandwidth="scott")
-    with refused(ValueError, "two rows"):
+    with refused(ValueError, "at least two"):
         kernel_calibration_error([0], [[0.2, 0.8]], labels=[0, 1])
     with refused(ValueError, "no interval", "calibration_test"):
         calibration_error_interval(y, proba, metric=kernel_calibration_error)

@@ -327,9 +327,13 @@ FAULTS = {
         ["3 classes", "'open' (20)", "np.isin"],
     ),
     "-1 for no label": (_MARKED, P2, ["3 classes", "-1 (20)", "[0, 1]"]),
-    "blanks": (_BLANK, P2, ["blanks", "' yes' (20", "str.strip"]),
+    "blanks": (_BLANK, P2, ["surrounding spaces", "' yes' (20", "str.strip"]),
     "case": (_CASE, P2, ["case", "'YES' (20", "str.lower"]),
-    "blanks, two columns": (_BLANK, TWO, ["blanks", "' yes' (20", "str.strip"]),
+    "blanks, two columns": (
+        _BLANK,
+        TWO,
+        ["surrounding spaces", "' yes' (20", "str.strip"],
+    ),
     "NaN": (_NAN, P2, ["row 7", "Drop"]),
     "None": (_NONE, P2, ["row 7", "Drop"]),
     "pandas.NA": (_NA, P2, ["row 7", "Drop"]),
@@ -392,7 +396,7 @@ def test_names_beside_labels(door):
 def test_the_greater_label_has_the_lower_scores(door, y, event):
     if door == "sums":
         return
-    with pytest.raises(UserWarning, match=f"The event is {event!r}.* lower"):
+    with pytest.raises(UserWarning, match=f"The event is {event!r}.* below"):
         _of(OF_SCORES[door], y, P2)
 
 
@@ -452,9 +456,9 @@ def test_third_labels_of_tables(tmp_path, capsys):
 def test_look_alikes_of_tables(y, tmp_path, capsys):
     table = pd.DataFrame({"y": y, "p": P2})
     predictions = PredictionTable(table, label="y", score="p", pos_label="yes")
-    with pytest.raises(ValueError, match="blanks around them"):
+    with pytest.raises(ValueError, match="surrounding spaces"):
         predictions.bin_statistics(5)
-    with pytest.raises(ValueError, match="blanks around them"):
+    with pytest.raises(ValueError, match="surrounding spaces"):
         _report(capsys, tmp_path, table, "--positive", "yes")
 
 

@@ -42,14 +42,14 @@ def test_line_is_the_history_and_marks_are_the_alarm(options):
     assert display.alarms_[0].get_xdata()[0] == monitor.alarm_row_
     assert display.change_lines_[0].get_xdata()[0] == monitor.change_row_
     assert display.ax_.get_title(loc="left").startswith(
-        "clicks, 4,000 rows\nalarm at row"
+        "clicks, 4,000 samples\nalarm at sample"
     )
 
 
 def test_without_an_alarm():
     display = MonitorDisplay.from_monitor(_monitor(0.0))
     assert display.alarms_ == display.change_lines_ == []
-    assert display.ax_.get_title(loc="left") == "4,000 rows\nno alarm"
+    assert display.ax_.get_title(loc="left") == "4,000 samples\nno alarm"
     assert display.plot(legend=False).legend_ is None
 
 
@@ -60,7 +60,7 @@ def test_a_small_picture_writes_the_whole_row_of_the_alarm():
             loc="left"
         )
     assert monitor.alarm_row_ > 1000  # written with a comma
-    assert title == f"clicks, 4,000 rows\nalarm at row {monitor.alarm_row_:,}"
+    assert title == f"clicks, 4,000 samples\nalarm at sample {monitor.alarm_row_:,}"
 
 
 def test_a_panel_for_each_segment():

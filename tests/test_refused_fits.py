@@ -97,12 +97,12 @@ def _sign(scores):
 
 
 def _state(estimator, new):
-    """Return the attributes and the predictions, as bytes."""
+    """Return the attributes, as they are pickled, and the predictions, as bytes."""
     predicted = []
     for method in ("predict_proba", "predict", "transform"):
         if hasattr(estimator, method):
             predicted.append(getattr(estimator, method)(new))
-    return pickle.dumps((predicted, vars(estimator)))
+    return pickle.dumps((predicted, estimator.__getstate__()))
 
 
 def _fit(estimator, scores, y, weight):

@@ -81,7 +81,7 @@ def test_classes_are_summed_and_never_top_label():
     both = two_bin_calibration_error(y > 1, two, multiclass="marginal")
     assert both == pytest.approx(2 * binary, abs=1e-12)
     for kind in ("top_label", "pooled"):
-        with refused(ValueError, "multiclass", "marginal", repr(kind), "lie"):
+        with refused(ValueError, "multiclass", "marginal", repr(kind), "misreported"):
             two_bin_calibration_error(y, proba, multiclass=kind)
 
 

@@ -214,8 +214,9 @@ def certified_threshold(
     >>> print(certified_threshold(y, scores, promise="precision", target=0.8))
     Predict the event where its probability is at least 0.627: with 90 % confidence, at
     least 80 % of the predicted events are events. Of 2,000 calibration samples, 743 are
-    predicted to be events (37.1 %), and 132 of them are not. It needs one model, fitted
-    to other data, and independent samples like those of its use; .assumptions lists ...
+    predicted to be events (37.1 %), and 132 of them are not. It holds for one model,
+    fitted to other data, and for independent samples from the population in which it is
+    used; .assumptions lists ...
 
     Precision and recall simultaneously:
 

@@ -217,7 +217,7 @@ class MonitorDisplay:
             self,
             frame,
             keys,
-            "Rows",
+            "Samples",
             "e-value",
             caption=caption,
             titles=titles,
@@ -243,7 +243,7 @@ class MonitorDisplay:
         self.change_lines_.append(panel.axvline(monitor.change_row_, **style))
 
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
-        """Draw the e-values of a monitor against the number of rows, after each batch
+        """Draw the e-values of a monitor against the number of samples, after each batch
         of its history, on a logarithmic axis, with the threshold of its alarm.
         """
         # Before any row the e-value is 1. That of a monitor with an average run length
@@ -275,9 +275,9 @@ def _evidence_rank(monitor):
 
 def _captions(name, monitor):
     """Return captions for a single monitor, the longest first: its name and its number
-    of rows, and where the alarm was raised and the change probably began.
+    of samples, and where the alarm was raised and the change probably began.
     """
-    size = f"{count_words(monitor.n_rows_)} rows"
+    size = f"{count_words(monitor.n_rows_)} samples"
     if name is not None:
         size = f"{matplotlib_text(str(name))}, {size}"
     if not monitor.alarm_:

@@ -84,9 +84,9 @@ class CalibrationCertificate:
     >>> print(certificate)
     With 90 % confidence, every predicted probability differs by at most 0.0503 from
     the event frequency among the samples that receive it.
-    That is right for at least 90 % of calibration samples.
-    A conditional certificate by Clopper-Pearson, from 400 calibration samples in 2
-    bins...
+    In repeated draws of calibration samples, this holds at least 90 % of the time.
+    This is a conditional certificate by Clopper-Pearson, from 400 calibration samples
+    in 2 bins...
     """
 
     epsilon: float

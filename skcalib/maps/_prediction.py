@@ -24,7 +24,12 @@ def predicted_node(recalibrator, n_columns):
     The map is built once. It is built again where an attribute of the recalibrator is
     another object than at that time, as after a new fit.
     """
-    attributes = list(vars(recalibrator).values())
+    attributes = dict(vars(recalibrator))
+    # Limits are no part of the map. What they are made of may hold the recalibrator,
+    # which would then never be freed.
+    attributes.pop("_limits", None)
+    attributes.pop("_unmade_limits", None)
+    attributes = list(attributes.values())
     known, columns, node = _MAPS.get(recalibrator, ((), 0, None))
     is_known = columns == n_columns and len(known) == len(attributes)
     if is_known and all(map(is_, known, attributes)):

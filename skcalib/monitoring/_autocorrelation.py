@@ -142,7 +142,7 @@ def error_autocorrelation(
     >>> weather = rng.choice([-0.2, 0.2], 200)[day]
     >>> y_true = rng.random(2000) < y_proba + weather
     >>> print(error_autocorrelation(y_true, y_proba, day))
-    The errors of samples that follow each other in time are alike: intervals that ignore this are about 1.6 times too short (p < 0.001 for a factor of at most 1.1).
+    Samples that follow each other in time have similar errors: intervals that ignore this are about 1.6 times too short (p < 0.001 for a factor of at most 1.1).
     """  # noqa: E501
     data = check_scored_labels(y_true, y_proba, pos_label=pos_label)
     check_one_event(data, "an autocorrelation")

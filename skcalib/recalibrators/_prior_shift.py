@@ -111,7 +111,7 @@ class PriorShift(LogitRecalibrator):
     >>> pd = [0.01, 0.03, 0.11]
     >>> central = PriorShift(target_mean=(0.02, 0.015, 0.026)).fit(pd, [0, 0, 1])
     >>> central.predict_proba(pd)[:, 1].round(3).tolist()
-    [0.004, 0.011, 0.045]
+    [0.004, 0.012, 0.045]
     >>> central.predict_interval([0.11]).round(3).tolist()
     [[0.034, 0.059]]
     """

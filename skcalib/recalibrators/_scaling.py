@@ -146,8 +146,8 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
     >>> aged = PlattScaling(features=1, input="logit").fit(X, y)
     >>> aged.feature_coef_.round(2).tolist()
     [0.05]
-    >>> aged.predict_proba([[0.0, 40], [0.0, 80]])[:, 1].round(1).tolist()
-    [0.3, 0.7]
+    >>> aged.predict_proba([[0.0, 50], [0.0, 80]])[:, 1].round(1).tolist()
+    [0.4, 0.7]
     """  # noqa: E501
 
     _parameter_constraints = {
