@@ -18,6 +18,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.tasks import BinaryTask
 from skcalib._inference import count_draws
 from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.count_laws import count_masses
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals import binomial_interval
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
@@ -578,6 +579,20 @@ def test_counts_vary_as_the_residuals_do_at_the_observed_frequency():
     )
     # twice as large
     assert 500 * observed.var() == pytest.approx(np.var(residual), rel=0.05)
+
+
+@pytest.mark.parametrize("f", [0.0, 1e-300, 1.6e-16, 1e-9, 0.1, 0.4, 0.5, 0.7, 1.0])
+def test_masses_of_counts_are_binomial(f):
+    """Also where none of 2,000 has an event with a probability below all floats."""
+    n = np.array([1.0, 2, 30, 500, 2000])
+    found = count_masses(n, np.full(5, f), np.zeros(5), 2001)
+    expected = binom.pmf(np.arange(2001)[:, None], n, f)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    # A count with half of the variance has the same mean, up to its last mass.
+    half = count_masses(n[2:], np.full(3, f), np.full(3, 0.5), 2001)
+    np.testing.assert_allclose(half.sum(axis=0), 1)
+    if 0.1 <= f <= 0.7:
+        np.testing.assert_allclose(np.arange(2001) @ half, n[2:] * f, rtol=0.02)
 
 
 @pytest.mark.slow

@@ -170,8 +170,9 @@ def _rate_and_trials(n, rare, missing):
     the mean n f and the variance n f (1 - f) (1 - missing), for the arrays (m,) of
     `_rare_distribution`.
     """
-    # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - missing)
-    rate = np.minimum(1 - (1 - rare) * (1 - missing), _HIGHEST_RATE)
+    # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - missing), so that 1 - f' is
+    # (1 - f) (1 - missing); f' as a sum has all its digits where f is small
+    rate = np.minimum(rare + missing * (1 - rare), _HIGHEST_RATE)
     return rate, n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
 
 
@@ -241,9 +242,10 @@ def count_masses(n, f, missing, n_counts):
     log_none = trials * np.log1p(-rate)
     mass = np.empty((n_counts, len(n)))
     mass[0] = np.exp(log_none)
-    np.cumprod(factors, axis=0, out=mass[1:])
-    mass[1:] *= mass[0]
     is_tiny = log_none < _LEAST_LOG
+    with np.errstate(over="ignore", invalid="ignore"):  # of tiny ones, replaced below
+        np.cumprod(factors, axis=0, out=mass[1:])
+        mass[1:] *= mass[0]
     if is_tiny.any():
         with np.errstate(divide="ignore"):
             logs = np.cumsum(np.log(factors[:, is_tiny]), axis=0)
