@@ -46,7 +46,7 @@ def _interval(model):
 
 
 def _pair(scores, labels, points):
-    return VennAbers().fit(scores, labels).predict_pair(points)
+    return np.column_stack(VennAbers().fit(scores, labels).predict_pair(points))
 
 
 _LIMITS = {

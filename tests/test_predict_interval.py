@@ -733,13 +733,6 @@ def test_limits_of_a_regression_cover_where_its_form_is_right(world):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [BetaCalibration(), QuadraticScaling()], ids=str)
-def test_a_ridge_does_not_shrink_the_limits(model):
-    """The ridge of the map pulls a slope of 3 to 1; that of the limits has none."""
-    assert 0.86 <= coverage(model, "strong", 200, 150) <= 0.97
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("world", ["line", "plateaus", "noise", "ties", "clusters"])
 def test_limits_of_a_monotone_curve_cover(world):
     # the chi-square quantile is careful where the curve rises

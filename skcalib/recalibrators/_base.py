@@ -538,8 +538,11 @@ class BaseRecalibrator(ProbabilityTransformer):
         the ridge of the map; they are normal on the log-odds, with the larger one of
         two variances, the inverse curvature and the sandwich HC3 [2]_ (with weights the
         sandwich). In simulations with a curve of that form, limits of .9 cover .87 to
-        .93. They cannot know that the form is wrong, and take a learned floor as given:
-        they cover .77 to .92 where the truth has a floor of .03.
+        .93; where 200 samples have a slope of 3, those of `BetaCalibration` cover .84
+        and those of `QuadraticScaling` .76, because few samples say how a third
+        parameter bends the ends of a steep curve. Limits cannot know that the form is
+        wrong, and take a learned floor as given: they cover .77 to .92 where the truth
+        has a floor of .03.
 
         With clusters, the variance of a regression or a softmax comes from the steps
         that the fit takes without one of them (CR3), with Satterthwaite's degrees of
