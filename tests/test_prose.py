@@ -103,6 +103,18 @@ def test_the_guide_is_short():
     assert len(words) <= 30_000
 
 
+def test_no_line_is_a_comment():
+    """MyST leaves out lines that begin with a percent sign."""
+    pages = [*PAGES, *(DOC / "evidence").glob("*.md")]
+    found = [
+        (page.name, number)
+        for page in pages
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), 1)
+        if line.lstrip().startswith("%")
+    ]
+    assert not found
+
+
 def test_no_riddles():
     found = [
         (page.name, sentence)

@@ -40,8 +40,8 @@ CLAIMS = {
         " is {size}{direction}."
     ),
     "slope": (
-        "The calibration slope is {slope}: the event is {high} where {subject} are high"
-        " and {low} where they are low."
+        "The calibration slope is {slope}: {apart}the event is {high} where {subject}"
+        " are high and {low} where they are low."
     ),
     "check the error": (
         "Check the {subject} before use: their mean absolute calibration error is"

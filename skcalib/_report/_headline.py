@@ -168,6 +168,8 @@ def _slope_off(facts):
                 "slope",
                 subject=facts.subject,
                 slope=interval_words(*limits, level=OF_ESTIMATES),
+                # a curve may lie on one side of the diagonal
+                apart="apart from the bias, " if facts.overall.verdict.is_off else "",
                 high=f"{side}estimated",
                 low=f"{other}estimated",
             )

@@ -145,10 +145,10 @@ class NetBenefit(ResultTable):
     def _where(self, mask):
         """Return the ranges of thresholds with True in a mask, as text."""
         if not np.any(mask):
-            return "at no threshold"
+            return "at none"
         if np.all(mask) and len(self) > 1:
             return (
-                f"at all thresholds from {rounded(self.thresholds[0])} to"
+                f"at every threshold from {rounded(self.thresholds[0])} to"
                 f" {rounded(self.thresholds[-1])}"
             )
         # A range begins and ends where the mask, with False at both ends, changes.

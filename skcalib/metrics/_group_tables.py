@@ -149,7 +149,10 @@ class GroupCalibration(ResultTable):
         if self.alternative != "two-sided" or np.all(np.isnan(limits)):
             return f"{lead}."
         most = rounded_outwards(100 * np.nanmax(limits))
-        return f"{lead}: no bias is larger than {most} points ({self._level_words()})."
+        return (
+            f"{lead}, but a bias of up to {most} points is possible"
+            f" ({self._level_words()})."
+        )
 
     def differences(self) -> GroupDifferences:
         """Compare the bias of each pair of groups.

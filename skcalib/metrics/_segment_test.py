@@ -126,7 +126,8 @@ class SegmentTestResult(ResultRecord):
                 f" {rounded(table.event_frequency[0])}."
             )
         if n == 1:
-            return f"No miscalibration is detectable in {worst} ({shown})."
+            where = "over all samples" if worst == ALL_ROWS else f"where {worst}"
+            return f"No miscalibration is detectable {where} ({shown})."
         return (
             f"No miscalibration is detectable in any of {n} groups ({shown} of the"
             f" clearest, {worst})."

@@ -60,8 +60,8 @@ class ErrorAutocorrelation(ResultRecord):
                 f" ({words} for a factor of at most {harmless})."
             )
         return (
-            "No dependence over time is detectable that would make intervals more than"
-            f" {harmless} times too short ({words})."
+            "No dependence over time is detectable that makes intervals too short by a"
+            f" factor of more than {harmless} ({words})."
         )
 
 

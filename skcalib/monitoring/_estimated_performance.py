@@ -470,13 +470,12 @@ def _from_labels(metric, known):
 
 
 def _limits(name, estimate, half_width):
-    """Return (estimate, low, high, "") for half the width of an interval; the limits of
-    a share are cut at 0 and 1.
+    """Return (estimate, low, high, "") for half the width of an interval. Its limits
+    are cut at 0, and those of a share at 1, too.
     """
-    low = estimate - half_width
+    low = max(estimate - half_width, 0.0)
     high = estimate + half_width
     if name in SHARES:
-        low = max(low, 0.0)
         high = min(high, 1.0)
     return estimate, float(low), float(high), ""
 
