@@ -526,8 +526,8 @@ def _check_times_tested(times_tested, tested, name):
             f"{name} must put every row into exactly one test fold, but row {row}"
             f" is in {times_tested[row]}. Use a partition such as StratifiedKFold, or"
             " RecalibratedClassifierCV(model, recalibrator, ensemble=False, cv=...),"
-            " which needs no score of every row, with cv=TimeSeriesSplit() or"
-            " cv=ShuffleSplit(1); with ensemble=True it accepts any split."
+            " which does not need a score for every row, with cv=TimeSeriesSplit() or"
+            " cv=ShuffleSplit(1). With ensemble=True, it accepts any split."
         )
     if tested == "at most once" and times_tested.max() > 1:
         row = int(np.argmax(times_tested > 1))

@@ -357,7 +357,7 @@ def test_bad_names_are_refused(recalibrators):
 def test_unknown_names_are_refused():
     labels, scores = _forecasts()
     result = cross_validate(labels, scores, METHODS)
-    with pytest.raises(ValueError, match="no recalibrator 'beta'"):
+    with pytest.raises(ValueError, match="Unknown recalibrator 'beta'"):
         result.gain("uncalibrated", "beta")
     with pytest.raises(ValueError, match="loss"):
         result.gain("uncalibrated", "platt", "hinge")

@@ -249,7 +249,7 @@ def test_a_metric_of_ones_own():
     found = estimated_performance(y, s, t, metrics=both)
     assert list(found.metric) == ["<lambda>", "<lambda> 2"]
     assert found.estimate.sum() == pytest.approx(1)
-    with pytest.raises(ValueError, match="finite value for each sample"):
+    with pytest.raises(ValueError, match="finite values, one for each sample"):
         estimated_performance(y, s, t, metrics=[lambda scores, labels: 1.0])
     with pytest.raises(ValueError, match="metrics"):
         estimated_performance(y, s, t, metrics=["f1"])

@@ -76,7 +76,7 @@ def test_few_values_stay_names(rows):
     dates = np.datetime64("2024-01-01") + np.arange(400)
     names = by_group(y, scores, dates, max_bins=2).group.tolist()
     assert names == ["<= 2024-07-18", "> 2024-07-18"]
-    with pytest.raises(ValueError, match="makes quantiles of numbers or dates.*'0'"):
+    with pytest.raises(ValueError, match="divides numbers or dates at quantiles.*'0'"):
         by_group(y, scores, np.arange(400).astype(str), max_bins=4)
     with pytest.raises(ValueError, match="max_bins must be an int of at least 2"):
         by_group(y, scores, grade, max_bins=1)

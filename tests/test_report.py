@@ -1309,8 +1309,11 @@ def test_periods_are_in_the_order_of_time(ordered):
         (["2024-1", "2024-01"], "same period in two formats, '2024-01' and '2024-1'"),
         (["pre", "post", "pre"], "State the order with --time-order post,pre."),
         # Which of them is the first month is not known without a year.
-        (["Jan", "Dec", "Jan"], "strings have no order in time"),
-        (["2 of 2023", "1 of 2024", "2 of 2023"], "strings have no order in time"),
+        (["Jan", "Dec", "Jan"], "strings have no chronological order"),
+        (
+            ["2 of 2023", "1 of 2024", "2 of 2023"],
+            "strings have no chronological order",
+        ),
     ],
 )
 def test_periods_without_an_order_are_refused(values, words):

@@ -85,7 +85,7 @@ def test_renamed_periods_give_the_same_sentences_or_a_refusal(
     back = {f" {word}": f" {month}" for month, word in renamed.items()}
     found = _summary(capsys, path, back)
     if shuffled:
-        assert "strings have no order in time" in found
+        assert "strings have no chronological order" in found
         assert "--time-order" in found
         found = _summary(capsys, path, back, "--time-order", ",".join(names))
     assert found == expected
@@ -120,14 +120,14 @@ def test_seasons_and_versions_have_an_order_where_all_numbers_agree():
 
     assert order("2024/25", "2023/24", "2022/23") == ["2022/23", "2023/24", "2024/25"]
     assert order("v1.10", "v1.9") == ["v1.9", "v1.10"]
-    with pytest.raises(ReportError, match="strings have no order in time"):
+    with pytest.raises(ReportError, match="strings have no chronological order"):
         order("v1.9", "v2.0", "v1.10")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--time-order", "a,b"], "name it with --time"),
+        (["--time-order", "a,b"], "name the column with --time"),
         (["--time", "month", "--time-order", "2024-01"], "does not name 2024-02"),
         (
             ["--time", "month", "--time-order", "2024-01,2024-02,2024-03"],

@@ -491,10 +491,12 @@ def check_norm(norm, *, method="plugin", squared=False):
         )
     if norm != 2 and method == "unbiased":
         raise ValueError(
-            f'method="unbiased" is defined for norm=2, found norm={norm!r}.'
+            f'method="unbiased" is defined only for norm=2, found norm={norm!r}.'
         )
     if norm != 2 and squared:
-        raise ValueError(f"squared=True is defined for norm=2, found norm={norm!r}.")
+        raise ValueError(
+            f"squared=True is defined only for norm=2, found norm={norm!r}."
+        )
     return norm
 
 

@@ -71,8 +71,8 @@ class KernelError:
         n_pairs = weight.sum() ** 2 - self_pairs.sum()
         if not n_pairs > 0:
             raise ValueError(
-                "The kernel error compares pairs of samples, so it needs at least two,"
-                f" found a total weight of {weight.sum():g}."
+                "The kernel error compares pairs of samples, so it needs at least two"
+                f" samples, but the total weight is {weight.sum():g}."
             )
         codes = data.labels.astype(np.intp)
         # The landmarks stand for the rows where the bandwidth is their median distance.

@@ -220,8 +220,8 @@ def _quantiles(values, max_bins):
     """
     if values.dtype.kind not in "iufmM":
         raise ValueError(
-            f"max_bins={max_bins} makes quantiles of numbers or dates, found"
-            f" {shown(values[:1])} in groups: omit max_bins for names."
+            f"max_bins={max_bins} divides numbers or dates at quantiles, but groups"
+            f" contains {shown(values[:1])}: omit max_bins if groups are names."
         )
     below, cuts = quantile_cuts(values, max_bins)
     names = [f"<= {cuts[0]}"]

@@ -124,8 +124,8 @@ def _refuse_probabilities(values, counts, name):
     )
     if n_between == 1 and {0, 1} <= set(values):
         raise ReportError(
-            f"column {name!r} holds {between[0]:.6g} in one row, and 0 and 1 in the"
-            " others: if the row is a mean of the others, remove it."
+            f"column {name!r} holds {between[0]:.6g} in one row, but only 0 and 1"
+            " in the others: if that row is the mean of the others, remove it."
         )
     if between and min(values) >= 0 and max(values) <= 1:
         raise ReportError(

@@ -187,7 +187,7 @@ def read_table(
         )
     if time is None and time_order is not None:
         raise ReportError(
-            "--time-order orders the periods of a column: name it with --time."
+            "--time-order orders the periods of a column: name the column with --time."
         )
     check_outcome(label, time_to_event, event, horizon, weight)
     if isinstance(segment, str):

@@ -190,9 +190,9 @@ def _periods_in_runs(period_of_row, periods, name):
     order = _order_of_runs(period_of_row)
     if order is None:
         raise ReportError(
-            f"column {name!r} contains {shown(periods)}: strings have no order in time,"
-            " and the rows of each period are not contiguous in the file. State the"
-            " order with --time-order"
+            f"column {name!r} contains {shown(periods)}: strings have no chronological"
+            " order, and the rows of each period are not contiguous in the file. State"
+            " the order with --time-order"
             f" {','.join(periods[:3])}{',...' * (len(periods) > 3)}."
         )
     note = (

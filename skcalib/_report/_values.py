@@ -126,7 +126,7 @@ def _numbers_of_texts(column, name, are_whole, replaced):
             signed = texts[are_percent.index(True)]
             raise ReportError(
                 f"column {name!r} holds numbers with and without a percent sign, such"
-                f" as {signed!r} and {plain!r}: write all of them alike."
+                f" as {signed!r} and {plain!r}: use one format for the whole column."
             )
         texts = [text.rstrip("% \u00a0\u202f") for text in texts]
         divisor = 100

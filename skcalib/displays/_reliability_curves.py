@@ -238,8 +238,8 @@ class CurveMaker:
         check_option(self.band, "band", (None, "simultaneous"))
         if self.band is not None and self.curve != "bins":
             raise ValueError(
-                'band="simultaneous" is for bins, and a smooth curve has its own band:'
-                ' omit band, or pass curve="bins".'
+                'band="simultaneous" applies only to bins; a smooth curve has its own'
+                ' band: omit band, or pass curve="bins".'
             )
         for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))

@@ -167,8 +167,8 @@ def _maps_by_segment(columns, recalibrator, default):
     _check_recalibrator(recalibrator)
     if default is not None:
         raise ValueError(
-            "default applies only to a dict of recalibrators: any other recalibrator"
-            " has a map for every row."
+            "default applies only to a dict of recalibrators: a single recalibrator"
+            " already covers every row."
         )
     if type(recalibrator) is not GroupwiseRecalibrator:
         return None

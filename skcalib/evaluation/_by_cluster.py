@@ -266,8 +266,9 @@ def calibration_by_cluster(
     n_extreme = np.count_nonzero(~is_inner(data.scores[rows]))
     if n_extreme:
         warn(
-            f"{n_extreme:,} scores are exactly 0 or 1, clipped to 2^-52 in the slopes:"
-            " calibration_summary of a cluster has the slope without them, inner_slope."
+            f"{n_extreme:,} scores are exactly 0 or 1; for the slopes, they are clipped"
+            " by 2^-52. For a slope without them, see inner_slope in the"
+            " calibration_summary of each cluster."
             f"{see('extreme-scores')}"
         )
     fits = []

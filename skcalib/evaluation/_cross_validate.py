@@ -304,7 +304,7 @@ class CrossValidatedRecalibrators(ResultTable):
         """Return the `Candidate` of a name, or raise."""
         if name not in self._candidates:
             raise ValueError(
-                f"There is no recalibrator {name!r}: the names are"
+                f"Unknown recalibrator {name!r}. The available ones are"
                 f" {list(self._candidates)}."
             )
         return self._candidates[name]

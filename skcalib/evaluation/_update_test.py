@@ -65,7 +65,7 @@ class UpdateTest(ResultTable):
         if k == len(steps) - 1:
             simpler = pvalue_words(self.pvalue[:-1].max())
             return f"{done}: every simpler step is rejected (largest {simpler})."
-        found = f"the step '{last}' adds nothing detectable"
+        found = f"the step '{last}' brings no detectable improvement"
         sentence = f"{done}: {found} ({pvalue_words(self.pvalue[k])})."
         if k > 0:
             before = pvalue_words(self.pvalue[k - 1])

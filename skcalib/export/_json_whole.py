@@ -158,7 +158,7 @@ def _check_monitor(monitor, seen):
     rows_of_batches = columns[1]
     if len(set(map(len, columns))) > 1 or sum(rows_of_batches) != n_rows:
         raise ValueError(
-            f"_batches must be columns of one length, of {n_rows} rows together"
+            f"_batches must be columns of equal length, with {n_rows} rows in total"
         )
     seen["_batches"] = tuple(columns)
 
@@ -196,8 +196,8 @@ def _models(written, classes):
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
             raise ValueError(
-                f"calibrated_classifiers_ must contain pairs of one of {_METHODS} and a"
-                " recalibrator"
+                f"calibrated_classifiers_ must contain pairs of a method, one of"
+                f" {_METHODS}, and a recalibrator"
             )
         method = pair[0]
         recalibrator = fitted(pair[1])

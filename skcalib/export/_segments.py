@@ -74,7 +74,9 @@ def map_of_segments(maps):
         n_columns = getattr(recalibrator, "_score_width", None)
         segment_map = calibration_map(recalibrator, n_columns=n_columns)
         if segment_map.group_key is not None:
-            raise ValueError("The maps of a dict cannot have groups of their own.")
+            raise ValueError(
+                "A recalibrator in a dict of recalibrators cannot itself have groups."
+            )
         segment_maps.append(segment_map)
     first = segment_maps[0]
     for other in segment_maps[1:]:

@@ -121,8 +121,8 @@ def _check(tree, warehouse):
             )
     if not warehouse.has_booleans and tree.find(expressions.Boolean) is not None:
         raise ValueError(
-            f"Groups are booleans, which columns of {warehouse.name!r} are not: use"
-            " numbers or texts."
+            f"{warehouse.name!r} has no boolean columns, but the groups are booleans:"
+            " use numbers or strings."
         )
     if warehouse.deepest_case is not None:
         depth = _depth_of_case(tree)

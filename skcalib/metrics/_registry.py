@@ -335,7 +335,7 @@ def get_scorer(name: str, **options: Any) -> CalibrationScorer:
     known_scorers = scorers()
     if name not in known_scorers:
         raise ValueError(
-            f"There is no scorer {name!r}. The names are"
+            f"Unknown scorer {name!r}. The available ones are"
             f" {', '.join(get_scorer_names())}."
         )
     metric, defaults = known_scorers[name]

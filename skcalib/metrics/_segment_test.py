@@ -489,9 +489,10 @@ def _repeated_rows(sample_weight, n_rows):
         )
     if sample_weight.sum() > _MOST_REPEATED:
         raise ValueError(
-            f"sample_weight adds up to {sample_weight.sum():.3g} rows, but the rows are"
-            " repeated in memory: divide the weights, or use a subsample of the rows,"
-            f" so that the sum is at most {_MOST_REPEATED:.0e}."
+            f"sample_weight adds up to {sample_weight.sum():.3g}, and each row is"
+            " repeated in memory as often as its weight says: scale the weights down,"
+            " or use a subsample of the rows, so that the sum is at most"
+            f" {_MOST_REPEATED:.0e}."
         )
     return np.repeat(np.arange(n_rows), sample_weight.astype(np.int64))
 

@@ -170,8 +170,8 @@ def _metric_of_callable(metric, name, scores):
         value = np.asarray(metric(scores, np.full(len(scores), label)), dtype=float)
         if value.shape != scores.shape or not np.isfinite(value).all():
             raise ValueError(
-                f"{name} must return a finite value for each sample, shape"
-                f" {scores.shape}, found {value.shape}."
+                f"{name} must return finite values, one for each sample: an array"
+                f" of shape {scores.shape}, found {value.shape}."
             )
         values.append(value)
     if_non_event, if_event = values

@@ -79,7 +79,7 @@ class CalibrationTrend(ResultRecord):
         if np.isnan(self.pvalue):
             return f"No trend can be estimated: {self.slope.reason}."
         shown = pvalue_words(self.pvalue)
-        finding = f"No trend of the bias is detectable ({shown})"
+        finding = f"No trend in the bias is detectable ({shown})"
         if self.pvalue < _LEVEL:
             finding = f"The bias has a trend ({shown})"
         size = interval_words(
