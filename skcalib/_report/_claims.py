@@ -142,7 +142,8 @@ CLAIMS = {
         "{most}."
     ),
     "no recalibrator": (
-        "No recalibrator is measurably better{since}{most}, so none is advised."
+        "No recalibrator is measurably better{since}{most}, so none is advised: with"
+        " more labelled samples, one may be."
     ),
     "shift classes": "{Shift} the class frequencies with PriorShift(){since}.",
     "shift": (
