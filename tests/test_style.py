@@ -147,6 +147,7 @@ def test_groups_have_one_word_in_docstrings():
     assert {name: words for name, words in found.items() if words} == {}
 
 
+@pytest.mark.slow
 def test_groups_have_one_word_in_messages():
     """What is printed: strings with a full stop or a comma that are no docstrings."""
     wrong = {}

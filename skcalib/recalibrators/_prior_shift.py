@@ -113,7 +113,7 @@ class PriorShift(LogitRecalibrator):
     >>> central.predict_proba(pd)[:, 1].round(3).tolist()
     [0.004, 0.012, 0.045]
     >>> central.predict_interval([0.11]).round(3).tolist()
-    [[0.034, 0.059]]
+    [[0.034, 0.058]]
     """
 
     _parameter_constraints = {
