@@ -460,7 +460,7 @@ def test_the_advice_says_if_the_brier_score_does_not_gain():
         *_, last = summary(model, {"n_samples": 1000, "tolerance": 0.02})
         return last[2]
 
-    unclear = "(90 %: 2.0 to 6.0); a gain in the Brier score is not measurable. Fit it"
+    unclear = "(90 %: 2.0 to 6.0); a gain in the Brier score is not measurable. Fit"
     assert unclear in gain(-0.001)
     assert "Brier" not in gain(0.001)
 
