@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_weighted_samples(study, capsys):
     expected = np.average(risk - y, weights=weight)
     assert model["score_minus_frequency"]["estimate"] == pytest.approx(expected)
     assert numbers["weight_type"] == "importance"
-    (note,) = [note for note in numbers["notes"] if "not known" in note]
+    (note,) = [note for note in numbers["notes"] if "outcome is unknown" in note]
     assert f"{np.count_nonzero(weight == 0)} of 600 rows" in note
 
 

@@ -100,7 +100,7 @@ def test_words_in_runs_have_the_order_of_the_file_and_it_is_said(tmp_path):
     (note,) = (note for note in table.notes if "order" in note)
     assert note == (
         "The periods of month are in the order of the file: pre, post. If this is not"
-        " the order of time, give it with --time-order."
+        " their order in time, give it with --time-order."
     )
     table = read_table(
         tmp_path / "x.csv",
@@ -178,7 +178,7 @@ def test_a_crossing_with_too_many_segments_is_left_out_with_a_note(tmp_path):
         tmp_path / "x.csv", label="y", scores=["p"], segment=["first", "second"]
     )
     assert list(table.segmentations) == ["first", "second"]
-    assert "The crossing of first, second has 1,200 groups and is left out" in str(
+    assert "The combination of first, second has 1,200 groups and is left out" in str(
         table.notes
     )
 

@@ -111,7 +111,7 @@ def test_default_interval_covers_on_hard_data(draw, curve):
         error = error_without_noise(scores, truth, EqualMass(5).bin_edges(scores), 2)
         covered += found.low - 1e-12 <= error <= found.high + 1e-12
         points += found.low == found.high
-    assert covered / RUNS >= 0.86
+    assert covered / RUNS >= 0.85
     assert points == 0
 
 
