@@ -231,6 +231,9 @@ GROWTH = {
     "calibration_summary, n": Growth(
         _UP_TO_A_MILLION, partial(_binary, evaluation.calibration_summary), _ECE
     ),
+    "update_test, n": Growth(
+        _UP_TO_A_MILLION, partial(_binary, evaluation.update_test), _ECE
+    ),
     "calibration_trend, n": Growth(
         _N, partial(_in_time, monitoring.calibration_trend), _ECE
     ),
