@@ -160,7 +160,7 @@ def test_the_advice_is_near_the_best_candidate_on_rows_it_has_not_seen():
 
 @pytest.mark.slow
 def test_calibrated_tables_get_no_advice():
-    assert sum(calibrated_tables(10)) <= 2  # of 30; at most 5 % are promised
+    assert sum(calibrated_tables(5)) <= 2  # of 15; at most 5 % are promised
 
 
 def test_a_key_that_repeats_is_asked_for_before_anything_is_advised(tmp_path):
