@@ -730,6 +730,12 @@ def test_one_period_that_is_off_comes_first_unless_a_group_is_worse():
         assert names[:3].count("do not use the segment") == 1
 
 
+def test_an_error_that_is_surely_too_large_comes_before_a_bias_that_may_be():
+    bias, error = (3.0, 1.1, 4.8), (4.9, 3.0, 6.4)
+    assert _said(_model(bias, NONE, error, 0.001))[0][0] == "do not take at face value"
+    assert _said(_model(bias, NONE, (1.9, 0.0, 4.0), 0.2))[0][0] == "check"
+
+
 def test_an_event_of_probability_0_comes_first_and_leaves_out_the_slope():
     errors = [{"name": "calibration slope", "estimate": 0.5, "low": 0.4, "high": 0.6}]
     impossible = {"n": 3, "row": 17}

@@ -192,12 +192,13 @@ def _worst(facts):
             is_mixed or _is_worse(segments_off[0].verdict, overall)
         )
         if not segments_tell_more:
-            # Scores may be off by more than their average: the error tells more. After
-            # a change it does not, since it is about all periods.
-            is_error_larger = (
-                facts.error.kind == "off" and facts.error.low > overall.limit
+            # Scores may be off by more than their average, or surely by more than the
+            # tolerance where the average is not: the error tells more. After a change
+            # it does not, since it is about all periods.
+            error_tells_more = facts.error.kind == "off" and (
+                overall.kind != "off" or facts.error.low > overall.limit
             )
-            if is_error_larger and facts.overall.since is None:
+            if error_tells_more and facts.overall.since is None:
                 return [_error_off(facts)]
             return [_all_off(facts)]
     # 2. Some segments are off.
