@@ -245,6 +245,12 @@ def test_a_metric_of_ones_own():
     found = estimated_performance(y, s, t, metrics=[cost, "event_frequency"])
     assert list(found.metric) == ["cost", "event_frequency"]
     assert found.low[0] < found.estimate[0] < found.high[0]
+    # Its limits may be negative; those of the log-loss may not.
+    found = estimated_performance(
+        y, s, t, metrics=[lambda scores, labels: labels - 1.0, "log_loss"]
+    )
+    assert found.low[0] < found.estimate[0] < found.high[0] <= 0
+    assert found.low[1] >= 0
     both = [lambda scores, labels: labels, lambda scores, labels: 1 - labels]
     found = estimated_performance(y, s, t, metrics=both)
     assert list(found.metric) == ["<lambda>", "<lambda> 2"]

@@ -61,6 +61,13 @@ def test_the_trend_is_that_of_the_library_over_all_periods():
     assert trend_numbers(few, few.event_rows("p")) is None
 
 
+def test_samples_without_an_event_have_no_trend():
+    """The p-value that they lack was compared with a level."""
+    table = _table(60)
+    table = replace(table, labels=np.zeros(60, dtype=bool))
+    assert trend_numbers(table, table.event_rows("p")) is None
+
+
 @pytest.mark.parametrize(
     ("options", "is_step"), [({"step": 2.0}, True), ({"drift": 3.0}, False)]
 )

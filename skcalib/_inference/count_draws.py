@@ -26,7 +26,7 @@ from skcalib._inference.uniform_blocks import (
 _MANY = 12
 # expected events up to which draws with events are listed one by one
 _QUIET = 6
-# Listed numbers serve cells up to about so many times the expected events.
+# Listed numbers serve cells with up to about twice the expected events.
 _MARGIN = 2
 _ALL_CELLS = slice(None)  # in place of the indices of all cells
 

@@ -15,8 +15,8 @@ from skcalib._inference.count_laws import count_masses
 from skcalib._inference.drawn_hypotheses import SMALLEST_STEP
 from skcalib._intervals.roots import bracketed_root
 
-# Samples with up to so many possible outcomes, the combinations of the numbers of
-# events of their bins, are summed; and bins of so many rows.
+# The most possible outcomes (combinations of the numbers of events in the bins) of a
+# sample whose outcomes are summed, and the most rows of its bins.
 MOST_OUTCOMES, _MOST_ROWS = 1 << 14, 500
 # Outcomes of a batch of problems; the temporaries stay near the cache.
 _BATCH = 1 << 19

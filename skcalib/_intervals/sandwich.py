@@ -252,8 +252,8 @@ class LogisticRows:
 
 
 def too_few_events(n_effective):
-    """Return why clusters whose rarer label is worth so many independent samples have
-    no variance between them, else "".
+    """Return why there is no variance between clusters whose rarer label is worth
+    `n_effective` independent samples, else "".
     """
     if n_effective >= FEWEST_FOR_SPREAD:
         return ""

@@ -237,8 +237,7 @@ def over_time(model):
         trend = None
     # With few events the test and the limits may disagree.
     is_told = False
-    pvalue = None if trend is None else trend["pvalue"]
-    if pvalue is not None and pvalue < SIGNIFICANCE_LEVEL:
+    if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
         is_told = not trend["moved_low"] <= 0 <= trend["moved_high"]
     if is_told:
         # "falls by 1 to 3 points": sizes without a sign, which both limits share.

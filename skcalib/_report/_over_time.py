@@ -14,7 +14,7 @@ _LEVEL = 0.95
 def trend_numbers(table, event_rows):
     """Return the linear trend of the bias over the periods as a dict: how much the
     fitted bias changes ("moved") from the first period to the last, with limits and
-    p-value; None for fewer than four periods.
+    p-value; None for fewer than four periods, or if the samples do not tell.
 
     `table` is the `ReportTable`, `event_rows` the `Rows` of the event.
     """
@@ -31,6 +31,8 @@ def trend_numbers(table, event_rows):
         clusters=event_rows.clusters,
         pos_label=_pos_label(event_rows),
     )
+    if np.isnan(trend.pvalue):
+        return None
     n_steps = len(order) - 1
     slope = trend.slope  # change of the bias from a period to the next
     return {

@@ -470,11 +470,13 @@ def _from_labels(metric, known):
 
 
 def _limits(name, estimate, half_width):
-    """Return (estimate, low, high, "") for half the width of an interval. Its limits
-    are cut at 0, and those of a share at 1, too.
+    """Return (estimate, low, high, "") for half the width of an interval; the limits of
+    a share are cut at 0 and 1, that of the log-loss at 0.
     """
-    low = max(estimate - half_width, 0.0)
+    low = estimate - half_width
     high = estimate + half_width
+    if name in SHARES or name == "log_loss":
+        low = max(low, 0.0)
     if name in SHARES:
         high = min(high, 1.0)
     return estimate, float(low), float(high), ""

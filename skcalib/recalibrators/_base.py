@@ -236,7 +236,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         if "_unmade_limits" in vars(self):
             limits = self._unmade_limits()
             if limits is not None:
-                self._limits = limits
+                self._limits = limits  # before another thread misses both
             del self._unmade_limits
         if limits is None:
             raise AttributeError(f"{type(self).__name__} has no limits")

@@ -33,7 +33,7 @@ from skcalib.recalibrators._base import BaseRecalibrator
 # The second of two values minus the first.
 _DIFFERENCE = np.array([[-1.0, 1.0]])
 
-# Rows of limits are made in blocks, of a size that is right for so many features.
+# Limits are made in blocks of rows, as large as they should be for eight features.
 _FEATURES_OF_LIMITS = 8
 
 
