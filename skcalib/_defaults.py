@@ -59,10 +59,9 @@ class unchanged_if_refused:  # noqa: N801 (a context manager, named like a funct
 
 
 def _snapshot(value):
-    """Return what shows later whether a parameter has changed: a pair of its value, a
-    copy for an array or a list, and a dict of the snapshots of what is inside an
-    estimator (by parameter) or a list with estimators (by index), which `set_params`
-    changes in place.
+    """Return a pair that shows later whether a parameter has changed: its value (a copy
+    of an array or a list), and a dict of the snapshots of what `set_params` changes in
+    place inside an estimator or a list of estimators.
     """
     is_list = isinstance(value, (list, tuple))
     if is_list and any(hasattr(item, "get_params") for item in value):
@@ -82,11 +81,9 @@ def _snapshot(value):
 
 
 def _first_change(name, snapshot, now):
-    """Compare the present value `now` of the parameter `name` with its `_snapshot`.
-    Return None if nothing has changed, else a tuple (name, old value, present value) of
-    the first parameter that has.
-
-    A parameter inside another one has the name ``outer__inner``.
+    """Return (name, old value, present value) of the first parameter that has changed
+    since its `_snapshot`, or None. A parameter inside another is named
+    ``outer__inner``.
     """
     remembered_value, nested = snapshot
     is_list = isinstance(now, (list, tuple))
@@ -126,8 +123,8 @@ class DefaultObjects:
 
     @classmethod
     def _hint_at(cls, params, error):
-        """Raise an error of the class `error` that says what to write instead, if one
-        of the names in `params` is that of another library.
+        """Raise `error`, with what to write instead, if `params` has a name of another
+        library.
         """
         # `_hints`, a class attribute, maps such names to what to write here.
         for name in cls._hints.keys() & params:

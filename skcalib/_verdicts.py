@@ -684,11 +684,10 @@ def _after(number, unit):
 
 def _least_n_that_tells(estimate, low, high, n, tolerance):
     """Return the smallest number of samples that may replace the verdict "cannot tell"
-    by another one, or None if no number can be given.
+    by another one, or None if none can be given.
 
-    The estimate and its interval, from `low` to `high`, are those of n samples. They
-    cannot tell because the interval contains 0 as well as the tolerance or its
-    negative. With N samples its half-width is sqrt(n / N) times as large.
+    The interval of n samples contains 0 as well as the tolerance or its negative. With
+    N samples its half-width is sqrt(n / N) times as large.
     """
     half_width = (high - low) / 2
     # An interval that is wider than the tolerance must shrink to it, even if it lies

@@ -92,10 +92,10 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         return self._classifier()
 
     def _checked_fitter(self, X, y, methods, params, caller="fit", sample_weight=None):
-        """Check the samples, and return the `ClassifierFitter` of the wrapped
-        classifier, whose scores come from the first of the `methods` that it has.
-        `params` are the user's further arguments to the method `caller`, by name;
-        `sample_weight` are the weights if the classifier may not get them.
+        """Return the `ClassifierFitter` of the checked samples and classifier, whose
+        scores come from the first of the `methods` that it has. `params` are the user's
+        further arguments to the method `caller`; `sample_weight` are the weights if the
+        classifier may not get them.
         """
         estimator = self._classifier()
         if not hasattr(estimator, "fit") or isinstance(estimator, type):
@@ -143,16 +143,16 @@ class ClassifierWrapper(DescribedEstimator, MetaEstimatorMixin, BaseEstimator):
         )
 
     def _run(self, calls):
-        """Run joblib's delayed calls, each of which fits the classifier, in `n_jobs`
-        processes, report progress, and return the list of their results.
+        """Run joblib's delayed calls in `n_jobs` processes, report progress, and return
+        their results.
         """
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
         progress = Progress(type(self).__name__, self.verbose)
         return list(progress.over(results, len(calls), "fits of the classifier"))
 
     def _copy_attributes(self, names, source):
-        """Copy attributes from `source` by name. Those that it lacks are deleted here:
-        they would be left over from an earlier fit.
+        """Copy attributes from `source` by name. Those that it lacks, left over from an
+        earlier fit, are deleted.
         """
         for name in names:
             if hasattr(source, name):
@@ -435,11 +435,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return tags
 
     def _fit(self, X, y, caller, params):
-        """Fit the classifier to all samples. Return the out-of-fold scores (n,
-        n_scores) if `caller`, the method that the user called, is "fit_transform", and
-        None if it is "fit".
-
-        `params` are the further arguments of this method, such as weights.
+        """Fit the classifier to all samples; for the `caller` "fit_transform" return
+        the out-of-fold scores (n, n_scores), for "fit" None. `params` are its further
+        arguments, such as weights.
         """
         keys = self._passthrough_keys()
         methods = ("predict_proba", "decision_function")
@@ -494,10 +492,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
 
 def _check_split(train, test, fold, name, n_samples):
-    """Raise a ValueError if a side of a split is empty, or both sides share a row.
-
-    `train` and `test` are row indices; `fold` and `name` are for messages.
-    """
+    """Raise a ValueError if a side of a split is empty, or both sides share a row."""
     if not (len(train) and len(test)):
         raise ValueError(
             f"{name} trains fold {fold} on {len(train)} rows and tests it on"
@@ -515,10 +510,7 @@ def _check_split(train, test, fold, name, n_samples):
 
 def _check_times_tested(times_tested, tested, name):
     """Raise a ValueError unless each sample is tested by as many folds as `tested`
-    allows: "once", "at most once" or "any".
-
-    `times_tested` (n_samples,) counts the folds that test each sample, `name` is what
-    the message calls the splits.
+    allows: "once", "at most once" or "any". `times_tested` (n_samples,) counts them.
     """
     if tested == "once" and (times_tested != 1).any():
         row = int(np.argmax(times_tested != 1))
@@ -605,8 +597,8 @@ class ClassifierFitter(NamedTuple):
         return _found_methods(model, self.methods)
 
     def _check_model(self, model, y):
-        """Raise an error unless a classifier that was fitted to the labels `y` has one
-        of `methods` and knows all labels; -1 may mark samples without one.
+        """Raise unless a fitted classifier has one of `methods` and knows all labels;
+        -1 may mark samples without one.
         """
         self.methods_of(model)
         if self.is_labelled is not None or isinstance(model, FrozenEstimator):
@@ -718,8 +710,8 @@ class ClassifierFitter(NamedTuple):
         return models, _in_row_order(scores, splits), model_of_all, method
 
     def _method_of_folds(self, found, model_of_all):
-        """Return the method by which the classifiers of all folds and that of all
-        samples are asked; `found` holds the methods of each fold, a list of lists.
+        """Return the method by which all classifiers are asked; `found` lists the
+        methods of each fold's classifier.
         """
         models = {f"that of fold {fold}": methods for fold, methods in enumerate(found)}
         models["that of all samples"] = self.methods_of(model_of_all)
@@ -759,8 +751,8 @@ class ClassifierFitter(NamedTuple):
         return scores, np.flatnonzero(times_tested), model_of_all, method
 
     def _model_and_scores(self, train, test):
-        """Return the model fitted to the samples `train`, the list of the methods that
-        it has, and the scores (n_test, n_scores) of the samples `test` by the first.
+        """Return the model fitted to the samples `train`, the methods that it has, and
+        the scores (n_test, n_scores) of `test` by the first.
         """
         model, X_test = self.on_fold(train, test)
         methods = self.methods_of(model)
@@ -778,9 +770,8 @@ class ClassifierFitter(NamedTuple):
 
 
 def _in_row_order(scores_of_folds, splits):
-    """Return the scores (n_tested, n_scores) of the tested rows in the order of the
-    rows, from a list with the scores of each fold and the list of its splits (train,
-    test).
+    """Return the scores (n_tested, n_scores) of all folds in the order of the tested
+    rows.
     """
     tested_rows = np.concatenate([test for _, test in splits])
     scores = np.concatenate(scores_of_folds)
@@ -841,8 +832,8 @@ def _fitter_with_classes(estimator, X, y, methods, routed, sample_weight):
 
 
 def _frozen_classes(estimator, y, trains):
-    """Return the sorted classes of a frozen classifier, which must know the labels `y`
-    of all samples that count: `trains` (n,), None for all.
+    """Return the sorted classes of a frozen classifier, which must know the labels of
+    all samples that count: `trains` (n,), None for all.
     """
     check_is_fitted(estimator)
     classes = np.unique(estimator.classes_)

@@ -504,9 +504,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             check_is_fitted(self)
 
     def _resolved_ensemble(self, estimator):
-        """Return the parameter `ensemble`, checked: True, False or "auto". For a frozen
-        classifier and for a precomputed kernel, whose rows cannot be split, "auto"
-        means False.
+        """Return `ensemble`, checked: True, False or "auto"; "auto" is False for a
+        frozen classifier, and for a precomputed kernel, whose rows cannot be split.
         """
         if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
             raise ValueError(
@@ -521,11 +520,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
-        """Return the further arguments of `fit` for the classifier and the splitter, as
-        a dict: `fit_params`, and `sample_weight` if the classifier's `fit` takes it.
-
-        With scikit-learn's metadata routing the weights are always among them: the
-        classifier's requests then decide whether it gets them.
+        """Return the further arguments of `fit` for the classifier and the splitter:
+        `fit_params`, and `sample_weight` if the classifier takes it. With metadata
+        routing the weights are always among them: the classifier's requests decide.
         """
         takes_weight = has_fit_parameter(estimator, "sample_weight")
         if get_config()["enable_metadata_routing"] or takes_weight:
@@ -578,8 +575,8 @@ class _PairFitter(NamedTuple):
         return self._pairs_that_share(splits, run)
 
     def _single_pair(self, cv, run):
-        """Return the pair of the classifier fitted to all rows, and a recalibrator
-        fitted to the out-of-fold scores of all rows that some fold tests.
+        """Return the pair of the classifier fitted to all rows, and a recalibrator of
+        the out-of-fold scores of the rows that some fold tests.
         """
         scores, rows, model_of_all, method = self.fitter.cross_fitted(
             cv,
@@ -610,8 +607,8 @@ class _PairFitter(NamedTuple):
         return run(calls)
 
     def _pairs_that_share(self, splits, run):
-        """Return a list with the pairs of all folds and of the classifier fitted to all
-        rows. They share a recalibrator, fitted to the out-of-fold scores of all rows.
+        """Return the pairs of all folds and of the classifier fitted to all rows, with
+        one recalibrator of the out-of-fold scores.
         """
         models, scores, model_of_all, method = self.fitter.of_folds_and_all(splits, run)
         for fold, model in enumerate(models):
@@ -629,8 +626,8 @@ class _PairFitter(NamedTuple):
         return [self._pair(model, recalibrator, method) for model in models]
 
     def _pair_of_fold(self, fold, train, test):
-        """Return the pair of a fold: the classifier fitted to the rows `train`, and its
-        recalibrator fitted to those of the rows `test` whose class it knows.
+        """Return the classifier fitted to the rows `train`, with its recalibrator of
+        those rows `test` whose class it knows.
         """
         model, X_test = self.fitter.on_fold(train, test)
         known = _known_classes(model, fold)
@@ -648,11 +645,9 @@ class _PairFitter(NamedTuple):
         return self._pair(model, recalibrator, method)
 
     def _fitted(self, recalibrator, scores, rows, method, classes=None):
-        """Return a clone of a recalibrator, fitted to the classifier's scores (n_rows,
-        n_scores) from the method of this name, and the labels of these rows.
-
-        The scores have a column for each of `classes`, or one for a decision between
-        two; None means all classes.
+        """Return a clone of a recalibrator, fitted to the scores (n_rows, n_scores) of
+        these rows by this `method`, a column for each of `classes` (None: all), or one
+        for a decision between two.
         """
         if classes is None:
             classes = self.fitter.classes
@@ -756,9 +751,8 @@ class RecalibratedModel(NamedTuple):
 
 
 def _recalibrated(pairs, X, keep_tensor):
-    """Return a list with the probabilities (n, n_classes) that each `RecalibratedModel`
-    gives to X. A recalibrator that few rows share is called once: a call costs more
-    than rows.
+    """Return the probabilities (n, n_classes) that each `RecalibratedModel` gives to X.
+    A recalibrator that few rows share is called once: a call costs more than rows.
     """
     scores_of_pairs = [pair.inputs(X, keep_tensor) for pair in pairs]
     first = pairs[0]
@@ -824,8 +818,8 @@ def _feature_keys(recalibrator):
 
 
 def _beside_features(scores, X, keys, classes):
-    """Return the scores (n, n_scores), followed by those columns of X that have the
-    names or positions `keys`: a DataFrame if X is one, else an array.
+    """Return the scores (n, n_scores), followed by the columns `keys` of X: a DataFrame
+    if X is one, else an array.
     """
     (X,) = indexable(X)
     columns = select_columns(X, column_positions(X, keys, name="features"))
@@ -847,8 +841,8 @@ def _set_positions(recalibrator, n_scores):
 
 
 def _refuse_columns(recalibrator):
-    """Raise a ValueError if a recalibrator needs columns of X beside the scores, which
-    it would not get: its parameter `features` or `groups` names some.
+    """Raise a ValueError if the parameter `features` or `groups` names columns of X,
+    which the recalibrator would not get.
     """
     if _feature_keys(recalibrator):
         return  # it gets the columns of its features
@@ -871,8 +865,8 @@ def _refuse_columns(recalibrator):
 
 
 def _splits_of_clusters(cv, fitter, cluster):
-    """Return the splits of the parameter `cv`, a list of pairs (train, test) of index
-    arrays, none of which splits a cluster; `cluster` (n_samples,) holds codes.
+    """Return the splits (train, test) of the parameter `cv`, none of which splits a
+    cluster.
     """
     if cv is None or isinstance(cv, Integral):
         cv = StratifiedGroupKFold(cv or 5)
@@ -882,11 +876,9 @@ def _splits_of_clusters(cv, fitter, cluster):
 
 
 def _weight_params(recalibrator, sample_weight):
-    """Return the keyword arguments with which the recalibrator's `fit` gets the weights
-    (n,): an empty dict if they are None.
-
-    A pipeline has an argument for each step that takes weights. With metadata routing
-    it has one for all, and these steps are made to request it.
+    """Return the arguments with which the recalibrator's `fit` gets the weights (n,) or
+    None: in a pipeline one for each step that takes weights, or with metadata routing
+    one for all, which these steps are made to request.
     """
     if sample_weight is None:
         return {}
@@ -908,8 +900,8 @@ def _weight_params(recalibrator, sample_weight):
 
 
 def _steps(recalibrator):
-    """Return the steps of a pipeline as a dict by their names; a recalibrator that is
-    no pipeline is one step with the name "".
+    """Return the steps of a pipeline by name; another recalibrator is one step with the
+    name "".
     """
     if not isinstance(recalibrator, Pipeline):
         return {"": recalibrator}

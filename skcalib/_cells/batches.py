@@ -95,8 +95,8 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
 
 
 def _no_rows(sums, y_proba, multiclass, labels):
-    """Return the sums of an empty batch; the classes of a marginal one are the labels,
-    or numbers for the columns of `y_proba`.
+    """Return the sums of an empty batch; marginal classes are the labels, or numbers
+    for the columns of `y_proba`.
     """
     empty = sums(np.empty(0), np.empty(0, dtype=bool), None)
     if multiclass != "marginal":

@@ -67,9 +67,8 @@ def binary_rows(data, kind):
 
 
 def _columns(scores):
-    """Yield the columns (n,) of scores (n, K) as contiguous arrays.
-
-    Some columns at a time are copied together, in tiles of rows that fit the cache.
+    """Yield the columns (n,) of scores (n, K) as contiguous arrays, copied in tiles
+    that fit the cache.
     """
     n, n_classes = scores.shape
     if isinstance(scores, DeviceScores):

@@ -183,7 +183,7 @@ def _edges(scores, sample_weight, strategy):
 
 
 def _pooled_edges(scores, sample_weight, strategy):
-    """Return the edges of the bins of the scores of all classes together; None if the
+    """Return the edges of the bins of all classes' scores together; None if the
     strategy needs more than order statistics.
     """
     if sample_weight is not None:
@@ -199,8 +199,8 @@ def _pooled_edges(scores, sample_weight, strategy):
 
 
 def _sorts_on_device(scores, sample_weight, strategy):
-    """Return whether a strategy needs order statistics, which the device has: of
-    weights only if they can be added up in double precision.
+    """Return whether the device can find a strategy's edges: those that are order
+    statistics, of weights only if these can be added up in double precision.
     """
     adds_up = sample_weight is None or scores.sum_dtype == scores.xp.float64
     return type(strategy) is EqualMass and adds_up

@@ -118,8 +118,8 @@ def sums_of_trials(data, cells):
 
 
 def _on_device(scores, cuts):
-    """Return cuts as a tensor of the type of the scores: the largest numbers of it that
-    are no larger than the cuts, so that scores are on the same side of either.
+    """Return cuts in the type of the scores, rounded down, so that each score stays on
+    its side.
     """
     rounded = cuts.astype(scores.dtype)
     below = np.nextafter(rounded, scores.dtype.type(-np.inf))
@@ -128,8 +128,8 @@ def _on_device(scores, cuts):
 
 
 def _bins(xp, block, cuts):
-    """Yield which scores of a block (m, K) are in each bin, (m, K) booleans; a bin
-    holds the scores above its lower edge up to the upper one.
+    """Yield which scores of a block (m, K) are in each bin, open below and closed
+    above.
     """
     is_above = None
     for b in range(cuts.shape[0]):

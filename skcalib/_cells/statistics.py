@@ -484,9 +484,8 @@ class BinStatistics(CellSums):
         )
 
     def _interval_of_clusters(self, options):
-        """Return the limits (n_bins,) of as many independent rows as the samples are
-        worth; NaN where too few clusters fill the bin. `options` are those of
-        `binomial_interval`.
+        """Return the limits (n_bins,) from the effective number of independent rows;
+        NaN where too few clusters fill the bin.
         """
         # How many samples are worth one independent row. It depends on the level,
         # because it contains the ratio of Student's quantile to the normal one.
@@ -616,19 +615,18 @@ def unchecked_statistics(edges, **sums):
 
 
 def _squares_of_equal_weights(weight, count):
-    """Return the sum of the squared weights of each bin (n_bins,), if its `count`
-    samples of total weight `weight` weigh the same.
+    """Return each bin's sum of squared weights if its `count` samples weigh
+    the same.
     """
     return np.square(weight) / np.maximum(count, 1)
 
 
 def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place. Its row
-    `_COUNT` holds the counts, and so on for each field.
+    """Add the sums of a block of rows to `sums` (n_sums, n_bins), in place; its row
+    `_COUNT` holds the counts, and so on.
 
-    `bins` (n,), the bin of each row, is overwritten; `scores`, `labels` and
-    `sample_weight` (or None) are (n,), and `moments` is the highest power of the scores
-    that is summed.
+    `bins` (n,), the bin of each row, is overwritten; `moments` is the highest power of
+    the scores that is summed.
     """
     n_bins = sums.shape[1]
     weighted_score = scores
@@ -667,10 +665,9 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
 
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
-    """Add the sums of a block of rows without weights, most of which lie in the lowest
-    bin, up to `edge`; see `_add`. Only the samples above it are looked up, and the
-    others summed as one: half of the time with 1,000 classes, of which most scores are
-    next to 0.
+    """`_add` for rows without weights, most of which lie in the lowest bin, up to
+    `edge`: only those above it are looked up. It takes half the time with 1,000
+    classes, of which most scores are next to 0.
     """
     is_above = scores > edge
     above = np.flatnonzero(is_above)
@@ -746,8 +743,8 @@ def _whole_numbers(values, name):
 
 
 def _as_finite(values, name):
-    """Return a field of the statistics, called `name`, as an array of finite float64
-    (int64 for "count"); raise a ValueError for anything else.
+    """Return the field `name` as finite float64 (int64 for "count"), else raise a
+    ValueError.
     """
     numbers = as_numbers(values, name)
     if name == "count":
@@ -763,8 +760,8 @@ def _as_finite(values, name):
 
 
 def _check_edges(edges):
-    """Return the edges (n_bins + 1,), or raise where they do not increase within [0,
-    1]. The first bin may be a point.
+    """Return the edges (n_bins + 1,) if they increase within [0, 1], else raise; the
+    first bin may be a point.
     """
     increase = (
         edges.ndim == 1

@@ -152,9 +152,7 @@ class NeighborhoodPower(ErrorPower):
 
 def _resolved_n_neighbors(n_neighbors, n_rows):
     """Return the checked number of neighbours; None means the root of the number of
-    rows, rounded up.
-
-    `n_rows` may be a sum of weights, which is exact only to within `WEIGHT_TOLERANCE`.
+    rows (or of the sum of weights, exact to `WEIGHT_TOLERANCE`), rounded up.
     """
     if n_neighbors is None:
         # A sum that is a little above a square number is not rounded up to the next.
@@ -206,9 +204,9 @@ def _nearest(scores, cumulative, needed):
 
 
 def _first_true(highest, holds):
-    """Return for each entry the first index in [0, highest] (m,) at which a condition
-    holds, by bisection of all at once. ``holds(indices)`` returns booleans (m,) for
-    indices (m,), True at `highest` and at all larger ones than the first.
+    """Return for each entry the first index in [0, highest] (m,) at which
+    ``holds(indices)`` is True, by bisection. It must be True at `highest`, and from the
+    first such index on.
     """
     low = np.full_like(highest, -1)
     high = highest.copy()

@@ -311,9 +311,7 @@ class UnbiasedPower(DebiasedPower):
         return self._unbiased(frequency, residual_variance)
 
     def _unbiased(self, frequency, residual_variance):
-        """Return the squared gaps less the variances of the mean residuals (..., m),
-        for event frequencies and variances of y - s (..., m).
-        """
+        """Return the squared gaps less the variances of the mean residuals (..., m)."""
         noise = self.noise
         if noise is None:
             noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
@@ -449,8 +447,8 @@ class LabelBinnedPower(PluginPower):
 
 
 def _gap_table(scores, weight, norm):
-    """Return a grid of frequencies f and the mean of |s - f|^norm at each of them, over
-    the samples of a bin with sorted scores (n,) and weights (n,).
+    """Return a grid of frequencies f and the mean of |s - f|^norm at each, over the
+    samples of a bin with sorted scores (n,).
     """
     if len(scores) > _POINTS:
         # The mean needs no more than some hundred scores: neighbours are averaged.

@@ -96,8 +96,8 @@ class DecisionPower(ErrorPower):
         return float(costs[cell]), threshold
 
     def _recalibrated(self, frequency):
-        """Return the recalibrated scores (m,) for event frequencies (m,) of the cells:
-        the isotonic fit, or the frequency of each cell's bin.
+        """Return the recalibrated scores (m,): the isotonic fit to the cells' event
+        frequencies, or the frequency of each cell's bin.
         """
         if self._bin is None:
             return isotonic_regression(frequency, weights=self.weight).x
@@ -106,13 +106,12 @@ class DecisionPower(ErrorPower):
         return frequency_of_bin[self._bin]
 
     def _costs(self, recalibrated):
-        """Return what trusting the scores s in place of recalibrated scores q (m,)
-        costs with each score as the threshold t, or just above it if that is more:
-        (m,).
+        """Return the cost (m,) of trusting the scores s in place of recalibrated scores
+        q (m,), with each score as the threshold t, or just above it if that costs more.
 
-        To act on a cell gains its share of the weight times (q - t): the cost is the
-        gain of acting where q >= t less that where s >= t. Between two scores it is
-        convex in t, and so largest beside one.
+        Acting on a cell gains its share times (q - t). The cost is the gain of acting
+        where q >= t less that where s >= t; between two scores it is convex in t, so it
+        is largest beside one.
         """
         # 1. The gain of acting where q >= t, for each t: sums of q and of the shares
         # over the cells from the first such one on, in the order of q.

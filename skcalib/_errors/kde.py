@@ -144,16 +144,15 @@ class KdePower(ErrorPower):
         return self._smoothed(np.ones(len(self.scores)) @ self._rounding)
 
     def _smoothed(self, masses):
-        """Return masses on the grid (..., points), smoothed by the kernel and reflected
-        at 0 and 1; rounding below 0 is cut off.
+        """Return masses (..., points), smoothed and reflected at 0 and 1; rounding
+        below 0 is cut off.
         """
         coefficients = cosine_coefficients(masses) * self.kernel
         return np.maximum(dct(coefficients, type=1), 0)
 
     def _integral(self, events, density):
         """Return the integral (...) of |frequency - s|^p, weighted by the density
-        (points,), for smoothed events (..., points) whose ratio to the density is the
-        frequency.
+        (points,); the frequency is events / density.
         """
         frequency = np.divide(
             events, density, out=np.zeros_like(events), where=density > 0
@@ -163,12 +162,12 @@ class KdePower(ErrorPower):
 
 
 def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
-    """Return the `ScoreGrid` for scores from `low` to `high`, with a power of two of
-    cells on [0, 1], and the factors (points,) by which the triweight kernel of standard
-    deviation `bandwidth` multiplies cosine coefficients on it.
+    """Return the `ScoreGrid` for scores from `low` to `high`, and the factors (points,)
+    by which the triweight kernel of standard deviation `bandwidth` multiplies cosine
+    coefficients on it.
 
-    The kernel's half-width has `cells_per_width` cells; the coarsest grid has
-    `coarsest`.
+    [0, 1] has a power of two of cells, at least `coarsest`; the kernel's half-width has
+    `cells_per_width`.
     """
     # The triweight density 35/32 (1 - u^2)^3 on [-1, 1] has the variance 1/9, so that
     # it reaches 3 standard deviations. At least 8 cells of the finest grid are kept.

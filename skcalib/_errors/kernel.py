@@ -349,10 +349,9 @@ class _Landmarks:
 
 
 def _sum_over_pairs(proba, weighted_residual, bandwidth):
-    """Return the sum over all ordered pairs of samples of the kernel exp(-distance /
-    bandwidth) times the product of their `weighted_residual` (n, K), for probabilities
-    (n, K). The matrix is summed in tiles that fit the cache; those above its diagonal
-    count twice.
+    """Return the sum over all ordered pairs of samples of exp(-distance / bandwidth)
+    times the product of their `weighted_residual` (n, K). Tiles fit the cache; those
+    above the diagonal count twice.
     """
     columns = np.ascontiguousarray(proba.T)  # (K, n)
 
@@ -375,9 +374,9 @@ def _sum_over_pairs(proba, weighted_residual, bandwidth):
 
 
 def _distances(first, second):
-    """Return the total variation distances (b, c) of the columns of two arrays of
-    probabilities, (K, b) and (K, c): half of the sum of |p - q| over the classes, which
-    is (sum p + sum q) / 2 - sum min(p, q).
+    """Return the total variation distances (b, c) of the columns of probabilities (K,
+    b) and (K, c): half the sum of |p - q|, which is (sum p + sum q) / 2 - sum min(p,
+    q).
     """
     shared = np.zeros((first.shape[1], second.shape[1]))
     smaller = np.empty_like(shared)

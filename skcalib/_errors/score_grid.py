@@ -109,10 +109,8 @@ def _stacked_sums(cell, arrays, n_cells):
 
 
 def _summed(cell, values, n_cells):
-    """Return the sums by cell (n_cells,) of values (n,); `cell` (n,) are the cells.
-
-    Long runs of values in one cell are summed at once: `np.bincount` would wait for
-    each addition before the next one.
+    """Return the sums (n_cells,) of values (n,) by their `cell` (n,). Long runs in one
+    cell are summed at once: `np.bincount` waits for each addition before the next one.
     """
     if in_order(cell):
         starts = first_rows(cell)

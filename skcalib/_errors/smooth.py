@@ -118,11 +118,8 @@ class SmoothPower(ErrorPower):
 
     @cached_property
     def _rounding(self):
-        """The matrix (m, points) that brings residuals of cells onto a grid; see
-        `rounding`.
-
-        The grid has 8 cells per width, enough for drawn labels; without a fixed width
-        it is the finest one.
+        """The matrix (m, points) of `rounding`, onto a grid of 8 cells per width,
+        enough for drawn labels, or onto the finest one without a fixed width.
         """
         wanted = _DRAWS_FINEST
         if self.width is not None:
@@ -145,8 +142,8 @@ class FixedWidthPower(SmoothPower):
 
     @cached_property
     def _rounding(self):
-        """The matrix (m, points) that brings residuals of cells onto a grid of 32 cells
-        per width, as fine as that of `_fixed_point`; see `rounding`.
+        """The matrix (m, points) of `rounding`, with 32 cells per width as in
+        `_fixed_point`.
         """
         wanted = _CELLS_PER_WIDTH / self.width
         power_of_two = int(2 ** np.ceil(np.log2(wanted)))
@@ -156,8 +153,7 @@ class FixedWidthPower(SmoothPower):
 
 def _smoothed_error(coefficients, width):
     """Return smECE_sigma (...), sigma = `width` (a number or (..., 1)): the mean
-    absolute residual, smoothed by a Gaussian reflected at 0 and 1, from its
-    `cosine_coefficients` (..., points).
+    absolute residual after smoothing by a Gaussian reflected at 0 and 1.
     """
     # In a cosine series, smoothing multiplies the k-th coefficient by the Gaussian's
     # characteristic function exp(-(pi k sigma)^2 / 2).
@@ -224,7 +220,7 @@ def _fixed_point(scores, labels, sample_weight):
 
 def _coarsened(masses, fineness):
     """Return masses (fineness + 1,) as if they had been rounded linearly to a grid of
-    `fineness` cells, for those of a finer grid whose cells are parts of its cells.
+    `fineness` cells, of which their own cells are parts.
     """
     n_parts = (len(masses) - 1) // fineness
     # A point of the finer grid shares its mass between the ends of the coarse cell.

@@ -76,10 +76,10 @@ class SweepPower(ErrorPower):
         return powers
 
     def _sweep_together(self, positives, draws, powers):
-        """Sweep through 2, 3, ..., 64 bins with some `draws` at once, and return the
-        numbers of those whose frequencies still rise in the last. Where they fall, the
-        error is that in the bins before: its p-th power is put into `powers` (all
-        draws,). `positives` (all draws, m + 1) are cumulative events.
+        """Sweep through 2, 3, ..., 64 bins with the `draws`, and return those whose
+        frequencies still rise in the last. Where they fall, the p-th power of the error
+        in the bins before is put into `powers`. `positives` (all draws, m + 1) are
+        cumulative events.
         """
         cuts_before = np.array([0, len(self.scores)])
         for cuts in self.partitions:
@@ -116,7 +116,7 @@ class SweepPower(ErrorPower):
 
     def _binned(self, positives, cuts):
         """Return the p-th powers (draws,) of the plugin error in the bins between cuts
-        (numbers of scores below each), for cumulative numbers of events (draws, m + 1).
+        (numbers of scores below each), for cumulative events (draws, m + 1).
         """
         cuts = np.unique(cuts)
         weight = np.diff(self.table.weight[cuts])

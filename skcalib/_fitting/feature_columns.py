@@ -51,8 +51,8 @@ class FeatureColumns:
         return np.array([isinstance(learned, dict) for learned in self._learned])
 
     def _encoded(self, columns):
-        """Return the cells of columns, as `_plain_columns` gives them, as floats (n,
-        n_columns): NaN for missing values and for categories that were not seen.
+        """Return the cells of `_plain_columns` as floats (n, n_columns): NaN for
+        missing values and unseen categories.
         """
         encoded = []
         pairs = zip(columns.items(), self._learned, strict=True)
@@ -90,9 +90,7 @@ def cells(values, cuts):
 
 
 def _plain_columns(X, name):
-    """Return a dict with a pair for each column, by its name: its values (n,), and
-    which of them are missing (n,).
-    """
+    """Return by name each column's values (n,) and which of them are missing (n,)."""
     columns = {}
     for key, column in table_columns(X, name=name).items():
         columns[key] = plain_column(column, name=key)
@@ -100,8 +98,8 @@ def _plain_columns(X, name):
 
 
 def _frequent(values):
-    """Return a dict of the ranks of the 254 most frequent values, from 0 on; ties are
-    broken by the text of the value.
+    """Return the ranks, from 0, of the 254 most frequent values; the text
+    breaks ties.
     """
     counts = Counter(values.tolist())
     ranked = sorted(counts, key=lambda value: (-counts[value], str(value)))

@@ -154,11 +154,9 @@ def _floored_log_odds(log_odds, floor):
 
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the largest log-likelihood of temperature scaling of the scores with each
-    of several floors (n_floors,); the first floor is 0.
-
-    The other arguments are those of `learned_floor`. Rows of nearly equal log-odds are
-    taken together.
+    """Return the largest log-likelihood of temperature scaling with each of several
+    floors (n_floors,), the first of which is 0. Rows of nearly equal log-odds are taken
+    together.
     """
     # of a tensor, one column after the other
     columns = [as_array(scores[:, k])[0] for k in range(scores.shape[1])]
@@ -222,9 +220,9 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 
 def _quantiles(scores, codes, weight, n_quantiles):
-    """Return the indices of quantiles of the rows, (n_quantiles,), and the weight that
-    each stands for, in the order of the margin of their true class (its score less the
-    row's largest), then of the model's confidence.
+    """Return the indices of quantiles of the rows, (n_quantiles,), and the weight of
+    each, in the order of the true class's margin (its score less the row's largest),
+    then of the confidence.
     """
     xp = namespace_of(scores)
     largest = xp.max(scores, axis=1)
@@ -246,14 +244,12 @@ def _quantiles(scores, codes, weight, n_quantiles):
 
 
 def _likelihoods(logits, codes, weight, doubt):
-    """Return the largest log-likelihood, in nats and over all temperatures, of the
-    logits above each of m floors, (m,).
+    """Return the largest log-likelihood (m,), in nats and over all temperatures, of the
+    logits above each of m floors.
 
     At the inverse temperature t, it is ``t * target_sum - sum_i w_i log(sum_k exp(t
     x_ik))`` with ``target_sum = sum_ik w_i y_ik x_ik`` for logits x and targets y.
-
-    `logits` (K, m, n), which are overwritten, are those of each class above each floor;
-    `codes` and `weight` are (n,), and `doubt` (n,) is the share of a row's target that
+    `logits` (K, m, n) are overwritten; `doubt` (n,) is the share of a row's target that
     is spread over the other classes.
     """
     xp = namespace_of(logits)

@@ -181,8 +181,8 @@ def row_indices(rows, n_samples):
 
 
 def _turned(columns, sign):
-    """Return columns of scores, an array (n_columns, n); where `sign` is -1, those of
-    two classes with the classes exchanged (one column negated).
+    """Return columns (n_columns, n) of scores; where `sign` is -1, with the two classes
+    exchanged (one column is negated).
     """
     if sign == 1:
         return columns
@@ -264,11 +264,9 @@ def _random_folds(
 
 
 def _shuffled_copies(order, copies, stratum, seed):
-    """Return the row of each copy, (n_copies,): the copies of a stratum together, in
-    random order.
-
-    `order` (n,) are the rows, those of a stratum together. `copies` (n,) are the number
-    of copies of each row, and `stratum` (n,) its stratum.
+    """Return the row of each copy, (n_copies,): those of a stratum together, in random
+    order. `order` (n,) are the rows, stratum by stratum; `copies` and `stratum` (n,)
+    belong to each row.
     """
     ordered = np.repeat(order, copies[order])
     shuffle = check_random_state(seed).uniform(size=len(ordered))
@@ -288,12 +286,12 @@ def _share_of_copies(rows, copies):
 
 
 def _is_sampled(n_copies, n_folds, most):
-    """Return which of the training copies of a fold are fitted to, booleans
-    (n_copies,): all, or if there are more than `most` every step-th one.
+    """Return which of a fold's training copies are fitted to, booleans (n_copies,):
+    all, or if there are more than `most` every step-th one.
 
-    Copies lie class by class, and every step-th is a stratified sample; they come from
-    the n_folds - 1 other folds in turn, so that the sample is moved on after each round
-    of the folds: it would come from one of them.
+    Copies lie class by class, so that every step-th is a stratified sample. They come
+    from the n_folds - 1 other folds in turn: the sample moves on after each round, else
+    all of it might come from one fold.
     """
     step = int(max(-(-n_copies // most), 1))  # rounded up; `most` may be infinite
     # Copy k of round r is taken if (n_folds - 1 + shift) * r + k is a multiple of the
@@ -308,10 +306,8 @@ def _is_sampled(n_copies, n_folds, most):
 
 
 def _split_lone_classes(fold_of_copy, codes, n_folds):
-    """Move one copy of each class that lies in a single fold to the next fold, so that
-    the class is in the training rows of every fold.
-
-    `fold_of_copy` (n_copies,) is changed in place; `codes` (n_copies,) are the classes.
+    """Move one copy of each class that lies in a single fold to the next, so that every
+    fold trains on all classes. `fold_of_copy` (n_copies,) is changed in place.
     """
     # the copies in the order of their classes, and where each class starts there
     by_class = np.argsort(codes, kind="stable")
@@ -332,8 +328,8 @@ def _off_device(sample_weight):
 
 
 def _few_columns_off_device(scores):
-    """Return scores of NumPy, or logits (n, K) that are a tensor, as they are; one or
-    two columns of a tensor as NumPy's, copied one after the other.
+    """Return one or two columns of a tensor as a NumPy array, and other scores as they
+    are.
     """
     if scores.shape[1] > 2 or namespace_of(scores) is np:
         return scores
@@ -342,8 +338,8 @@ def _few_columns_off_device(scores):
 
 
 def _is_event_frequent(scores, codes, weight, input):
-    """Return whether the second of two classes has more weight than the first; of
-    classes that have the same, whether the scores expect it more often.
+    """Return whether the second of two classes has more weight than the first or, at
+    equal weights, larger scores.
     """
     excess = weight[codes == 1].sum() - weight[codes == 0].sum()
     if excess == 0:
@@ -353,8 +349,8 @@ def _is_event_frequent(scores, codes, weight, input):
 
 
 def _copies(sample_weight, n_rows):
-    """Return how many copies of each row are dealt out (n_rows,): its weight, if all
-    weights are integers and their sum is not too large, otherwise 1.
+    """Return how many copies of each row are dealt out (n_rows,): its weight if all are
+    integers of a small sum, else 1.
     """
     one_each = np.ones(n_rows, dtype=np.intp)
     if sample_weight is None or (sample_weight % 1 != 0).any():
@@ -366,7 +362,7 @@ def _copies(sample_weight, n_rows):
 
 def _order_by_content(scores, weight, codes, stratum, input, sign):
     """Return the indices that sort rows by their stratum, then by all else that is
-    known of them; the arguments are those of `_cells` and arrays (n,).
+    known of them.
     """
     if namespace_of(scores) is not np:
         return _order_of_tensor(scores, weight, codes, stratum, input)
@@ -377,8 +373,8 @@ def _order_by_content(scores, weight, codes, stratum, input, sign):
 
 
 def _order(keys):
-    """Return the indices that sort rows by `keys` (n,), the last one first, as
-    `np.lexsort`. Two keys leave few ties: only these are sorted by all.
+    """Return what `np.lexsort` does; rows are sorted by all keys only where the last
+    two tie.
     """
     last_keys = keys[-2:]
     order = np.lexsort(last_keys)
@@ -423,9 +419,7 @@ def _order_of_tensor(scores, weight, codes, stratum, input):
 
 
 def _places_of_ties(order, keys):
-    """Return the places in `order` (n,), which sorts rows by keys (n,), of the rows
-    that have the keys of another row.
-    """
+    """Return the places in `order` (n,) of the rows whose keys another row shares."""
     is_tied_with_next = np.ones(max(len(order) - 1, 0), dtype=bool)
     for key in keys:
         is_tied_with_next &= key[order[1:]] == key[order[:-1]]
@@ -436,16 +430,13 @@ def _places_of_ties(order, keys):
 
 
 def _cells(scores, input, sign=1):
-    """Return the numbers, as floats, of the cells of width 2^-20 that the rows'
-    log-probabilities lie in (n, K), or the log-odds of two classes (n, 1).
+    """Return which cells of width 2^-20 the rows' log-probabilities (n, K) lie in, or
+    the log-odds of two classes (n, 1), as floats.
 
-    A logarithm that is computed in several ways differs in the last digits, and nearly
-    always has the same cell. Edges are shifted by a part of a cell, so that none lies
-    at a round number, as many scores do.
-
-    `input` says what the scores (n, C) are. A `sign` of -1 turns the log-odds round,
-    where the event is the frequent label: folds do not depend on which label counts as
-    the event.
+    A logarithm computed in several ways differs in the last digits, but nearly always
+    has the same cell. Edges are shifted, so that none lies at a round number, as many
+    scores do. Where the event is the frequent label, a `sign` of -1 turns the log-odds
+    round: folds do not depend on which label is the event.
     """
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] <= 2:

@@ -182,8 +182,8 @@ def expected_variance(before, after, loss, design, label_weights=None):
 
 
 def _variance_by_row(xp, probability, gains):
-    """Return the variance of the gain of each row (m,), for the probabilities of its
-    labels (m, K) and the gain with each of them (m, K).
+    """Return the variance of each row's gain (m,), from the probabilities of its labels
+    and the gain with each (m, K).
     """
     mean = xp.sum(probability * gains, axis=1)
     return xp.sum(probability * (gains - mean[:, None]) ** 2, axis=1)

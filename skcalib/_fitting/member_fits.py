@@ -137,12 +137,12 @@ class StackFits:
 
     def _fitted(self, unfitted, numbers, rows, name, starts_near, only_forecasts=False):
         """Return the members `unfitted`, at the positions `numbers`, fitted to `rows`
-        (scores, codes, weights); add the seconds to `seconds`. Reports of progress call
-        the rows `name`.
+        (scores, codes, weights), and add to `seconds`; reports of progress call the
+        rows `name`.
 
-        With `starts_near` the optimisers start at the parameters of the members in
-        `fitted`, else at those of the member fitted before, if that is of the same
-        class. With `only_forecasts` what forecasts do not need is left out.
+        Optimisers start at the parameters in `fitted` if `starts_near`, else at the
+        previous member's if its class is the same. `only_forecasts` leaves out what
+        forecasts do not need.
         """
         scores, codes, sample_weight = rows
         previous = None
@@ -168,11 +168,8 @@ class StackFits:
         return fitted
 
     def _shortcuts(self, member, start, previous, only_forecasts):
-        """Return the `Shortcuts` of a member.
-
-        `start` and `previous` are fitted recalibrators or None, and are not used where
-        they are of another class than the member. `previous` was fitted to the same
-        rows.
+        """Return the `Shortcuts` of a member. `start` and `previous` (fitted to the
+        same rows) count only if they are of the member's class.
         """
         if type(start) is not type(member):
             start = None

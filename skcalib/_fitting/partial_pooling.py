@@ -200,9 +200,8 @@ class ClassProblems(NamedTuple):
             yield _features_of(column, pooled), targets
 
     def _penalty(self, pooled, class_pooling):
-        """Return the matrix (d, d) of the ridge toward the pooled map: on the squared
-        distance that ``pooled.distance`` measures, times the pooling and the number of
-        classes.
+        """Return the matrix (d, d) of the ridge on the squared distance that
+        ``pooled.distance`` measures.
         """
         n_classes = len(self.log_odds)
         return class_pooling * n_classes * pooled.distance.T @ pooled.distance

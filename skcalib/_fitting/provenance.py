@@ -48,8 +48,8 @@ def provenance(recalibrator, scores, codes, sample_weight, weight_type="frequenc
 
 
 def _row_numbers(scores):
-    """Return scores (n, C) of NumPy as they are; of a tensor one number per row (n, 1),
-    a sum of its scores with factors that differ by column.
+    """Return scores (n, C) of NumPy as they are; of a tensor, a weighted sum of each
+    row (n, 1).
     """
     xp = namespace_of(scores)
     if xp is np:
@@ -92,9 +92,9 @@ def _counts(codes, n_classes):
 def _plain(value):
     """Return a parameter as a plain value.
 
-    An object of this package is its class and its parameters. Of any other one the name
-    of its class is enough: its fields (a password, names of patients) would end up in
-    every exported text.
+    An object of this package is its class and its parameters; of any other, only the
+    class is named: its fields (a password, names of patients) would end up in every
+    export.
     """
     if isinstance(value, np.ndarray | np.generic):
         if value.dtype == np.longdouble:  # `tolist` leaves such numbers NumPy's

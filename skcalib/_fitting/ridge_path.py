@@ -223,9 +223,9 @@ def fit_ridge(problem, penalty, start=None, curvature=None):
 
 def _fit_path_on_sample(problem, penalties):
     """Return what `fit_path` does, for more logits than fit into memory: every step-th
-    row takes part in the choice of the ridge, which, as the precision of a prior, does
-    not depend on the number of rows, and all in the last fit, which starts from the
-    sample's parameters.
+    row chooses the ridge, which, as the precision of a prior, does not depend on the
+    number of rows; all rows take part in the last fit, which starts from the sample's
+    parameters.
     """
     step = -(-_n_logits(problem) // _SAMPLE)  # rounded up
     sampled = slice(None, None, step)
@@ -240,10 +240,8 @@ def _fit_path_on_sample(problem, penalties):
 
 
 def _best_fit(problem, penalties, loss_of):
-    """Fit with one ridge after the other, and return the index of the best one and the
-    parameters (n_parameters,) fitted with it, up to what the choice needs.
-
-    ``loss_of(parameters, penalty)`` is the loss on rows that were left out.
+    """Return the index of the best ridge and the parameters fitted with it, up to what
+    the choice needs. ``loss_of(parameters, penalty)`` is the loss on left-out rows.
     """
     tolerance = _tolerance_of_choice(problem)
     choice = RidgeChoice()
@@ -265,7 +263,7 @@ def _best_fit(problem, penalties, loss_of):
 
 def _tolerance_of_choice(problem):
     """Return the tolerance of fits that only serve the choice of a ridge; for few
-    logits that of the last fit, which then is one of them.
+    logits that of the last fit, which is then one of them.
     """
     if _n_logits(problem) < _FEW_LOGITS:
         return TOLERANCE

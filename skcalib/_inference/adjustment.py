@@ -63,11 +63,8 @@ def adjusted_pvalues(pvalues, distributions):
 
 
 def _probability(distribution, pvalues):
-    """Return the probability of a p-value that is at most as large as each of some.
-
-    `distribution` holds the possible p-values in increasing order and their cumulative
-    probabilities, as `pvalue_distribution` returns them; None stands for a uniform
-    p-value.
+    """Return the probability of a p-value at most as large as each of `pvalues`.
+    `distribution` is a result of `pvalue_distribution`, or None for a uniform p-value.
     """
     if distribution is None:
         return np.minimum(pvalues, 1.0)

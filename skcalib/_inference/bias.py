@@ -103,11 +103,9 @@ def rows_bias_test(
 
 
 def _cluster_effect(centred, labels, weight, importance, cluster, confidence_level):
-    """Return how many rows of the weights (n,) are worth an independent one, and why
-    that cannot be seen.
-
-    It depends on the level, because it contains the ratio of Student's quantile to the
-    normal one. `centred` (n,) are residuals about their mean.
+    """Return how many rows are worth an independent one, and why that cannot be seen.
+    It depends on the level through the ratio of Student's quantile to the normal one.
+    `centred` (n,) are residuals about their mean.
     """
     code = np.unique(cluster, return_inverse=True)[1]
     influence = Influence(centred, weight, importance, code)
@@ -118,10 +116,9 @@ def _cluster_effect(centred, labels, weight, importance, cluster, confidence_lev
 
 
 def _observed_bias_test(residual, weight, cluster, confidence_level):
-    """Return the `BiasTest` of residuals y - s (n,) with importance weights (n,) that
-    may depend on the label in an unknown way, and why it has no limits.
-
-    The influence of a row on the bias is its centred residual; `cluster` (n,) or None.
+    """Return the `BiasTest` of residuals y - s (n,) whose weights may depend on the
+    label in an unknown way, and why it has no limits. A row's influence is its centred
+    residual.
     """
     bias = -(weight @ residual) / weight.sum()
     code = None
@@ -241,28 +238,12 @@ def weight_divisor(label_weights, variance):
 
 
 def _residual_variance(variance_weight, squared_residual, label_variance, weight):
-    """Return the mean variance of the residuals y - s that `bias_test` takes.
+    """Return the mean variance of the residuals y - s that `bias_test` takes: the
+    weighted mean of `label_variance` s (1 - s), that of calibrated labels, times the
+    ratio of the observed to the calibrated sum of squared residuals.
 
-    It is the weighted mean of s (1 - s), the variance of calibrated labels, times the
-    ratio of the observed sum of squared residuals to the sum that calibrated labels
-    would have.
-
-    Parameters
-    ----------
-    variance_weight : ndarray of shape (n,)
-        Weights in the two sums of the ratio: w for w repeated rows, w^2 for one row
-        with the importance weight w.
-    squared_residual : ndarray of shape (n,)
-        Squares of the centred residuals y - s.
-    label_variance : ndarray of shape (n,)
-        s (1 - s).
-    weight : ndarray of shape (n,)
-        Weights in the mean.
-
-    Returns
-    -------
-    residual_variance : float
-        The mean variance.
+    Both sums have the weights `variance_weight` (n,): w for w repeated rows, w^2 for
+    one row with the importance weight w.
     """
     calibrated_sum = variance_weight @ label_variance
     if calibrated_sum == 0:

@@ -73,20 +73,8 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     times a factor.
 
     Weights count as repeated rows: as many rows are drawn as the weights add up to, in
-    proportion to their weights. Clusters are drawn whole, as many as there are.
-
-    Parameters
-    ----------
-    data : ScoredLabels
-        The n validated rows; those of weight zero are not drawn.
-    n_resamples : int
-        Number of resamples.
-    rng : RandomState
-        Random numbers.
-    cluster : ndarray of int, shape (n,), or None
-        Code of each row's cluster.
-    stratify : bool
-        Whether rows are drawn within their class.
+    proportion to them. Clusters are drawn whole, as many as there are; `stratify` draws
+    rows within their class.
     """
     n = len(data.scores)
     positive_rows = data.kept

@@ -181,7 +181,7 @@ def _has_importance(task):
 
 def _cumulative(task):
     """Return the cumulative sums of w (y - s) over increasing scores, and the standard
-    deviation of the last one, both divided by the total weight.
+    deviation of the last, both over the total weight.
     """
     sums, deviation = cumulative_differences(task.cells())
     if not _has_importance(task):

@@ -126,7 +126,7 @@ class ClusterCellDraws:
 
     def _given_z(self, threshold, points, width):
         """Return the probabilities (n_grades, n_points) of events in clusters whose z
-        lies in an interval of a width about each of the points.
+        lies within `width` / 2 of each point.
         """
         r = self.correlation
         # A uniform z within its interval adds the variance width^2 / 12.
@@ -155,9 +155,9 @@ class ClusterCellDraws:
         return variance, np.linalg.cholesky(correlation)
 
     def _block(self, k):
-        """Return what is drawn for the k-th block: the weight of each grade by the
-        interval of its clusters' z, float32 (draws, 64, n_grades), and a normal deviate
-        of each cell, (draws, m).
+        """Return the k-th block: the weight of each grade by the interval of its
+        clusters' z, float32 (draws, 64, n_grades), and a normal deviate of each cell,
+        (draws, m).
         """
         rng = np.random.default_rng([self._seed, k])
         n_draws = self._sizes[k]
@@ -234,8 +234,8 @@ def score_grades(scores, n_grades):
 
 
 def _grades(scores, cell, n_cells):
-    """Return the grade (n,) of each row, and the cell (n_grades,) of each grade, in
-    order: each cell is divided into equally many by the ranks of its scores (n,).
+    """Return the grade (n,) of each row, and the cell (n_grades,) of each grade: equal
+    parts of a cell by the ranks of its scores.
     """
     per_cell = max(_GRADES // n_cells, 1)
     # Scores are at most 1, so that cells stay apart.

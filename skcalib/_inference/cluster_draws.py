@@ -166,11 +166,11 @@ class ClusterDraws:
             yield (self._mean_matrix @ columns).T
 
     def _probabilities(self, frequency, are_classes):
-        """Return probabilities (n, n_columns) of the rows whose means in the cells are
-        hypothetical event frequencies (m,): the scores, shifted cell by cell.
+        """Return probabilities (n, n_columns) whose means in the cells are hypothetical
+        event frequencies (m,): the scores, shifted cell by cell.
 
-        If the columns are classes, of which a row has exactly one, the probabilities of
-        a row sum to 1 and their cumulative sums are returned.
+        If the columns are classes, of which a row has one, they sum to 1, and their
+        cumulative sums are returned.
         """
         shift = frequency - self._mean_score
         if self._scores.shape[1] == 1:
@@ -198,11 +198,11 @@ class ClusterDraws:
         return cumulative
 
     def _normal_deviates(self, k):
-        """Return the normal deviates of the k-th block of draws, float32 of shape
-        (draws, n_rows, 1 or L): one for each row, or for each of its L labels.
+        """Return the normal deviates of the k-th block of draws, float32 (draws,
+        n_rows, 1 or L): one for each row, or for each of its L labels.
 
-        Rows of one cluster have the correlation r: a deviate is sqrt(r) times one of
-        the cluster plus sqrt(1 - r) times one of the row.
+        For the correlation r within clusters, a deviate is sqrt(r) times one of the
+        cluster plus sqrt(1 - r) times one of the row.
         """
         rng = np.random.default_rng([self._seed, k])
         n_draws = self._sizes[k]

@@ -78,8 +78,8 @@ class CountDraws:
 
     @cached_property
     def _seed(self):
-        """The seed of the random numbers. It is taken when they are first needed:
-        problems that are summed over their outcomes need none.
+        """The seed, taken only when needed: problems that are summed over their
+        outcomes need none.
         """
         return self._rng.randint(np.iinfo(np.int32).max)
 
@@ -92,8 +92,7 @@ class CountDraws:
     @cached_property
     def _stored_blocks(self):
         """The random numbers, a list of `UniformBlock`, each for some draws of all
-        cells; None if they are too many to be kept. They do not depend on the
-        hypothesis.
+        cells, whatever the hypothesis; None if they are too many to be kept.
         """
         if not self._are_stored:
             return None
@@ -212,14 +211,13 @@ class CountDraws:
         return np.concatenate(sums, axis=1)
 
     def _laws(self, frequency, share_of_excess, *, lists_events=False):
-        """Return the objects that turn random numbers into numbers of events, for event
-        probabilities (m,) of the cells.
+        """Return the laws that turn random numbers into numbers of events, for event
+        probabilities (m,): one each for cells of one row, for those with many events
+        and non-events, and for the rest, as far as there are any.
 
-        There is one for cells of one row, one for cells with many events and
-        non-events, and one for the rest; those without cells are left out.
-        `share_of_excess` (0 to 1) is the share of the excess variance that is given to
-        the numbers of events. With `lists_events`, cells in which hardly any events are
-        expected have a law of their own.
+        `share_of_excess` (0 to 1) of the excess variance goes to the numbers of events.
+        With `lists_events`, cells that expect hardly any events have a law of their
+        own.
         """
         factor = 1 + share_of_excess * self.excess_variance
         missing = np.clip(1 - (1 - self.missing_variance) * factor, 0, 1)
@@ -249,7 +247,7 @@ class CountDraws:
 
     def _blocks_above(self, threshold):
         """Return blocks that hold the random numbers above the threshold (m,) of their
-        cell: lists of them, if they are few and all others would be made anew.
+        cell: lists of these alone if they are few and all others would be made anew.
         """
         if self._are_stored:
             return self._stored_blocks
@@ -263,8 +261,8 @@ class CountDraws:
         return self._listed
 
     def _blocks(self):
-        """Yield the uniform random numbers of each block of draws as a `UniformBlock`:
-        the stored ones, or the same numbers made again from the seed.
+        """Yield each block of draws as a `UniformBlock`: stored, or made again from the
+        seed.
         """
         if self._stored_blocks is not None:
             yield from self._stored_blocks

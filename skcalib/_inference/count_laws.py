@@ -166,8 +166,7 @@ class QuietCounts(RareCounts):
 
 
 def _rate_and_trials(n, rare, missing):
-    """Return the rate f' and the real number n' of trials (m,) of a binomial law with
-    the mean n f and the variance n f (1 - f) (1 - missing), for the arrays (m,) of
+    """Return the rate f' and the real number n' of trials, (m,) each, of the law in
     `_rare_distribution`.
     """
     # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - missing), so that 1 - f' is
@@ -177,24 +176,12 @@ def _rate_and_trials(n, rare, missing):
 
 
 def _rare_distribution(n, rare, missing):
-    """Return the distribution function of the number of rare events in each of m cells.
+    """Return P(count <= 0), P(count <= 1), ... (k, m) of rare events in m cells, as
+    long as it is below 1 - 1e-12 in any.
 
     The law is a binomial with a real number n' of trials and a rate f' that has the
-    mean n f and the variance n f (1 - f) (1 - missing).
-
-    Parameters
-    ----------
-    n : ndarray of shape (m,)
-        Numbers of rows.
-    rare : ndarray of shape (m,)
-        Event probabilities f, at most 1/2.
-    missing : ndarray of shape (m,)
-        Share of the binomial variance n f (1 - f) that is missing.
-
-    Returns
-    -------
-    cumulative : ndarray of shape (k, m)
-        P(count <= 0), P(count <= 1), ..., as long as it is below 1 - 1e-12 in any cell.
+    mean n f and the variance n f (1 - f) (1 - missing), for n rows of the event
+    probability f = `rare` <= 1/2.
     """
     rate, trials = _rate_and_trials(n, rare, missing)
     odds = rate / (1 - rate)

@@ -382,10 +382,10 @@ class _Saddlepoint:
 
     def _signed_root(self, tau):
         """Return the signed root r (n_problems,) of the likelihood ratio statistic of a
-        shift by the estimated shift minus tau; r has the sign of tau.
+        shift by the estimated one minus tau; r has the sign of tau.
 
-        With p (m,) the probabilities at the estimated shift, r^2 / 2 is the weighted
-        sum of log(1 + p (exp(-tau) - 1)) + tau p over the rows.
+        With p (m,) the probabilities at the estimate, r^2 / 2 is the weighted sum of
+        log(1 + p (exp(-tau) - 1)) + tau p.
         """
         of_row = self._rows.by_row(tau)
         p = self._probability
@@ -451,22 +451,9 @@ def _lugannani_rice(r, tau, skewness, variance):
     """Return P(S >= k) of an integer S by the saddlepoint formula of Lugannani and Rice
     (1980): Phi(-r) + phi(r) (1 / u - 1 / r), u = (1 - exp(-tau)) sqrt(variance).
 
-    Parameters
-    ----------
-    r : ndarray of shape (m,)
-        Signed root of the likelihood ratio statistic of the hypothesis.
-    tau : ndarray of shape (m,)
-        Natural parameter (log-odds) at which k is expected, minus that of the
-        hypothesis.
-    skewness : ndarray of shape (m,)
-        Third cumulant of S over six times the variance, where k is expected.
-    variance : ndarray of shape (m,)
-        Variance of S where k is expected.
-
-    Returns
-    -------
-    probability : ndarray of shape (m,)
-        Clipped to [0, 1].
+    `r` is the signed root of the hypothesis' likelihood ratio, `tau` the log-odds at
+    which k is expected less those of the hypothesis. There S has the variance
+    `variance`; `skewness` is its third cumulant over six times that.
     """
     deviation = np.sqrt(variance)
     # 1 / u and 1 / r are infinite at r = 0, but their difference has this limit.

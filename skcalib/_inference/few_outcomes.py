@@ -246,17 +246,16 @@ class _Batch:
         return low, np.maximum(low, high)
 
     def _opposite(self, direction, chosen):
-        """Return the search of some problems along the opposite of a direction: an
-        outcome is then as extreme as the observed one only if it also lies as far on
-        the side of the observed deviation.
+        """Return the search along the opposite direction: an outcome is then as extreme
+        as the observed one only if it also lies as far on the side of the observed
+        deviation.
         """
         masks = [self._is_as_small[..., chosen], self._is_as_far[..., chosen]]
         return _Search(self._laws.at(chosen), -direction[:, chosen], masks, self._tail)
 
     def _lower_limits(self, chosen):
-        """Return the powers of the lower limits of some problems, given by position: at
-        the smallest c for which outcomes like the observed one have the probability
-        `tail`.
+        """Return the powers of the lower limits of some problems: at the smallest c for
+        which outcomes like the observed one have the probability `tail`.
         """
         laws = self._laws.at(chosen)
         low = np.full(len(chosen), np.inf)
@@ -407,8 +406,8 @@ class _Search:
 
 
 def _probability(outcomes, masses):
-    """Return the probability (n,) of some outcomes, 1 or 0 in an array (k_1, ...,
-    k_size, n), for the probabilities (k_j, n) of the numbers of events of each bin.
+    """Return the probability (n,) of `outcomes`, 1 or 0 (k_1, ..., k_size, n), for the
+    masses (k_j, n) of the events of each bin.
     """
     sums = outcomes
     for mass in reversed(masses):
@@ -418,9 +417,9 @@ def _probability(outcomes, masses):
 
 
 def _medians(statistic, masses):
-    """Return the medians (n,) of the statistics of outcomes (n_outcomes, n) with the
-    probabilities (k_j, n) of the numbers of events of each bin: the smallest value that
-    has half of the probability up to it.
+    """Return the medians (n,) of the statistics (n_outcomes, n), for the masses (k_j,
+    n) of the events of each bin: the smallest value with half of the probability up to
+    it.
     """
     probability = masses[0]
     for mass in masses[1:]:

@@ -258,12 +258,9 @@ class _JoinedPowers:
         return self._error.from_power(combined)
 
     def _combined(self, powers):
-        """Return one number (...) for the p-th powers (..., n_problems) of the errors
-        of all problems.
-
-        Without groups it is the p-th power of the whole error, combined over the
-        classes. With groups it is the error itself: the p-th root of each group's
-        power, reduced over the groups to their weighted mean, maximum or another value.
+        """Return one number (...) for the p-th powers (..., n_problems) of the errors:
+        without groups the p-th power, combined over the classes; with groups the
+        errors' weighted mean, maximum or another value.
         """
         if self._error.groups is None:
             return self._classes.combine(powers)
@@ -276,25 +273,9 @@ class _JoinedPowers:
 
 
 def _split_by_group(groups, data, cluster):
-    """Return validated data split by group, without rows of weight zero.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n,), "predicted_class" or None
-        Group of each row; None puts all rows into one group.
-    data : ScoredLabels or BinnedTask
-        The data.
-    cluster : ndarray of int, shape (n,), or None
-        Code of each row's cluster.
-
-    Returns
-    -------
-    data_of_groups : list of ScoredLabels or BinnedTask
-        The rows of each group.
-    weights : ndarray of shape (n_groups,) or None
-        Weight of each group; None for binned data.
-    cluster : ndarray of int or None
-        The clusters of these rows, first those of the first group, and so on.
+    """Return validated data split by group (None: one group), without rows of weight
+    zero; the weights (n_groups,), None for binned data; and the clusters of these rows,
+    group by group.
     """
     if isinstance(data, BinnedTask) and groups is None:
         return [data], None, None
@@ -326,21 +307,10 @@ def _weight_of(data):
 
 
 def _labels_depend(error, data, classes):
-    """Return whether the draws keep the dependence between the labels of a row.
-
-    They do for several labels per row, and for a marginal error of several exclusive
-    classes, if there are at most 30 (`_MOST_CLASSES`); also for a pooled error, whose
-    only problem has each row once for each class. Otherwise the problems are drawn as
-    if they were independent.
-
-    Parameters
-    ----------
-    error : CalibrationError
-        The error.
-    data : ScoredLabels or BinnedTask
-        The data.
-    classes : ClassPowers
-        The classes of the error; it has a binary problem for each.
+    """Return whether the draws keep the dependence between the labels of a row: of
+    several labels per row, or of the classes of a marginal error, if at most 30
+    (`_MOST_CLASSES`), or of a pooled error, which has each row once per class. Other
+    problems are drawn as if they were independent.
     """
     has_several_problems = 1 < classes.n_tasks <= _MOST_CLASSES
     if data.is_multilabel:
@@ -353,21 +323,9 @@ def _labels_depend(error, data, classes):
 
 
 def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
-    """Return the `CountDraws` of the cells of rows without clusters.
-
-    Parameters
-    ----------
-    cells : Cells
-        Cells of all problems, m together.
-    rows : _ProblemRows
-        The rows of the problems.
-    is_dependent : bool
-        Whether the labels of a row depend on each other.
-    resampling : Resampling
-        What is drawn.
-    label_deviation : ndarray of shape (m,) or None
-        Event frequency minus score of each cell, if a row may have several labels, for
-        their dependence; None if the labels of a row exclude each other.
+    """Return the `CountDraws` of the m cells of rows without clusters.
+    `label_deviation` (m,) is event frequency minus score if a row may have several
+    labels; None if they exclude each other.
     """
     # Uniform random numbers that are dependent between cells; None for independent
     # ones.
@@ -384,22 +342,11 @@ def _count_draws(cells, rows, is_dependent, resampling, label_deviation):
 
 
 def _weighted_draws(cells, rows, cluster, resampling):
-    """Return the draws of cells whose rows have weights of importance.
+    """Return the draws of cells whose rows have importance weights.
 
     A weight that depends on the label changes the frequency of events in the sample.
     Where the weight of the other label is unknown, rows depend on each other, or a row
     has several columns, observed residuals take the place of drawn labels.
-
-    Parameters
-    ----------
-    cells : Cells
-        Cells of all problems, m together.
-    rows : _ProblemRows
-        The rows of the problems.
-    cluster : ndarray of int, shape (n,), or None
-        Code of each row's cluster.
-    resampling : Resampling
-        What is drawn.
     """
     n_draws = resampling.n_draws
     row_columns = rows.in_cells()
@@ -474,11 +421,8 @@ class _ProblemRows(NamedTuple):
         )
 
     def _by_row(self, values_by_problem):
-        """Return values as an array (n, n_columns): a line for each row of all groups,
-        a column for each class.
-
-        They are given for each problem, in the order of `tasks`: group by group, and in
-        each group class by class.
+        """Return values, given problem by problem in the order of `tasks`, as (n,
+        n_columns): a line for each row of all groups, a column for each class.
         """
         n_columns = self.tasks[0].n_columns
         if n_columns > 1:
@@ -492,18 +436,9 @@ class _ProblemRows(NamedTuple):
 
 
 def _directions(powers, cells):
-    """Return the directions of the search for an interval: deviations d (m,) of event
-    frequencies from scores, so that f = s + c d for c >= 0, the observed one first.
-
-    The upper limit of an error depends on how its deviations are spread over the cells,
-    which is not known. So several are tried.
-
-    Parameters
-    ----------
-    powers : list of ErrorPower
-        The error of each binary problem, with the problem's cells.
-    cells : Cells
-        The m cells of all problems, one problem after the other.
+    """Return the directions of the search for an interval: deviations d (m,), so that f
+    = s + c d for c >= 0, the observed one first. Several are tried, since the upper
+    limit depends on how deviations are spread over the cells, which is unknown.
     """
     if not powers[0].is_binned:
         return _directions_of_scores(powers, cells)
@@ -572,11 +507,9 @@ def _spread_directions(cells, deviation, sizes, is_sum_of_squares):
 
 
 def _directions_of_scores(powers, cells):
-    """Return the directions (m,) for an error whose cells are distinct scores: the
-    residuals of neighbouring scores, averaged over a small and a large window, since
-    the residual of a single score is mostly noise.
-
-    The arguments are those of `_directions`.
+    """Return the directions (m,) for an error whose cells are distinct scores:
+    residuals averaged over a small and a large window, since that of a single score is
+    mostly noise.
     """
     averaged = []
     for window in _WINDOWS:
@@ -588,17 +521,13 @@ def _directions_of_scores(powers, cells):
 
 
 def _common_shifts(powers):
-    """Return two directions (m,) of the search for an interval (see `_directions`), in
-    which all cells of a problem, or all cells together, deviate equally.
+    """Return two directions (m,), in which all cells of a problem have its mean
+    deviation, or all cells that of all problems.
 
-    They are for rows with several labels, each label a binary problem. In the first,
-    every cell of a problem has the mean deviation of that problem; in the second, every
-    cell has the mean over all problems. If the labels of a row depend on each other,
-    chance shifts the event frequencies of many cells together. An interval must
-    allow for such a shift, but the observed deviations, mostly noise that differs from
-    cell to cell, hardly contain it.
-
-    `powers` is a list of the `ErrorPower` of each problem, with the problem's cells.
+    They are for rows with several labels, each a binary problem. If these depend on
+    each other, chance shifts the frequencies of many cells together; the observed
+    deviations, mostly noise that differs from cell to cell, hardly contain such a
+    shift.
     """
     shifts = []
     for power in powers:
@@ -610,9 +539,8 @@ def _common_shifts(powers):
 
 
 def _noise_size(cells):
-    """Return a deviation of event frequencies from scores (m,), none of them observed,
-    with which an interval can still be searched: the standard deviation of each
-    frequency. If that is 0, because all scores are 0 or 1, it is a step towards 1/2.
+    """Return the deviations (m,) to search along where none is observed: the standard
+    deviation of each frequency or, if all scores are 0 or 1, a step towards 1/2.
     """
     noise = np.sqrt(cells.variance)
     if np.any(noise):
@@ -624,9 +552,8 @@ def _noise_size(cells):
 
 
 def _averaged(cells, window):
-    """Return the deviations, event frequency minus score, of the cells (m,), averaged
-    twice by a moving mean over a share `window` of the weight, such as .15. Next to the
-    ends the window is cut off.
+    """Return the deviations (m,), averaged twice by a moving mean over a share `window`
+    of the weight, which is cut off at the ends.
     """
     # Each cell covers an interval of the cumulative weight, and has a window of it.
     limits = np.append(0.0, np.cumsum(cells.weight))

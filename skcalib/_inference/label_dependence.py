@@ -207,19 +207,16 @@ def drawn_labels(data, n_draws, rng):
 
 
 def _copula_labels(threshold, copula, n_draws, rng):
-    """Yield drawn labels, boolean (n, L): a row has a label where its normal deviate is
-    below the threshold (n, L). The deviates of a row have the dependence `copula` (L,
-    L) of `label_copula`.
+    """Yield drawn labels, boolean (n, L): a row has those whose normal deviates, with
+    the dependence of `label_copula`, are below the threshold (n, L).
     """
     for _ in range(n_draws):
         yield rng.standard_normal(threshold.shape) @ copula.T < threshold
 
 
 def _sampled_rows(n, most, weight, rng):
-    """Return the indices of at most `most` of n rows.
-
-    Without weights no row comes twice. With weights (n,) rows are drawn with
-    replacement, in proportion to the weights.
+    """Return the indices of at most `most` of n rows: without weights none comes twice;
+    with weights they are drawn with replacement.
     """
     share = None
     if weight is not None:
@@ -228,10 +225,9 @@ def _sampled_rows(n, most, weight, rng):
 
 
 def _ranks_as_uniforms(counts, rng):
-    """Return uniform random numbers (n_draws, n_cells) that have, in each column, the
-    order of the counts (n_draws, n_cells); the counts are overwritten.
-
-    A number is (rank + u) / n_draws with the rank from 0 on and u uniform in [0, 1).
+    """Return uniform random numbers (n_draws, n_cells) in the order of each column's
+    counts, which are overwritten: (rank + u) / n_draws, the rank from 0 and u uniform
+    in [0, 1).
     """
     # Tied counts are ranked at random: a number below 1 is added to each.
     counts += rng.random_sample(counts.shape)

@@ -189,8 +189,8 @@ class _DirectionSearch:
         return self._drawn_at[c]
 
     def _excess_over_tail(self, share):
-        """Return by how much a share of the draws exceeds the tail probability, as a
-        difference of normal quantiles; 0 if they differ by the Monte Carlo error only.
+        """Return the difference of the normal quantiles of `share` and the tail
+        probability; 0 within the Monte Carlo error.
         """
         if abs(share - self.tail) <= _CLOSE * self.tail:
             return 0.0
@@ -202,11 +202,9 @@ class _DirectionSearch:
         return self.hypotheses.error(self.hypotheses.frequency(self.direction, c))
 
     def _crossing(self, excess):
-        """Return the c >= 0 at which `excess` reaches 0, or None if it stays negative
-        up to the largest c. A generator; see the class.
-
-        ``excess(c)`` is a generator of the same kind: a step function of c that rises
-        on the whole.
+        """Return the c >= 0 at which ``excess(c)`` reaches 0, or None if it stays
+        negative. Both are generators; see the class. `excess` is a step function that
+        rises on the whole.
         """
         c = 0.0
         value = yield from excess(c)
@@ -284,10 +282,9 @@ def _brent_root(function, below, above, precision):
 
 
 def _interpolated_step(before, newest, other):
-    """Return the step from the `_Point` `newest` to the root of an interpolation: of
-    the line through `before` and `newest` if `before` and `other` are the same point,
-    else of the inverse quadratic function through all three. It is inf if there is
-    none.
+    """Return the step from the `_Point` `newest` to the interpolated root: of the line
+    through `before` and `newest` if `before` is `other`, else of the inverse quadratic
+    function through all three; inf if there is none.
     """
     if before.x == other.x:
         # the secant method

@@ -224,12 +224,11 @@ def event_ratio_limits(
 
 
 def _equal_scores_tests(score, n_rows, events, confidence_level):
-    """Return the `BiasTest` of arrays (m,) for `events` among `n_rows` rows that all
-    have one score: the exact binomial tests and the limits of Clopper and Pearson.
+    """Return the `BiasTest` (m,) of `events` among `n_rows` rows that all have one
+    score: the exact binomial tests and the limits of Clopper and Pearson.
 
-    All arguments but the level have shape (m,), and both numbers may be sums of
-    weights. If they are not integers, if there are many rows, or if all or no rows have
-    events, `_ShiftTests` does the same test.
+    If the numbers, which may be sums of weights, are not integers, if there are many
+    rows, or if all or no rows have events, `_ShiftTests` does the same test.
     """
     rows = RowsOfProblems(
         log_odds(score), np.asarray(n_rows, dtype=np.float64), np.ones(len(score), int)
@@ -329,9 +328,9 @@ class _TestsOfEvents:
         """The p-values (n_problems,) of "the bias is 0" that agree with the longer
         intervals.
 
-        A limit bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch). So
-        it is the exact p-value of the shift with that bias, which lies between 0 and
-        the estimate.
+        A limit bias - stretch (bias - low) is 0 where low is bias (1 - 1 / stretch):
+        the p-value is the exact one of the shift with that bias, which lies between 0
+        and the estimate.
         """
         pvalue = self._pvalue.copy()
         longer = self._stretch > 1
@@ -384,11 +383,9 @@ class _TestsOfEvents:
 
 
 def _no_event(rows, tail):
-    """Return the p-value of calibrated scores, and the lower and the upper limit of the
-    bias (mean score minus event frequency), of problems without any event.
-
-    The probability of no event, P(S = 0), is then the product of 1 - probability over
-    the rows. The p-value is two-sided, and each limit is wrong with probability `tail`.
+    """Return the two-sided p-value of calibrated scores, and the limits of the bias,
+    each wrong with probability `tail`, of problems without any event. Then P(S = 0) is
+    the product of 1 - probability.
     """
 
     def log_no_event(shift):
@@ -422,11 +419,9 @@ def _bias(rows, delta):
 
 
 def _distances_at_level(tail_probability, level, first_guess):
-    """Return the numbers x (m,) at which ``tail_probability(x)``, functions that fall,
-    are `level`.
-
-    The equation is solved for normal quantiles of the probabilities, which are nearly
-    linear in x. The first bracket of each root is from 0 to `first_guess` (m,).
+    """Return the x (m,) at which ``tail_probability(x)``, falling functions, are
+    `level`. It is solved for normal quantiles, which are nearly linear in x. The first
+    bracket is from 0 to `first_guess` (m,).
     """
 
     def excess(x):

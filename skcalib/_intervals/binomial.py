@@ -64,9 +64,8 @@ def binomial_interval(
 
 
 def _clopper_pearson(positives, counts, miscoverage):
-    """Return the limits of Clopper and Pearson (1934): quantiles of beta laws. Like
-    each kind of interval it takes positives and counts (one shape) and 1 less the
-    coverage.
+    """Return the limits of Clopper and Pearson (1934): quantiles of beta laws. Every
+    kind of interval takes positives, counts and 1 less the coverage.
     """
     negatives = counts - positives
     tail = miscoverage / 2.0
@@ -78,7 +77,7 @@ def _clopper_pearson(positives, counts, miscoverage):
 
 def _hoeffding(positives, counts, miscoverage):
     """Return the limits of Hoeffding (1963), Theorem 2: P(|mean - expectation| >= t) is
-    at most 2 exp(-2 n t^2). See `_clopper_pearson` for the arguments.
+    at most 2 exp(-2 n t^2).
     """
     half_width = np.sqrt(np.log(2.0 / miscoverage) / (2.0 * counts))
     return positives / counts - half_width, positives / counts + half_width
@@ -86,7 +85,7 @@ def _hoeffding(positives, counts, miscoverage):
 
 def _wilson(positives, counts, miscoverage):
     """Return the limits of Wilson (1927): the proportions p for which |mean - p| is at
-    most z sqrt(p (1 - p) / n). See `_clopper_pearson` for the arguments.
+    most z sqrt(p (1 - p) / n).
     """
     z = ndtri(1.0 - miscoverage / 2.0)
     centre = (positives + z**2 / 2.0) / (counts + z**2)

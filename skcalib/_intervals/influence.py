@@ -392,9 +392,8 @@ def intraclass_design_effect(sums, mass, squares, row_variance):
 
 
 def _expected_variance(mass, squares, correlation):
-    """Return the variance of each cluster's sum for intraclass correlations (m,),
-    (n_clusters, m), that of a row being 1; `mass` and `squares` are a cluster's sums of
-    w and w^2.
+    """Return the variance of each cluster's sum (n_clusters, m) for intraclass
+    correlations (m,), a row's being 1; `mass` and `squares` are sums of w and w^2.
     """
     mass = mass.reshape(len(mass), -1)
     squares = squares.reshape(len(mass), -1)
@@ -403,8 +402,8 @@ def _expected_variance(mass, squares, correlation):
 
 
 def _satterthwaite(expected):
-    """Return the degrees of freedom (m,) of a sum of independent squares whose
-    expectations are given (n_clusters, m), at least 1 (Satterthwaite 1946).
+    """Return the degrees of freedom (m,), at least 1, of a sum of independent squares
+    with the expectations (n_clusters, m) (Satterthwaite 1946).
     """
     degrees = expected.sum(axis=0) ** 2 / np.sum(expected**2, axis=0)
     return np.maximum(degrees, 1.0)

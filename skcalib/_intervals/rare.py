@@ -153,9 +153,8 @@ def mean_loss_interval(loss, largest, influence, confidence_level):
 
 
 def _gamma_quantile(mean, variance, probability):
-    """Return the quantile of the gamma law with this mean and variance at a
-    probability: its scale is variance / mean and its shape mean^2 / variance. Without
-    variance it is the mean.
+    """Return a quantile of the gamma law with this mean and variance (its scale is
+    variance / mean); without variance the mean.
     """
     if variance <= 0 or mean <= 0:
         return mean

@@ -231,11 +231,10 @@ class LogisticRows:
         return Sandwich(covariance, degrees, tuple(reasons))
 
     def _too_few_events(self):
-        """Return why clusters may hold too few events (or too few non-events, where
-        these are rarer) for a variance between clusters, else "".
-
-        The number is a cautious one: if the rows of a cluster are much alike, few data
-        sets hold enough events by an estimate, and nearly all of these by chance.
+        """Return why clusters may hold too few events (or non-events, where these are
+        rarer) for a variance between clusters, else "". The number is cautious: if rows
+        of a cluster are much alike, few data sets hold enough by an estimate, and
+        nearly all of these by chance.
         """
         if self.cluster is None:
             return ""
@@ -279,9 +278,8 @@ def too_few_degrees(degrees):
 
 
 def _untrusted(degrees, promise):
-    """Return why a variance with these degrees of freedom is not reliable, else "".
-
-    `promise` is the standard error that the scores promise over the estimated one.
+    """Return why a variance with these degrees of freedom is not reliable, else "";
+    `promise` is the standard error that the scores imply over the estimated one.
     """
     reason = too_few_degrees(degrees)
     if not reason and promise > _LARGEST_PROMISE:

@@ -56,11 +56,10 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
 
 
 def _limit(side, estimate, scale, z, cells, cautious):
-    """Return the limits (m,) on one side of the estimates (m,), the lower ones for
-    `side` = -1 and the upper ones for 1: where the score statistic reaches z (m,).
-
-    `scale` (m,) is a typical distance of a limit from its estimate. `cells` are the
-    arrays counts, values, base and possible of `score_limits`.
+    """Return the lower (`side` = -1) or upper (1) limits (m,) of the estimates (m,):
+    where the score statistic reaches z (m,). `scale` (m,) is a typical distance of a
+    limit from its estimate; `cells` are the arrays counts, values, base and possible of
+    `score_limits`.
     """
     # A ratio is written as the fraction of the way from the estimate (0) to the
     # farthest possible ratio (1), so that one search from 0 to 1 finds all limits.
@@ -83,8 +82,8 @@ def _limit(side, estimate, scale, z, cells, cautious):
 
 
 def _reach(values, base, possible, estimate, side):
-    """Return how far from the estimate (m,) the ratio can lie on one side, (m,): up to
-    the largest (`side` 1) or smallest (-1) ratio v / u of a possible cell.
+    """Return how far the ratio can lie from the estimate (m,): up to the largest
+    (`side` 1) or smallest (-1) v / u of a possible cell.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(base > 0, values / base, np.sign(values) * np.inf)
@@ -96,8 +95,7 @@ def _reach(values, base, possible, estimate, side):
 
 def _distance(fraction, scale, reach):
     """Return the distance (m,) for a fraction f (m,) of the way, f s / (1 - f + f s /
-    r) for the scale s and the reach r, (m,) each: 0 for 0, r, which may be infinite,
-    for 1.
+    r) with the scale s and the reach r, which may be infinite: 0 for 0, r for 1.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = scale * fraction / (1 - fraction + fraction * scale / reach)
@@ -105,11 +103,10 @@ def _distance(fraction, scale, reach):
 
 
 def _score(theta, counts, values, base, possible, cautious=False):
-    """Return the score statistic (m,) of the hypotheses "the ratio is theta" (m,): the
-    mean of x = v - theta u over its standard deviation if its expectation is 0.
-
-    The other arguments are those of `score_limits`. With `cautious` the root of the
-    likelihood ratio statistic is returned where it is nearer to 0.
+    """Return the score statistic (m,) of the hypotheses "the ratio is theta": the mean
+    of x = v - theta u over its standard deviation if its expectation is 0. With
+    `cautious` it is the root of the likelihood ratio statistic, where that is nearer to
+    0.
     """
     x = np.where(possible, values - theta[:, None] * base, 0.0)
     n = counts.sum(axis=1)
@@ -148,8 +145,8 @@ def _score(theta, counts, values, base, possible, cautious=False):
 
 
 def _tilted_mean(slope, share, x):
-    """Return the sum over cells (m,) of share x / (1 + slope x), the mean of x under
-    the tilted probabilities, for slopes (m,) and arrays (m, n_cells); clipped to +-1e6.
+    """Return the mean (m,) of x under the tilted probabilities, the sum of share x / (1
+    + slope x) over the cells, clipped to +-1e6.
     """
     total = np.sum(share * x / _tilt(slope, x), axis=1)
     return np.clip(total, -_LARGE, _LARGE)

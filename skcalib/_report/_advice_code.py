@@ -69,8 +69,8 @@ def advice_code(table, model):
 
 
 def _score_columns(table, name):
-    """Return the expressions for the score columns of the model `name`; None if a class
-    has no row, or if the names of its columns do not contain those of the classes.
+    """Return the expressions for the score columns of the model `name`; None where
+    `_columns_by_class` finds no pattern.
     """
     columns = table.columns.get(name, (name,))
     if table.classes is None:
@@ -187,11 +187,8 @@ def imports_of(lines):
 
 
 def _columns_by_class(table, columns):
-    """Return the name of the score column of a class as a pattern, such as "p_{k}",
-    where ``{k}`` stands for the class.
-
-    None for one event, if the `columns` (in the order of the classes) have no common
-    pattern, or if a class has no row.
+    """Return the name of a class's score column as a pattern, such as "p_{k}"; None for
+    one event, without a common pattern, or if a class has no row.
     """
     if table.classes is None:
         return None
@@ -217,11 +214,9 @@ def label_code(table):
 
 
 def _segments(table, column, frame):
-    """Return the expression for the segment of each row of a data frame, named as in
-    the report. `frame` is the name of the data frame, `column` that of the column.
-
-    If the report has several columns of segments, the names are "site = 2", or for the
-    column "sex × site", which combines two of them, "sex = f, site = 2".
+    """Return the expression for each row's segment in the data frame named `frame`,
+    named as in the report: with several columns of segments "site = 2", or "sex = f,
+    site = 2" for "sex × site", which combines two.
     """
     if not table.partitions:
         return _as_text(frame, column)  # a single column: the value alone
@@ -247,8 +242,8 @@ def _as_text(frame, column):
 
 
 def _groups(table, model, frame):
-    """Return the expression for the `groups` of a `GroupwiseRecalibrator`, the segment
-    of each row of a data frame; all segments that share a map are one group, "others".
+    """Return the expression for the `groups` of a `GroupwiseRecalibrator`: each row's
+    segment, or "others" for those that share a map.
     """
     advice = model["advice"]
     column = advice["column"]

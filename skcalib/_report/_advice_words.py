@@ -83,8 +83,8 @@ def _nothing_to_do(facts, is_usable):
 
 
 def _brier_gain(model):
-    """Return a clause that the gain of the advised recalibrator in the Brier score is
-    not significant; an empty text if it is, or if it is not known.
+    """Return a clause if the advised recalibrator's gain in the Brier score is known
+    and not significant, else "".
     """
     advice = model["advice"]
     # Advice for the samples since a change is not in the table of candidates.
@@ -103,8 +103,8 @@ def _brier_gain(model):
 
 
 def _samples_needed(facts):
-    """Return the claim on the number of samples with which the advised recalibrator
-    keeps nine tenths of its gain over the next simpler one.
+    """Return the claim on the number of samples that keep nine tenths of the advised
+    recalibrator's gain over the next simpler one.
     """
     advice = facts.model["advice"]
     simpler = advice["simpler"]
@@ -120,9 +120,7 @@ def _samples_needed(facts):
 def _error_left(facts, suggested_tolerance):
     """Return the claim on the calibration error after the advised recalibration:
     whether it is within the tolerance, and if not, which candidate leaves less than
-    half of it.
-
-    `suggested_tolerance` is what the headline suggests, in points as text, or None.
+    half. `suggested_tolerance` is the headline's, in points as text, or None.
     """
     advice = facts.model["advice"]
     where = ""
@@ -151,10 +149,9 @@ def _error_left(facts, suggested_tolerance):
 
 def _smaller_error(model, left):
     """Return a clause on the candidate that leaves the smallest calibration error, as
-    in "; SplineCalibration leaves 0.8"; an empty text if that is more than half of the
-    error `left` by the advised one, a `Verdict`.
-
-    Only candidates with a lower log-loss than the advised one are considered.
+    in "; SplineCalibration leaves 0.8", among those with a lower log-loss than the
+    advised one; "" if that is more than half of `left`, the `Verdict` on the advised
+    one's error.
     """
     advice = model["advice"]
     # The table of candidates is about all samples, and cannot be compared with advice
@@ -173,9 +170,9 @@ def _smaller_error(model, left):
 
 
 def _opening_verbs(facts, is_usable):
-    """Return the words that a sentence on the advised recalibrator begins with, a dict
-    by the verb: "Shift" or "Recalibrate" alone, or after a condition, as in "Optional:
-    shift", if the scores are usable or another model is better.
+    """Return the words that begin a sentence on the advised recalibrator, by verb:
+    "Shift" or "Recalibrate", or after a condition, as in "Optional: shift", if the
+    scores are usable or another model is better.
     """
     condition = ""
     if facts.model.get("is_inferior"):
@@ -222,8 +219,8 @@ def _what_to_do(facts, is_usable):
 
 
 def _recalibrate_some_segments(facts, verbs):
-    """Return the claim that tells to recalibrate some segments, and to leave the scores
-    of the others. `verbs` are those of `_opening_verbs`.
+    """Return the claim that advises to recalibrate some segments and to leave the
+    others. `verbs` are those of `_opening_verbs`.
     """
     advice = facts.model["advice"]
     # "PlattScaling", of "GroupwiseRecalibrator(PlattScaling())".
@@ -242,8 +239,8 @@ def _recalibrate_some_segments(facts, verbs):
 
 
 def _whose_maps(segments, n_segments):
-    """Return a clause on which of the `n_segments` segments of a column get a map of
-    their own: those in the list `segments`, while the others share a map.
+    """Return a clause on which of a column's segments get a map of their own, while the
+    others share one.
     """
     # With one segment left, the shared map is that segment's own.
     if len(segments) >= n_segments - 1:

@@ -113,8 +113,8 @@ def _refuse_look_alikes(values, counts, name):
 
 
 def _refuse_probabilities(values, counts, name):
-    """Raise if the distinct labels of the column `name` are numbers in [0, 1], some
-    between 0 and 1. `counts` are the rows of each.
+    """Raise if the distinct labels of the column are numbers in [0, 1], some strictly
+    between. `counts` are the rows of each.
     """
     if not all(isinstance(value, (int, float)) for value in values):
         return
@@ -136,8 +136,8 @@ def _refuse_probabilities(values, counts, name):
 
 
 def _matching(values, text, name, found):
-    """Return which of the distinct labels of a column are the one that the user typed,
-    booleans; raise if none is. `found` shows all labels.
+    """Return which distinct labels are the one that the user typed, booleans; raise if
+    none is. `found` shows all labels.
     """
     # The label itself, if it is there, or other spellings of a number or a boolean.
     matching = np.array([str(value) == text for value in values])
@@ -173,8 +173,8 @@ def left_out_notes(column, name, is_left_out):
 
 
 def _is_one_the_event(labels):
-    """Return whether the label 1 can only be the event: whether the distinct `labels`
-    are 0 and 1 (or one of these alone), or -1 and 1, as numbers or booleans.
+    """Return whether the label 1 can only be the event: among 0 and 1, or -1 and 1, as
+    numbers or booleans.
     """
     if not all(isinstance(label, (bool, int, float)) for label in labels):
         return False
@@ -280,8 +280,8 @@ def segment_columns(columns, names, notes):
 
 
 def _segment_names(column, name):
-    """Return the value of each row in a column as text, (n_rows,), "(missing)" for a
-    missing one. Raise if there are too many distinct values.
+    """Return each row's value as text (n_rows,), "(missing)" for a missing one; raise
+    if too many are distinct.
     """
     values, positions = distinct(column)
     names = list(map(str, values))

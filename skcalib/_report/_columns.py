@@ -155,11 +155,9 @@ def _matched(pattern, classes, header, others, file):
 
 
 def _by_class(columns, classes, named_by):
-    """Return a dict from each class of ``--classes`` to its column; both are lists in
-    the same order. Raise if they differ in length.
-
-    `named_by` is the beginning of a clause in the error message that goes on with the
-    number of columns, as in "--score was given 3 columns".
+    """Return a dict from each class of ``--classes`` to its column, in order; raise if
+    the lists differ in length. `named_by` begins the clause that ends with the number
+    of columns, as in "--score was given 3 columns".
     """
     if len(columns) != len(classes):
         raise ReportError(
@@ -340,8 +338,8 @@ def spread_lists(columns, models, classes, labels):
 
 
 def _numbered_classes(labels, n_classes, name):
-    """Return the classes of lists of scores, in their order, if the labels number them
-    from 0 or 1 on, as a tuple of texts; raise if not.
+    """Return the classes of lists of scores as texts if the labels number them from 0
+    or 1; raise if not.
     """
     values = _distinct_numbers(labels)
     for first in (0, 1):

@@ -528,20 +528,8 @@ def _files_read(arguments):
 
 
 def _write_page(output, numbers, table, seed, step):
-    """Draw the pictures and write the page, as HTML or PDF.
-
-    Parameters
-    ----------
-    output : str or Path
-        Path of the page; one that ends in .pdf gives a PDF.
-    numbers : dict
-        The numbers of the report.
-    table : ReportTable
-        Labels and scores.
-    seed : int
-        Seed of the pictures' samples.
-    step : callable
-        Called with a text before each step, which reports the progress.
+    """Draw the pictures and write the page: PDF if `output` ends in .pdf, else HTML.
+    `step` is called with a text before each step, which reports the progress.
     """
     from skcalib._report._pictures import class_pictures, reliability_picture
 
@@ -638,9 +626,9 @@ class _ProgressLines:
 
 @contextmanager
 def _progress():
-    """Yield a function that is called with a text before each step of the work. If the
-    work takes more than 5 s, a line with the last step is written to standard error at
-    least every 5 s, and one at 100 % at the end.
+    """Yield a function to be called with a text before each step. If the work takes
+    more than 5 s, the last step is written to standard error at least every 5 s, and
+    100 % at the end.
     """
     lines = _ProgressLines()
     done = Event()

@@ -174,8 +174,8 @@ def counts_numbers(statistics, about, *, tolerance, alternative, adjustment):
 
 
 def _hosmer_lemeshow(statistics):
-    """Return the statistic and the p-value of the test of all rows, a dict; None if the
-    table is too small for it.
+    """Return the statistic and the p-value, a dict; None if the table is too small for
+    the test.
     """
     try:
         test = calibration_test(statistics, method="hosmer_lemeshow")

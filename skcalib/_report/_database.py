@@ -137,8 +137,8 @@ def postgres_relation(url, name, table, query):
 
 
 def _asked_of_duckdb(connection, opening, name, table, query):
-    """Return the relation of a table or query and the Python that makes it from a
-    connection, which the Python `opening` makes.
+    """Return the relation of a table or query, and the Python that makes it after
+    `opening`, which makes the connection.
     """
     tables = [_qualified(*row) for row in connection.execute(_TABLES).fetchall()]
     text = asked(table, query, tables, name)

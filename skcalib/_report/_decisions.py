@@ -42,11 +42,8 @@ def decision_rows(table, name, thresholds, found, seed):
 
 def _costs(found, thresholds, seed):
     """Return the cost of miscalibration at each threshold: how much higher the net
-    benefit of out-of-fold scores recalibrated with a spline is than that of the
-    original scores. `found` is the `Considered` of the model.
-
-    It is a list of dicts with "estimate", "low" and "high", or of None if there are too
-    few samples for the folds.
+    benefit is for out-of-fold scores recalibrated with a spline. It is a list of the
+    dicts of `_benefits`, or of None with too few samples for the folds.
     """
     if not found.candidates:
         return [None] * len(thresholds)
@@ -66,12 +63,11 @@ def _costs(found, thresholds, seed):
 
 
 def _benefits(event_rows, thresholds, reference):
-    """Return how much higher the net benefit of treating samples by their scores is
-    than that of a reference, at each threshold: a list of dicts with "estimate", "low"
-    and "high".
+    """Return by how much the net benefit of treating by scores exceeds that of a
+    reference: dicts with "estimate", "low" and "high".
 
-    The reference is "none" (nobody is treated), "all" (everybody is), or the scores
-    (n,) of another model for the same samples.
+    The reference is "none" (nobody is treated), "all", or other scores (n,) for the
+    same samples.
     """
     result = net_benefit(
         event_rows.labels,

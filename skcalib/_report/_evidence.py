@@ -73,11 +73,8 @@ def evidence(facts, first):
 
 
 def _means(facts, first):
-    """Return the claim on the mean score and the event frequency, and on their
-    difference if that is significant.
-
-    `first` is the name of the headline's first claim: the difference is not repeated
-    where the headline has it.
+    """Return the claim on the mean score and the event frequency, and on a significant
+    difference, unless `first`, the headline's first claim, has it.
     """
     model = facts.model
     bias = ""
@@ -187,10 +184,8 @@ def _worst_segments(column, off, rows):
 
 def _are_hidden(verdicts, overall_bias):
     """Return whether the bias of all samples hides that of a segment that is off: it
-    lies outside of the interval of the segment's bias, and is less than half as large
-    or has the opposite sign.
-
-    `verdicts` is a list with the `Verdict` on the bias of each segment that is off.
+    lies outside of its interval, and is less than half as large or has the opposite
+    sign. `verdicts` are on the segments that are off.
     """
     for verdict in verdicts:
         if verdict.low <= overall_bias <= verdict.high:

@@ -149,16 +149,8 @@ def tight(words):
 
 
 def _shown(value, interval, kind):
-    """Return a number as text, with as many decimals as its interval supports.
-
-    Parameters
-    ----------
-    value : float or None
-        The number; None is shown as a dash.
-    interval : dict
-        The limits "low" and "high", which may be None.
-    kind : str
-        A key of `_KINDS`, which decides scale, unit and sign.
+    """Return a number as text, with as many decimals as the limits "low" and "high" of
+    its interval (or None) support; None is a dash. `kind` is a key of `_KINDS`.
     """
     scale, unit, sign = _KINDS[kind]
     if value is None:

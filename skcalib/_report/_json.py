@@ -100,9 +100,8 @@ def _columns(records, name):
 
 
 def _append(columns, record, prefix, number):
-    """Append the fields of a record, the one with this number, to the lists of columns;
-    a field that is a record itself gives columns with its name and a point before
-    theirs.
+    """Append the fields of a record to the lists of columns; those of a record inside
+    have its name and a point before theirs.
     """
     for key, value in record.items():
         if isinstance(value, dict):

@@ -132,10 +132,8 @@ def read_verdict(record):
 
 
 def _bias_table(event_rows, groups, n_intervals=None):
-    """Return the biases of groups with limits that hold for `n_intervals` intervals
-    together, by default for one in each group, as a `GroupCalibration`.
-
-    `groups` (n,) is the group of each of the `Rows`.
+    """Return the `GroupCalibration` of `groups` (n,), whose biases have limits that
+    hold for `n_intervals` together, by default one per group.
     """
     if n_intervals is None:
         n_intervals = len(np.unique(groups))
@@ -155,12 +153,9 @@ def _bias_table(event_rows, groups, n_intervals=None):
 
 
 def _bias_verdicts(table, event_rows, groups, tolerance):
-    """Return a dict of the `Verdict` on the bias of each group of a `GroupCalibration`,
-    by its name as text. A bias up to `tolerance` does not matter.
-
-    The verdict counts samples, also where weights make the effective number smaller:
-    those that it has, and those that it needs. `groups` (n,) is the group of each of
-    the `Rows` that the table is about.
+    """Return by name the `Verdict` on the bias of each group, which does not matter up
+    to `tolerance`. It counts samples, also where weights make the effective number
+    smaller: those there are, and those it needs.
     """
     names = np.asarray(groups).astype(str)
     verdicts = {}

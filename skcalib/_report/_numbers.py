@@ -148,25 +148,12 @@ def report_numbers(
 
 
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
-    """Return all numbers about one model of a table as a dict; and its advice with all
-    that was tried, as `Considered`.
+    """Return all numbers about one model as a dict; and its advice with all that was
+    tried, as `Considered`.
 
-    Parameters
-    ----------
-    table : ReportTable
-        Labels and scores.
-    name : str
-        Name of the model.
-    baseline : ReportTable or None
-        Earlier samples, with which those of the table are compared.
-    thresholds : sequence of float
-        Scores from which a row is treated.
-    seed : int
-        Seed for all that is random.
-    step : callable
-        Called with a text before each step, which reports the progress.
-    tolerance : float
-        Bias that does not matter, as a probability.
+    `baseline` is a table of earlier samples to compare with, or None; `step` is called
+    with a text before each step; `tolerance` is the bias that does not matter, as a
+    probability.
     """
     step(f"errors of {name}")
     event_rows = table.event_rows(name)
@@ -217,11 +204,8 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
 
 
 def _mark_inferior(models):
-    """Set "is_inferior" of each model: whether the comparison of Brier scores says to
-    use another one.
-
-    Each model is compared with the first: it is inferior if it is significantly worse,
-    and the first one is if any of them is significantly better.
+    """Set "is_inferior" of each model: whether it has a significantly worse Brier score
+    than the first; of the first, whether any is better.
     """
     first, *others = models
     first["is_inferior"] = False
@@ -249,8 +233,8 @@ def _summarise(model, table, tolerance):
 
 
 def _few_events(models):
-    """Return a list with a note if the test of a model warned of few events in
-    clusters, for which intervals may be too short; else an empty list.
+    """Return a note in a list if the test of a model warned of few events in clusters;
+    else an empty list.
     """
     if not any(model["test"]["few_events"] for model in models):
         return []
@@ -261,8 +245,8 @@ def _few_events(models):
 
 
 def _may_be_percentages(table, models):
-    """Return a list of notes on models whose mean score is many times the frequency of
-    a rare event, as percentages are; an empty one if they were asked about.
+    """Return notes on models whose mean score is many times the frequency of a rare
+    event, as that of percentages is.
     """
     notes = []
     for model in models:
@@ -281,7 +265,7 @@ def _may_be_percentages(table, models):
 
 def _paper(table, event_rows, model, seed):
     """Return a paragraph on a model that can be cited in a paper; None if it is not
-    defined. `event_rows` are the `Rows` of the event, `model` is the dict of numbers.
+    defined.
     """
     if table.classes is not None:
         return _paper_of_classes(table, model)
@@ -329,8 +313,8 @@ def _paper_of_classes(table, model):
 
 
 def _certificates(n_rows):
-    """Return the tolerances that uniform-mass binning would guarantee from this number
-    of rows, as a list of dicts, one for each number of bins.
+    """Return by number of bins the tolerances that uniform-mass binning would guarantee
+    from `n_rows` rows.
     """
     rows = []
     for n_bins in _BIN_COUNTS:

@@ -74,8 +74,8 @@ def autocorrelation(table, event_rows):
 
 
 def _pos_label(event_rows):
-    """Return the label of the event, or None if the samples have one label only: naming
-    the event would then be an error.
+    """Return the label of the event; None if the samples have one label, where naming
+    it would be an error.
     """
     if event_rows.labels.all() or not event_rows.labels.any():
         return None

@@ -128,8 +128,8 @@ def _pages():
 
 
 def _error_lines(models):
-    """Return a list with a triple for each measure that a model has: its name, its
-    explanation, and a list of the measure (a dict, or None) of each model.
+    """Return for each measure that a model has: its name, its explanation, and each
+    model's measure (a dict, or None).
     """
     # By model, the measures by name.
     measured = []

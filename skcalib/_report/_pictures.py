@@ -131,10 +131,9 @@ def class_pictures(table, name, rows, seed):
 
 
 def _drawn(size, *rows, from_sums=False, **options):
-    """Return a `ReliabilityDisplay` and its picture as the bytes of an SVG file.
-
-    `size` is (width, height) in inches; the rest are arguments of
-    `ReliabilityDisplay.from_predictions`, or with `from_sums` of `from_statistics`.
+    """Return a `ReliabilityDisplay` and its picture as the bytes of an SVG file. `size`
+    is in inches; the rest are arguments of `from_predictions`, or with `from_sums` of
+    `from_statistics`.
     """
     import matplotlib.pyplot as plt
     from matplotlib.figure import Figure

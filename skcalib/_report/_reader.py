@@ -565,8 +565,8 @@ class _ExcelSource(_InMemory):
 
 
 def _signed_cells(path, sheet, row):
-    """Return the positions of the cells of a row of a sheet, counted from 0, that show
-    numbers with percent signs, as a set.
+    """Return the set of positions, from 0, of the cells of a row that show numbers with
+    percent signs.
     """
     from openpyxl import load_workbook
 
@@ -584,9 +584,8 @@ def _signed_cells(path, sheet, row):
 
 
 def _row_of_names(frame):
-    """Return the position of the row of a sheet that names its columns: the first that
-    holds words only, one for each column except one at most, which may be a title
-    above them; else the first row.
+    """Return the position of the row that names the columns: the first that holds words
+    only, one per column except one at most, which may be a title above them; else 0.
     """
     n_columns = frame.shape[1]
     for position in range(min(len(frame), _MOST_TITLE_ROWS)):
@@ -679,8 +678,8 @@ class _SeveralFiles:
 
 
 def _is_scanned(text, files):
-    """Return whether DuckDB reads one file, or those of a glob: Parquet files of a glob
-    or with many rows, and large CSV files, if it is installed.
+    """Return whether DuckDB reads the file, or those of a glob: Parquet, and large CSV
+    files, if it is installed.
     """
     if find_spec("duckdb") is None or find_spec("narwhals") is None:
         return False

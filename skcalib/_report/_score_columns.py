@@ -57,9 +57,9 @@ def to_probabilities(columns, models, classes, reading, percentages):
 
 
 def _refuse_fractions(scores, percentages):
-    """Raise if some of several columns of percentages hold numbers up to 1 only, which
-    are fractions if the others hold larger ones. `scores` are arrays by a tuple of one
-    name; those in `percentages` have percent signs.
+    """Raise if some of several columns of percentages hold numbers up to 1 only, as
+    fractions do, while others hold larger ones. Those in `percentages` have percent
+    signs; `scores` are arrays by a tuple of one name.
     """
     largest = {}
     for (name,), column in scores.items():

@@ -67,8 +67,8 @@ def difference_from_first(model):
 
 
 def _significant_sign(difference):
-    """Return 1 or -1, the sign of a difference, or 0 if its interval contains 0 or does
-    not exist. It is a dict of "estimate", "low" and "high".
+    """Return the sign of a difference (a dict with its limits), or 0 if its interval
+    contains 0 or does not exist.
     """
     if _is_above(difference):
         return 1

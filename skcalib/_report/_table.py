@@ -575,8 +575,8 @@ def _table_of_columns(prepared, roles, weight_type, time_order, reading):
 
 
 def _described_weights(prepared, name, labels, weight_type):
-    """Return the checked weights of a column and their type; a note on them is
-    appended, and their type to what is assumed if the user does not name it.
+    """Return the checked weights and their type; append a note, and what was assumed if
+    the user did not name the type.
     """
     column = prepared.columns[name]
     weights = checked_column(name, check_sample_weight, column, len(labels))
@@ -592,8 +592,8 @@ def _described_weights(prepared, name, labels, weight_type):
 
 
 def _time_fields(prepared, name, time_order, time_format):
-    """Return the fields of a `ReportTable` that hold its times, a dict; empty without a
-    column of times. A note on what was assumed is appended.
+    """Return the fields of a `ReportTable` that hold its times, none without a column;
+    append a note on what was assumed.
     """
     if name is None:
         return {}
@@ -610,8 +610,8 @@ def _time_fields(prepared, name, time_order, time_format):
 
 
 def _with_two_labels(table, is_left_out):
-    """Return the table without the rows that are left out, (n,) booleans, because of
-    their label; raise if too few are left.
+    """Return the table without the rows `is_left_out` (n,); raise if too
+    few are left.
     """
     n_kept = table.n_rows - np.count_nonzero(is_left_out)
     if n_kept == table.n_rows:
@@ -630,8 +630,8 @@ def event_assumed(label, event):
 
 
 def _without_unused_rows(table, seed):
-    """Return the table without rows of weight 0 and, if it has clusters and many rows,
-    with a random sample of them only: with clusters the computations take long.
+    """Return the table without rows of weight 0; if it has clusters, which take long,
+    and many rows, a random sample of these.
     """
     used = np.arange(table.n_rows)  # positions of the rows to keep
     notes = list(table.notes)

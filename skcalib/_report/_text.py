@@ -201,7 +201,7 @@ def _windows(path, name):
 
 def _first_line(lines, name):
     """Return the number of the line that names the columns, the separator that a line
-    "sep=;" before it states (else None), and the comments before it, a list.
+    "sep=;" before it states (else None), and the comments before it.
     """
     separator = None
     comments = []
@@ -265,9 +265,7 @@ def _are_numbers(fields):
 
 
 def _commented_header(comments, separator, width):
-    """Return the names of the columns that the last comment holds, one for each of
-    `width` columns, as a list; else None.
-    """
+    """Return the `width` names of columns that the last comment holds; else None."""
     if not comments:
         return None
     (fields,) = _rows([comments[-1].lstrip("# ")], separator) or [[]]
@@ -277,8 +275,8 @@ def _commented_header(comments, separator, width):
 
 
 def _with_unnamed(header, rows, name, first):
-    """Return the names of the columns, with a name for one of row names that has none,
-    and a note on it; raise if the lines have more values than names.
+    """Return the names of the columns, also of row names that have none, and a note on
+    it; raise if lines have more values than names.
     """
     widths = {len(row) for row in rows}
     if len(header) > 1 and header[-1] == "" and widths == {len(header) - 1}:

@@ -48,12 +48,12 @@ _MONTH = (
 
 
 def _either_way(part, year=r"\d{4}", gap=r"[\s./_-]*"):
-    """Return a compiled pattern of a part of a year, such as "Q1", together with the
-    year, as in "2024 Q1" or "Q1 2024", or alone.
+    """Return a compiled pattern of a part of a year, such as "Q1", alone or with the
+    year, as in "2024 Q1" or "Q1 2024".
 
-    `part`, `year` and `gap` (what may stand between them) are patterns. The groups of
-    the result are y1 and p1, the year and the part, if the year comes first or is
-    missing, and p2 and y2 if it comes last.
+    `part`, `year` and `gap` (what may stand between them) are patterns. The year and
+    the part are the groups y1 and p1 if the year comes first or is missing, y2 and p2
+    if it comes last.
     """
     year_first = f"(?:(?P<y1>{year}){gap})?(?P<p1>{part})"
     year_last = f"(?P<p2>{part})(?:{gap}(?P<y2>{year}))"
@@ -184,8 +184,8 @@ def _whole(values):
 
 
 def _periods_in_runs(period_of_row, periods, name):
-    """Return periods without an order of their own in that of the file, with a note; or
-    raise if the rows of a period are not contiguous. `periods` are their names.
+    """Return periods without an order of their own in that of the file, with a note;
+    raise if the rows of a period are not contiguous.
     """
     order = _order_of_runs(period_of_row)
     if order is None:
@@ -237,18 +237,9 @@ def _parsed(values, name, time_format):
 
 
 def _as_dates(names, name):
-    """Return the names of times as texts that begin with YYYY-MM-DD, or with YYYY-MM
-    for months, if all are written alike in a way that can only be read as one date;
-    else as they are.
-
-    Returns
-    -------
-    dates : list of str
-        The texts.
-    note : str or None
-        What was assumed.
-    reader : str
-        The expression that makes them, as in `Periods`.
+    """Return times as texts that begin with YYYY-MM-DD, or YYYY-MM for months, if all
+    are written alike in a way with one reading, else as they are; a note on what was
+    assumed, or None; and the expression that makes them, as in `Periods`.
     """
     if all(map(_WITH_ZONE.fullmatch, names)):
         zones = {_WITH_ZONE.fullmatch(text)[1] for text in names}
@@ -340,8 +331,8 @@ def _month_of_digits(names):
 
 
 def _day_first(names):
-    """Return names such as 31.12.2024 as ISO dates, None for others, and the format of
-    strptime. With points the day comes first; one above 12 must be there.
+    """Return names such as 31.12.2024 as ISO dates, None for others, and their strptime
+    format. A number above 12 shows that the day comes first.
     """
     found = [_DAY_OR_MONTH_FIRST.fullmatch(text) for text in names]
     if not all(match and match[2] == "." and len(match[4]) == 4 for match in found):
@@ -371,9 +362,8 @@ def _month_number(text):
 
 
 def _shortened(names):
-    """Return days, weeks, months or quarters as they are, or shortened to months, to
-    quarters or to years so that there are few enough periods for a page; other names
-    are returned unchanged.
+    """Return days, weeks, months or quarters, if need be shortened to months, quarters
+    or years, so that a page has room for all; other names unchanged.
     """
     months = [_year_and_month(text) for text in names]
     if None in months:
@@ -393,8 +383,8 @@ def _shortened(names):
 
 
 def _year_and_month(text):
-    """Return the year and the month of a day, a week, a month or a quarter, the last
-    month of a quarter; None for other names.
+    """Return the year and the month of a day, week, month or quarter (its last month);
+    None for other names.
     """
     if _DATE.match(text):
         return int(text[:4]), int(text[5:7])
@@ -435,8 +425,7 @@ def _check_time_order(time_order, periods, name):
 
 def _refuse_unclear(periods, name):
     """Raise for numbers that look like seconds since 1970 or days of a spreadsheet, and
-    for dates whose day and month cannot be told apart. `periods` is a list of text,
-    `name` the name of the column.
+    for dates whose day and month cannot be told apart.
     """
     dates = []
     for text in periods:
@@ -485,11 +474,9 @@ def _format_option(dates):
 
 
 def _order_of_names(periods, name):
-    """Return the list of periods in chronological order if their names tell it, else
-    None. `name` is the name of the column.
-
-    Quarters, weeks and months are ordered within years; numbers, and names that differ
-    only in a number, by the number. Raise for periods in several formats.
+    """Return the periods in chronological order if their names tell it, else None: by
+    year and quarter, week or month, or by a number. Raise for periods in several
+    formats.
     """
     # Pairs of a kind ("quarter", "number", ...) and a value that is sorted by.
     keys = []
@@ -520,8 +507,8 @@ def _order_of_names(periods, name):
 
 
 def _order_of_runs(period_of_row):
-    """Return the list of periods in the order in which they appear in the file, if the
-    rows of each period are contiguous there; else None. `period_of_row` is (n_rows,).
+    """Return the periods in the order of the file if the rows of each are contiguous;
+    else None.
     """
     is_first = np.append(True, period_of_row[1:] != period_of_row[:-1])
     order = period_of_row[is_first].tolist()
@@ -532,7 +519,7 @@ def _order_of_runs(period_of_row):
 
 def _time_key(period):
     """Return the kind of a period's name ("quarter", "week", "month", "day", "number"
-    or "word"), and a value by which names of this kind are sorted.
+    or "word"), and its sort key.
     """
     key = _calendar_key(period)
     if key is not None:
@@ -546,11 +533,9 @@ def _time_key(period):
 
 
 def _keys_of_numbered(periods):
-    """Return values by which names are sorted that differ only in their numbers, such
-    as "wave 9" and "wave 10"; None for other names.
-
-    If several numbers differ, as in "2023/24" and "2024/25", each must give the same
-    order: "3 of 2023" and "1 of 2024" have none.
+    """Return sort keys of names that differ only in their numbers, such as "wave 9" and
+    "wave 10"; None for others. If several numbers differ, as in "2023/24" and
+    "2024/25", each must give the same order: "3 of 2023" and "1 of 2024" have none.
     """
     texts = {re.sub(r"\d+", "#", period) for period in periods}
     if len(texts) > 1 or "#" not in texts.pop():
@@ -566,10 +551,9 @@ def _keys_of_numbered(periods):
 
 
 def _calendar_key(period):
-    """Return the kind of a calendar period and its position in time, as in ("quarter",
-    (2024, 1)) for "Q1 2024"; None for other names.
-
-    It is None for a name without a year, too: "Jan" may come before or after "Dec".
+    """Return the kind and the position in time of a calendar period, as in ("quarter",
+    (2024, 1)) for "Q1 2024"; None for other names, and without a year: "Jan" may come
+    before or after "Dec".
     """
     for kind, pattern in _NAMED.items():
         match = pattern.fullmatch(period.strip())

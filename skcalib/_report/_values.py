@@ -83,8 +83,8 @@ def _is_written_list(text):
 
 
 def _without_words(column):
-    """Return a column with None for words that mean "missing", and the Python that
-    replaces them in a column of pandas, or "".
+    """Return a column with None for words that mean "missing", and the pandas code that
+    replaces them, or "".
     """
     texts = {value for value in column if isinstance(value, str)}
     words = sorted(texts & set(MISSING))
@@ -148,10 +148,9 @@ def _numbers_of_texts(column, name, are_whole, replaced):
 
 
 def _style(texts, codes, name, are_whole):
-    """Return how the distinct texts of a column write numbers: "plain", "comma" (a
-    decimal comma) or "thousands" (with separators); raise if none or two of them fit.
-
-    `codes` (n,) are the positions of the rows' texts among them, for messages.
+    """Return how the distinct texts of a column write numbers: "plain", "comma"
+    (decimal) or "thousands" (with separators); raise if none or two fit. `codes` (n,)
+    are the rows' positions among them.
     """
     if all(map(_NUMBER.fullmatch, texts)):
         return "plain"
@@ -167,8 +166,8 @@ def _style(texts, codes, name, are_whole):
 
 
 def _no_style(texts, codes, name, is_unclear):
-    """Return the error for a column in which none or two of the styles fit
-    (`is_unclear`); the other arguments are those of `_style`.
+    """Return the error for a column that fits none of the styles, or two
+    (`is_unclear`).
     """
     if is_unclear:
         unclear = next(text for text in texts if "," in text)
@@ -346,8 +345,8 @@ def names_of_vector(name, length):
 
 
 def _code_of_lists(name, first):
-    """Return the line of Python that spreads lists over columns, as the report calls
-    them. `first` is one of the lists, a text, a record or a list.
+    """Return the line of Python that spreads lists over columns named as in the report;
+    `first` is one of the lists.
     """
     column = f"df[{dumps(name, ensure_ascii=False)}]"
     if isinstance(first, str):

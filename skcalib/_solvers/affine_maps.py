@@ -238,8 +238,8 @@ def _rows_at(values, positions, columns):
 
 
 def _pair_numbers(size):
-    """Return a symmetric table (size, size): entry [k, m] is the position of the pair
-    (k, m), or (m, k), in ``np.triu_indices(size)``, which lists pairs with k <= m.
+    """Return a symmetric table (size, size) of the position of each pair in
+    ``np.triu_indices(size)``.
     """
     lower, upper = np.triu_indices(size)
     positions = np.arange(len(lower))

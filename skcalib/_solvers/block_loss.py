@@ -206,10 +206,8 @@ class BlockLoss:
         return self.affine_map.apply(parameters, features)
 
     def _features(self, dtype):
-        """Return the features (K + 1, n_rows) in a precision, float32 or float64.
-
-        Those in single precision are kept from call to call, unless memory is short:
-        the Hessian takes them again and again.
+        """Return the features (K + 1, n_rows) as float32 or float64. The former are
+        kept if memory allows: the Hessian takes them again and again.
         """
         if dtype == np.float32 and self.keeps_probabilities:
             return self.features_in_single_precision

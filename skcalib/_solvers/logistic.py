@@ -317,11 +317,9 @@ def _feature_blocks(features):
 
 
 def _row_derivatives(log_odds, targets):
-    """Return each row's log-loss and its first two derivatives in the log-odds, (n,)
-    each.
-
-    With z the log-odds they are ``log(1 + exp(z)) - y z``, ``p - y`` and
-    ``p (1 - p)``. One exponential per row serves all three.
+    """Return each row's log-loss and its first two derivatives in the log-odds z, (n,)
+    each, from one exponential per row: ``log(1 + exp(z)) - y z``, ``p - y`` and ``p (1
+    - p)``.
     """
     odds_against = np.exp(-np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
     probability = 1 / (1 + odds_against)
@@ -337,10 +335,9 @@ def _row_derivatives(log_odds, targets):
 
 
 def _starting_point(loss, lower):
-    """Return coefficients (d,) from which to minimise a `_PenalisedLogLoss`, and its
-    derivatives there: with few rows the centre of the ridge, with many the optimum for
-    every 16th row, itself started from a sample of these, unless the loss of all rows
-    is higher there.
+    """Return coefficients (d,) from which to minimise the loss, and its derivatives
+    there: with few rows the centre of the ridge; with many the optimum for every 16th
+    row, found in the same way, unless the loss is higher there.
     """
     at_centre = loss.derivatives(loss.centre)
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
@@ -359,13 +356,11 @@ def _starting_point(loss, lower):
 
 
 def _log_loss_minimum(loss, start, derivatives, lower, last_decrement=0.0):
-    """Return what `_newton_minimum` does for a `_PenalisedLogLoss`, without its second
-    result.
+    """Return the coefficients of `_newton_minimum`.
 
     Where all probabilities are 0 or 1 up to rounding, the loss has no curvature, and a
     Newton step is too long for any line search. Where the steps end there, others begin
-    at coefficients of 0 (or their bounds) and change no log-odds by more than
-    `_LARGEST_CHANGE`.
+    at 0 (or the bounds) and change no log-odds by more than `_LARGEST_CHANGE`.
     """
     coef, is_stuck = _newton_minimum(loss, start, derivatives, lower, last_decrement)
     if not is_stuck:
@@ -392,10 +387,10 @@ def _newton_minimum(
     gained.
 
     ``loss.derivatives(coef)`` returns the loss, its gradient and its Hessian;
-    `derivatives` are those at `start`. The last step is one whose decrement, ``gradient
-    @ step``, about twice what can still be gained, is at most `last_decrement`. If
-    ``change_of_step(step)``, the largest change that a step makes to the log-odds of a
-    row, is given, steps are shortened to `_LARGEST_CHANGE`.
+    `derivatives` are those at `start`. After a step whose decrement, ``gradient @
+    step``, about twice what can still be gained, is at most `last_decrement`, they end.
+    If ``change_of_step(step)`` gives the largest change of a row's log-odds, steps are
+    cut to `_LARGEST_CHANGE`.
     """
     coef = start
     decrement = np.inf
@@ -429,10 +424,9 @@ def _is_flat(loss, gradient, decrement, room):
     """Return whether the steps have ended on a slope without curvature, not at the
     minimum.
 
-    A row curves the loss by at most ``weight * feature**2 / 4``: along one coefficient,
-    what can be gained is at least the squared gradient over twice the sum of these, far
-    more than half the decrement (gradient times Newton's step) on such a slope. `room`
-    (d,) is the distance from the lower bounds.
+    A row curves the loss by at most ``weight * feature**2 / 4``: along one coefficient
+    the gain is at least the squared gradient over twice their sum, far more than half
+    the decrement on such a slope. `room` (d,) is the distance from the bounds.
     """
     can_move = (room > _NO_ROOM) | (gradient < 0)
     steepest = np.abs(gradient[can_move]).max(initial=0.0)
@@ -444,8 +438,7 @@ def _is_flat(loss, gradient, decrement, room):
 def _newton_step(hessian, gradient, room):
     """Return Newton's step (d,), to be subtracted: the minimum of ``-gradient @ step +
     step @ hessian @ step / 2`` with ``step <= room`` (d,), the distances from the lower
-    bounds, or a point near it where several bounds are met: such coefficients are held
-    there.
+    bounds; near it where several bounds are met, whose coefficients are held there.
     """
     # A coefficient that is next to its bound and would fall is put on it: the little
     # room would cut the steps of the others short.
@@ -471,8 +464,7 @@ def _newton_step(hessian, gradient, room):
 
 def _pseudo_solution(hessian, gradient):
     """Return ``pinv(hessian) @ gradient`` (d,), with the Hessian scaled to a unit
-    diagonal: the solution of least norm, so that coefficients that rows do not tell
-    apart move alike.
+    diagonal: coefficients that rows do not tell apart move alike.
     """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
@@ -529,11 +521,9 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
 
 
 def _candidates(loss):
-    """Return starts for minimising a `_SquaredLoss`: at most six (slope, intercept)
-    pairs, best first.
-
-    They are those of least loss among the constant and, for each of a few slopes, the
-    sigmoid with the best midpoint, the place where it is 1/2.
+    """Return at most six starts (slope, intercept) for minimising a `_SquaredLoss`,
+    best first: of the constant and, for each of a few slopes, the sigmoid with the best
+    midpoint, where it is 1/2.
     """
     # Midpoints are tried halfway between neighbouring positions, at up to `_PLACES`
     # quantiles.

@@ -80,7 +80,7 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
 
 def _quadratic_minimiser(hessian, gradient, at):
     """Return the nonnegative v (m,) that minimises ``gradient @ (v - at) + (v - at) @
-    hessian @ (v - at) / 2``: for ``R' R = hessian`` half of ``|R v - (R at - inv(R')
+    hessian @ (v - at) / 2``: with ``R' R = hessian`` half of ``|R v - (R at - inv(R')
     gradient)|^2``, nonnegative least squares.
     """
     # keeps the Hessian invertible where two forecasts are the same

@@ -130,8 +130,8 @@ class ForgettingNewton:
 
 
 def _state_or_initial(state, ridge):
-    """Return a state, [slope, intercept, A11, A12, A22], as floats; if it is None, the
-    initial one: log-odds stay as they are, and A is `ridge` times the identity.
+    """Return a state, [slope, intercept, A11, A12, A22], as floats; None is the
+    identity map with A = `ridge` I.
     """
     if state is None:
         return [1.0, 0.0, ridge, 0.0, ridge]
@@ -156,10 +156,9 @@ def _expit(x):
 
 
 def _projected(slope, intercept, a11, a12, a22, radius):
-    """Return the point u = (slope, intercept) with ``|u| <= radius`` that is nearest to
-    an outer point v = (slope, intercept), by the distance ``(u - v)' A (u - v)``. With
-    the multiplier mu, ``(A + mu I) u = A v``; the norm of u falls as mu grows, and mu
-    is found by bisection.
+    """Return the point u with ``|u| <= radius`` nearest to an outer point v = (slope,
+    intercept), by the distance ``(u - v)' A (u - v)``. With the multiplier mu, ``(A +
+    mu I) u = A v``; the norm of u falls with mu, which bisection finds.
     """
     # A v
     right1 = a11 * slope + a12 * intercept

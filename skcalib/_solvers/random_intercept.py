@@ -194,9 +194,9 @@ class _Likelihood:
         return self.value(np.array([intercept]), np.array([tau]))[0]
 
     def _modes(self, start, tau):
-        """Return the deviations x, in units of tau, at which the integrands are
-        largest, and minus the second derivatives of their logarithms there, for shifts
-        `start` (m, n_clusters) and `tau` (m, 1): Newton's method inside a bracket.
+        """Return the modes x of the integrands, in units of tau, and minus the second
+        derivatives of their logarithms there, for shifts `start` (m, n_clusters) and
+        `tau` (m, 1): Newton's method inside a bracket.
         """
         mode = np.zeros(start.shape)
         # The slope of the log-integrand, tau f'(start + tau x) - x, falls in x.

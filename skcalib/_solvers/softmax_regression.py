@@ -118,9 +118,9 @@ def fit_softmax_regression(
 
 
 def _minimised(loss, parameters, tolerance):
-    """Minimise a `PenalisedLogLoss` by Newton steps from `parameters` (n_parameters,)
-    until twice the loss that can still be gained is at most `tolerance`, or rounding
-    hides the gain. Return the parameters and that number, in nats per row.
+    """Return the minimum of a `PenalisedLogLoss` by Newton steps from `parameters`, and
+    twice the loss that can still be gained, in nats per row: at most `tolerance`,
+    unless rounding hides the gain.
     """
     current = loss.evaluate(parameters)
     for _ in range(_MAX_STEPS):

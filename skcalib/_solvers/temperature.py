@@ -179,10 +179,10 @@ def root_mean_square(values, sample_weight):
 
 
 def _slope_of_smoothing(logits, codes, sample_weight):
-    """Return how much the slope of the summed log-loss, by the inverse temperature,
-    changes if Platt's targets replace the labels; 0 if a row is misclassified, as
-    labels then serve. A share d moved from the true class to the others adds d times
-    its margin over the mean of theirs.
+    """Return the change of the log-loss's slope by the inverse temperature if Platt's
+    targets replace the labels; 0 if a row is misclassified, as labels then serve. A
+    share d moved from the true class adds d times its margin over the mean of the
+    others.
     """
     xp = namespace_of(logits)
     n_classes = logits.shape[1]
@@ -205,8 +205,8 @@ def _slope_of_smoothing(logits, codes, sample_weight):
 
 
 def _margins(true_logit, logits):
-    """Return how far the logit of each row's true class (n,) is above the mean logit of
-    the other possible classes, for logits (n, K); -inf marks an impossible class.
+    """Return how far the true class's logit (n,) is above the mean logit of the other
+    possible classes; -inf marks an impossible one.
     """
     xp = namespace_of(logits)
     n_classes = logits.shape[1]
@@ -233,9 +233,9 @@ def _minimum(
     dtype=None,
 ):
     """Return the inverse temperature within `bounds` that minimises the summed log-loss
-    plus ``slope_of_smoothing * inverse_temperature``, a convex function: the loss of
-    smoothed targets. Steps begin at `start` and end when one is smaller than
-    `tolerance` times the result. `dtype` is that of `row_derivatives`.
+    plus ``slope_of_smoothing * inverse_temperature``, the convex loss of smoothed
+    targets. Steps begin at `start` and end when one is smaller than `tolerance` times
+    the result.
     """
     weight = row_weights(sample_weight, logits)
 
@@ -320,8 +320,7 @@ def row_derivatives(inverse, logits, codes, dtype=None):
 
 def _two_class_derivatives(inverse, logits, codes):
     """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`:
-    -m q and m^2 q (1 - q), m the true class's margin and q the other's probability. One
-    column of logits is the log-odds.
+    -m q and m^2 q (1 - q), m the true class's margin and q the other's probability.
     """
     for rows in row_blocks(*logits.shape):
         first = 0
@@ -403,8 +402,8 @@ def _least_minimum(logits, codes, sample_weight):
 
 
 def _deepest_minima(scores):
-    """Return the indices of the local minima of scores on a grid (n_points,), lowest
-    first: at most `_MOST_CANDIDATES`, and none that is far above the lowest.
+    """Return the indices of the local minima of scores on a grid, lowest first: at most
+    `_MOST_CANDIDATES`, and none far above the lowest.
     """
     # each score beside its neighbours; beyond the ends there are none
     padded = np.pad(scores, 1, constant_values=np.inf)
@@ -484,9 +483,8 @@ class _BrierScore:
         return sums[:1], sums[1:]
 
     def _blocks(self, inverse):
-        """Yield, for blocks of m rows, a tuple of four: the probabilities (K, m) at an
-        inverse temperature, the logits (K, m), each row's true class (m,), and the
-        weights (m,).
+        """Yield, for blocks of m rows, the probabilities (K, m) at an inverse
+        temperature, the logits (K, m), the true classes (m,), and the weights (m,).
         """
         xp = namespace_of(self.logits)
         dtype = working_dtype(self.logits)

@@ -100,10 +100,9 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         )
 
     def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
-        """Return the edges (n_bins + 1,), as `bin_edges` does, for valid rows of
-        positive weight. The pair `support` replaces the outer edges: (-inf, inf) for
-        log-odds. Raise a ValueError if the strategy needs labels and `y` is None, or if
-        edges do not increase.
+        """Return what `bin_edges` does, for valid rows of positive weight. `support`
+        replaces the outer edges: (-inf, inf) for log-odds. Raise if the strategy needs
+        labels and `y` is None, or if edges do not increase.
         """
         if self.needs_labels and y is None:
             raise ValueError(
@@ -127,9 +126,8 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         return edges
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges (n_bins + 1,) for validated scores (n,), labels (n,) or
-        None, and positive weights (n,) or None. The outer ones are replaced by the
-        support.
+        """Return the edges (n_bins + 1,) for validated scores (n,), labels or None, and
+        positive weights or None. The support replaces the outer ones.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define _edges(scores, y, sample_weight)."
@@ -300,12 +298,12 @@ class BinLookup:
         return bins
 
     def _quicker_table(self, scores):
-        """Return a `_CellTable` of cells of equal width or, if this makes the lookup of
-        these scores (n,) quicker, of cells that narrow towards 0 and 1.
+        """Return a `_CellTable` of cells of equal width or, if lookup is then quicker,
+        of cells that narrow towards 0 and 1.
 
         A million scores take .8 ms with equal cells and 1.7 ms with the others, which
-        separate more of the edges where scores crowd near 0 or 1: half of the scores
-        from Beta(.05, .05) need a search with equal cells, if bins have equal mass.
+        separate more edges near 0 or 1: with equal cells and bins of equal mass, half
+        of the scores from Beta(.05, .05) need a search.
         """
         # `_cell_table` takes bytes, by which it remembers its last results.
         cuts = self.cuts.tobytes()
@@ -328,16 +326,16 @@ class BinLookup:
         return narrowing
 
     def _share_searched(self, table, scores):
-        """Return the share of scores that a table cannot look up, since their cell
-        contains several inner edges: these take a binary search.
+        """Return the share of scores that take a binary search, since their cell
+        contains several inner edges.
         """
         if not table.has_several:
             return 0.0
         return np.mean(self._bins_by_table(table, scores) < 0)
 
     def _bins_by_table(self, table, scores):
-        """Return the bin (n,) of each score (n,): inner edges below its cell, plus 1
-        above the next one; negative in cells with several.
+        """Return each score's bin (n,): inner edges below its cell, plus 1 above the
+        next one; negative in cells with several.
         """
         cells = _cells(scores, table.n_cells, self.clips)
         # "clip" is quicker than the default "raise", and changes nothing: no cell is
@@ -348,11 +346,9 @@ class BinLookup:
 
 
 def _cells(scores, n_cells, clips=False):
-    """Return the number (n,) of the cell that contains each score (n,), from 0 for the
-    score 0; a larger score never has a smaller number.
-
-    [0, 1] has `n_cells` cells of equal width, and the score 1 its own; None means those
-    of `score_cells`. `clips` says whether some scores lie outside.
+    """Return the cell (n,) of each score, which never falls as the score grows. [0, 1]
+    has `n_cells` cells of equal width, and 1 its own; None means those of
+    `score_cells`. `clips` says whether some scores lie outside.
     """
     if n_cells is None:
         return score_cells(scores)
@@ -386,11 +382,9 @@ class _CellTable(NamedTuple):
 
 @lru_cache(maxsize=8)  # the classes of a marginal error share their edges
 def _cell_table(cuts, n_cells):
-    """Return the `_CellTable` for increasing inner edges.
-
-    `cuts` are the bytes of a float64 array of these edges, since the cache cannot
-    compare arrays. `n_cells` is the number of cells of equal width on [0, 1], or None
-    for cells that narrow towards 0 and 1.
+    """Return the `_CellTable` of increasing inner edges, given as the bytes of a
+    float64 array: the cache cannot compare arrays. [0, 1] has `n_cells` cells of equal
+    width, or for None cells that narrow towards 0 and 1.
     """
     cuts = np.frombuffer(cuts)
     length = _MOST_CELLS  # as many as `score_cells` makes

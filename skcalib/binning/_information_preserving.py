@@ -70,8 +70,8 @@ class InformationPreserving(BaseBinning):
         self.max_loss = max_loss
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges (n_bins + 1,) of the bins that lose the least information:
-        of a given number of bins, or of the fewest that lose at most `max_loss`.
+        """Return the edges of the bins that lose the least information: of a given
+        number, or the fewest that lose at most `max_loss`.
         """
         max_loss = 0.0
         if self.max_loss is not None:
@@ -92,8 +92,8 @@ class InformationPreserving(BaseBinning):
 
 
 def _default_n_bins(n_rows):
-    """Return the number of bins for a number of samples where the user gives neither it
-    nor a loss: 4 times its cube root, rounded up.
+    """Return the default number of bins: 4 times the cube root of the number of
+    samples, rounded up.
     """
     # 1e-9: a number that is an int up to rounding stays one
     return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
@@ -162,8 +162,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
 
 def _sums_by_class(table):
-    """Return the expected numbers of events and of non-events among the first k
-    distinct scores, for k from 0 on, (2, n_scores + 1).
+    """Return the expected events and non-events among the first k distinct scores, k =
+    0, 1, ..., (2, n_scores + 1).
     """
     scores = table.scores.astype(np.float64)
     weight_by_class = np.diff(table.weight) * np.stack((scores, 1 - scores))
@@ -173,11 +173,11 @@ def _sums_by_class(table):
 
 
 def _entropy(sums, start, end):
-    """Return the entropy of bins of distinct scores, each from the position `start` up
-    to but without `end`, which are ints, slices or arrays of ints.
+    """Return the entropy of bins of the distinct scores from `start` to before `end`,
+    which are ints, slices or arrays.
 
-    A bin of weight W with S expected events has the entropy W h(S / W), h the binary
-    one: e(S) + e(W - S) - e(W) with e(x) = -x log x.
+    A bin of weight W with S expected events has W h(S / W), h the binary entropy: e(S)
+    + e(W - S) - e(W) with e(x) = -x log x.
     """
     by_class = sums[:, end] - sums[:, start].reshape(2, -1)
     # Differences of sums may be negative by rounding.
@@ -186,8 +186,8 @@ def _entropy(sums, start, end):
 
 
 def _candidates_within_loss(table, sums, entropy_of_scores, most_lost):
-    """Return candidate cuts so close that bins between neighbouring ones lose only a
-    small share of `most_lost`; for the form see `_candidate_cuts`.
+    """Return candidate cuts so close that the bins between them lose only a small share
+    of `most_lost`.
     """
     candidates = _candidate_cuts(table, _N_CANDIDATES)
     while True:
@@ -198,10 +198,9 @@ def _candidates_within_loss(table, sums, entropy_of_scores, most_lost):
 
 
 def _candidate_cuts(table, n_candidates):
-    """Return about `n_candidates` increasing cuts between distinct scores, as numbers
-    of those below, from 0 to all. Half divide the weight evenly; half are even in
-    arcsin(sqrt(score)), in which bins of equal width lose the same, and keep rare
-    scores near 0 and 1 apart.
+    """Return about `n_candidates` increasing cuts, as numbers of distinct scores below.
+    Half divide the weight evenly; half are even in arcsin(sqrt(score)), in which bins
+    of equal width lose the same, and keep rare scores near 0 and 1 apart.
     """
     n_scores = len(table.scores)
     if n_scores <= n_candidates:
@@ -214,18 +213,15 @@ def _candidate_cuts(table, n_candidates):
 
 
 def _with_one_bin_more(least, candidates, sums):
-    """Take one step of the dynamic program: return the least entropy of the scores
-    below each candidate cut with one bin more, and the first place where the last bin
-    may then begin, (n_candidates,) each.
+    """Return the least entropy of the scores below each candidate cut with one bin
+    more, and the first place where the last bin may then begin: a step of the dynamic
+    program.
 
-    For each i the step minimises, over j <= i, ``least[j]`` plus the entropy of a bin
-    from candidate j to i. The best j never falls as i grows (the quadrangle inequality
-    of clusters on a line): the middle i is solved first, then those in the middle of
-    both halves, and so on, all of a level at once, each among the j between those of
-    its solved neighbours.
-
-    `candidates` (n_candidates,) are numbers of distinct scores below the cuts, `sums`
-    the result of `_sums_by_class`.
+    For each i it minimises, over j <= i, ``least[j]`` plus the entropy of a bin from
+    candidate j to i. The best j never falls as i grows (the quadrangle inequality of
+    clusters on a line): the middle i is solved first, then those in the middle of both
+    halves, and so on, a level at once, each with j between those of its solved
+    neighbours.
     """
     last = len(candidates) - 1
     minimum = np.zeros(last + 1)
@@ -248,11 +244,9 @@ def _with_one_bin_more(least, candidates, sums):
 
 
 def _best_last_bins(i, lowest_j, highest_j, least, candidates, sums):
-    """Return for each i (m,) the minimum of ``least[j]`` plus the entropy of a bin from
-    candidate j to candidate i, and the first j at which it is found.
-
-    j goes from `lowest_j` (m,) to `highest_j` (m,), both included. For the other
-    arguments see `_with_one_bin_more`.
+    """Return for each i (m,) the minimum over `lowest_j` <= j <= `highest_j` of
+    ``least[j]`` plus the entropy of a bin from candidate j to i, and the first j that
+    attains it.
     """
     # The pairs (i, j) in one array: all j of the first i, then all j of the second, and
     # so on. The pairs of each i begin at its entry of `begins`.

@@ -65,9 +65,8 @@ class MinimumMass(BaseBinning):
         return check_binning(self.base, EqualWidth())
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges (n_bins + 1,) of the base strategy's bins, merged from the
-        left until each holds `min_weight`. Bins at the end that hold less together join
-        the last merged bin.
+        """Return the base strategy's edges, merged from the left until each bin holds
+        `min_weight`; a smaller rest joins the last bin.
         """
         check_number(self.min_weight, "min_weight", above=0, infinite=True)
         edges = self._base()._edges(scores, y, sample_weight)

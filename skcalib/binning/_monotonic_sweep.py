@@ -72,8 +72,8 @@ class MonotonicSweep(BaseBinning):
         return cut_rule_of(self.base) is equal_width_positions
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges (n_bins + 1,) of the most bins whose event frequencies rise,
-        as do those of any smaller number of bins.
+        """Return the edges of the most bins whose frequencies rise, as do those of any
+        smaller number of bins.
         """
         cut_rule = cut_rule_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)
@@ -212,10 +212,9 @@ def _rises(table, scores):
 
 
 def _mixed_range(table, cut_rule):
-    """Return the range (low, high) in which frequencies of bins can fall, from the
-    lowest score with an event to the highest with a non-event: bins below have the
-    frequency 0, those above 1. Ends are shares of the weight for equal-mass bins, else
-    scores. The labels must not be separable.
+    """Return the range (low, high) in which frequencies can fall, from the lowest score
+    with an event to the highest with a non-event, as shares of the weight for
+    equal-mass bins, else scores. The labels must not be separable.
     """
     # `table.positives[k]` and `table.weight[k]` are sums over the first k scores. The
     # first event is at the last k with a sum of 0; this 0 has the array's own type, so

@@ -38,8 +38,8 @@ class PoolAdjacentViolators(BaseBinning):
     _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
-        """Return the edges (n_bins + 1,) of one bin for each block of the isotonic fit,
-        a run of scores with the same fitted frequency.
+        """Return the edges of the isotonic fit's blocks, runs of scores with the same
+        fitted frequency.
         """
         table = DistinctScores.from_rows(scores, y, sample_weight)
         fit = isotonic_regression(table.event_frequency, weights=np.diff(table.weight))

@@ -324,8 +324,8 @@ def certify(
 
 
 def _event_column(data):
-    """Return which of two columns is that of the event, 0 or 1: columns are in the
-    order of the labels, classes hold the event last, and None first if only it is
+    """Return which of two columns, 0 or 1, is that of the event. Columns are in the
+    order of the labels; classes hold the event last, and None first if only it is
     known.
     """
     if not data.is_binary or data.classes[0] is None:
@@ -335,8 +335,8 @@ def _event_column(data):
 
 
 def _sorted_classes(data, promises):
-    """Return both labels as a sorted tuple; None for guarantees about no event, and if
-    only the label of the event is known.
+    """Return both labels, sorted; None for guarantees about no event, and if only the
+    event is known.
     """
     classes = data.classes.tolist()
     if promises[0] not in EVENTS or None in classes:
@@ -346,10 +346,7 @@ def _sorted_classes(data, promises):
 
 def _assumption_about_map(fitted_on, labels):
     """Return the assumption about the map that made the scores, as a sentence, and
-    whether the map was fitted to these rows.
-
-    `fitted_on` is the user's argument of `certified_threshold`, `labels` (n,) are the
-    label codes of the rows, by whose order they are recognised.
+    whether it was fitted to these rows, which their `labels` (n,) show.
     """
     if fitted_on is None:
         return MODEL, False
@@ -531,8 +528,8 @@ def check_guarantees(promise, target):
 
 def _hint_at_correctness(data, promise):
     """Warn if the labels of a guarantee about answers may say whether an answer was
-    right: numbers or booleans beside a single column. The user may not expect that a
-    score below 1/2 counts as an answer for the other class.
+    right, as numbers or booleans beside a single column may: a score below 1/2 counts
+    as an answer for the other class.
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return

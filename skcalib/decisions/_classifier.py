@@ -251,8 +251,8 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         return labels[np.where(accepted, predicted, abstain_position)]
 
     def _binary_because_of(self):
-        """Return the argument, as text for a message, because of which only two classes
-        are supported; "" if any number of classes is.
+        """Return the argument that allows only two classes, for a message; "" without
+        such a limit.
         """
         if self.promise in ANSWERS:
             return ""

@@ -47,9 +47,8 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         return classifier_scores(self.estimator_, X, self.classes_, "predict_proba")
 
     def _checked_fits(self, X, y, fit_params):
-        """Check the data, set `classes_`, and return the object that fits copies of the
-        wrapped classifier: ``on_all_rows()`` to all rows, ``on_fold(train, test)`` to
-        some.
+        """Check the data, set `classes_`, and return the `ClassifierFitter` of the
+        wrapped classifier.
         """
         fits = self._checked_fitter(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
@@ -248,8 +247,8 @@ class ExpectedCostClassifier(WrappedClassifier):
         return self._expected_costs(X).min(axis=1)
 
     def _binary_because_of(self):
-        """Return what of the cost matrix, as text for a message, supports only two
-        classes; "" if any number of classes is supported.
+        """Return what of the cost matrix allows only two classes, for a message; ""
+        without such a limit.
         """
         if np.ndim(self.cost_matrix) == 2 and len(self.cost_matrix) == 2:
             return "a cost_matrix of two rows"
@@ -373,8 +372,8 @@ def mean_cost(
 
 
 def _check_costs(costs, shape, classes):
-    """Return costs as a float64 array, or raise unless they are finite and have this
-    shape: (n_classes, n_actions) or (n, n_classes, n_actions).
+    """Return costs as a float64 array, or raise unless they are finite and have the
+    shape ([n,] n_classes, n_actions).
     """
     found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:

@@ -456,8 +456,8 @@ class _Strategies(NamedTuple):
 
 
 def _strategies(data, thresholds, y_true, reference, options):
-    """Return the `_Strategies` of the model with the scores of `data` (`ScoredLabels`)
-    and of the user's `reference`; `options` are those of `check_scored_labels`.
+    """Return the `_Strategies` of the model and of the user's `reference`; `options`
+    are those of `check_scored_labels`.
     """
     model_reached = _n_reached(data, thresholds)
     if isinstance(reference, str):
@@ -476,8 +476,8 @@ def _strategies(data, thresholds, y_true, reference, options):
 
 
 def _n_reached(data, thresholds):
-    """Return how many of the increasing thresholds (m,) the probability of each sample
-    reaches, (n,); raise an error if the labels are not those of one event.
+    """Return how many of the increasing thresholds each sample's probability reaches,
+    (n,); raise if the labels are not those of one event.
     """
     check_one_event(
         data, "net benefit (ExpectedCostClassifier decides between more classes)"
@@ -489,9 +489,7 @@ def _n_reached(data, thresholds):
 
 def _check_classes(n_events, total, standardize, prevalence):
     """Raise if an option needs events, or rows of both classes, that are missing.
-
-    `n_events` and `total` are the weights of the events and of all rows; `standardize`
-    and `prevalence` are the user's options.
+    `n_events` and `total` are weights.
     """
     if standardize and n_events == 0:
         raise ValueError(
@@ -506,9 +504,8 @@ def _check_classes(n_events, total, standardize, prevalence):
 
 def _reasons(cells, weight, importance, cluster, is_against_model, few_events):
     """Return why each threshold has no limits, (m,) of str, "" where it has: too few
-    rows, events or clusters. `cluster` (n,) are codes or None; `is_against_model` says
-    that the reference is another model, and `few_events` why there are too few events,
-    or is empty.
+    rows, events (`few_events`) or clusters. `is_against_model` says that the reference
+    is another model.
     """
     has_weight = weight > 0
     weight = weight[has_weight]
@@ -526,10 +523,10 @@ def _cells(events, n_reached, weight, squares, thresholds, standardize, prevalen
     """Return the `TreatmentCells`: the weight of the samples by label and by what model
     and reference do with them, at each of m thresholds.
 
-    `events` (n,) are booleans; `n_reached` is the pair of the numbers of thresholds
-    that a sample reaches with model and reference, (n,) each. A sample adds `weight`
-    (n,) to a sum and `squares` (n,) to a variance. `standardize` divides by the event
-    frequency; `prevalence` is that of the population, or None.
+    `n_reached` is the pair of the numbers of thresholds (n,) that a sample reaches with
+    model and reference. A sample adds `weight` (n,) to a sum and `squares` (n,) to a
+    variance. `standardize` divides by the event frequency; `prevalence` is that of the
+    population, or None.
     """
     m = len(thresholds)
     # Whether each difference of treatments d = 1, -1, 0 can occur. The model alone (1)
@@ -564,13 +561,12 @@ def _cells(events, n_reached, weight, squares, thresholds, standardize, prevalen
 
 
 def _interventions_avoided(events, n_reached, weight, thresholds, harm, prevalence):
-    """Return the interventions that the model avoids per 100 samples compared with
-    treating everybody, at each threshold t, (m,): the difference of the net benefits,
-    times 100 (1 - t) / t; NaN at t = 0.
+    """Return the interventions that the model, which costs `harm`, avoids per 100
+    samples compared with treating everybody, (m,): the difference of the net benefits,
+    times 100 (1 - t) / t at the threshold t; NaN at t = 0.
 
-    `events`, `n_reached` (thresholds that a sample reaches) and `weight` are (n,),
-    `thresholds` (m,). The model itself costs `harm`; a `prevalence` of None is that of
-    the samples.
+    `n_reached` (n,) counts the thresholds that a sample reaches; a `prevalence` of None
+    is that of the samples.
     """
     m = len(thresholds)
     price = thresholds / (1 - thresholds)

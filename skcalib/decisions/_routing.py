@@ -262,9 +262,8 @@ def _chance(share, statistic, n, max_loss):
 
 
 def _most_lost(statistic, gained, n, max_loss):
-    """Return the largest number of losses, (m,), for which the `score_statistic` is at
-    most `statistic`, -1 if it is for none, by bisection, since it grows with them.
-    `gained` (m,) are the numbers of gains among n answers.
+    """Return the largest numbers of losses (m,) for which the `score_statistic`, which
+    grows with them, is at most `statistic`; -1 for none.
     """
     low = np.full(len(gained), -1)
     high = n - gained
@@ -278,10 +277,9 @@ def _most_lost(statistic, gained, n, max_loss):
 
 
 def _pvalues(lost, gained, n, max_loss, level):
-    """Return the p-value of each set of answers, (n_sets,), from its numbers of lost
-    and gained answers among n: exact where it decides whether a set passes at `level`,
-    else normal. The exact one grows with the statistic: the critical one is found by
-    bisection among those whose normal p-value passes.
+    """Return the p-value of each set of answers, (n_sets,): exact where it decides
+    whether a set passes at `level`, else normal. The exact one grows with the
+    statistic; bisection finds the critical one among those whose normal p-value passes.
     """
     statistic = score_statistic(lost, gained, n, max_loss)
     pvalue = ndtr(statistic)
@@ -316,13 +314,12 @@ def _pvalues(lost, gained, n, max_loss, level):
 
 
 def _cluster_pvalues(rows, sets, loss, max_loss):
-    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,):
-    of the hypothesis that the mean loss is at least `max_loss` if the small model
-    answers the set. It is tested by bets against the clusters' sums of losses.
+    """Return, for samples in clusters, the p-value of each set of answers, (n_sets,),
+    for the hypothesis that the mean loss is at least `max_loss` if the small model
+    answers the set: by bets against the clusters' sums of losses.
 
-    `rows` are `DecidedRows`, `sets` the `AcceptedSets` of the thresholds. `loss` (n,)
-    is what the small model's answer loses: 1 where it alone is wrong, -1 where the
-    large one alone is, else 0. Samples outside of a set lose nothing.
+    `loss` (n,) of the small model's answer is 1 where it alone is wrong, -1 where the
+    large one alone is, else 0; samples outside of a set lose nothing.
     """
     clusters = rows.clusters
     largest = int(clusters.sizes.max())

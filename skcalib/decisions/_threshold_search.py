@@ -223,9 +223,9 @@ def threshold_by_search(
 
 
 def _fixed_start(start, promises, grid):
-    """Return the threshold at which the tests start if it is fixed beforehand: the
-    user's `start` if it is a number; for accuracy alone the largest threshold of the
-    increasing `grid` up to 1/2. None stands for no fixed threshold.
+    """Return the threshold at which the tests start if it is fixed beforehand, else
+    None: the user's `start` if a number; for accuracy alone the largest of the `grid`
+    up to 1/2.
     """
     if start is None and promises == ["accuracy"]:
         n_up_to = np.searchsorted(grid, _ACCURACY_STARTS, "right")
@@ -244,9 +244,8 @@ def _starts_strictest(promises):
 
 def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
     """Return a sentence on how exact the confidence level of a search is: whether the
-    map was fitted to its rows, whether the tested sets depend on the order of the
-    scores alone, and whether the scores of these rows decide where it starts
-    (`is_guided`). `assumption` is the sentence about the model or map.
+    map was fitted to its rows, the tested sets depend on the order of the scores alone,
+    and these rows' scores decide where it starts (`is_guided`).
     """
     if uses_same_rows and in_one_order:
         return _EXACT_IN_EITHER_ORDER
@@ -258,11 +257,8 @@ def _exactness_of_search(uses_same_rows, in_one_order, is_guided, assumption):
 
 
 def _guided(tests, guarantees, level, other_scores):
-    """Return the two `Start` of sequences of tests that scores suggest; see
-    `guided_starts`.
-
-    Labels are not used. The scores are those of the samples of the `SetTests`, or those
-    of other samples, `other_scores` (n_other,), if they are not None.
+    """Return the two `Start` of sequences of tests that the scores, without labels,
+    suggest: those of the samples of the `SetTests`, or `other_scores` (n_other,).
     """
     sets = tests.sets
     if other_scores is not None:
@@ -331,9 +327,8 @@ def _tested_threshold(tests, guarantees, starts, fields):
 
 
 def _no_tested_threshold(tests, guarantees, starts, pvalue, fields):
-    """Return the `CertifiedThreshold` that accepts no sample, with the reason why no
-    threshold passes. `pvalue` (n_sets,) is the largest p-value of each set; the other
-    arguments are those of `_tested_threshold`.
+    """Return the `CertifiedThreshold` that accepts no sample, with the reason. `pvalue`
+    (n_sets,) is the largest p-value of each set.
     """
     levels = [start.level for start in starts]
     least = tests.pvalue(guarantees, without_errors=True)
@@ -349,8 +344,8 @@ def _no_tested_threshold(tests, guarantees, starts, pvalue, fields):
 
 
 def _by_direction(guarantees):
-    """Return two lists of guarantees: those that are tested from strict to lenient
-    thresholds, and recall, which is tested from lenient to strict.
+    """Return the guarantees that are tested from strict to lenient thresholds, and
+    those of recall, tested from lenient to strict.
     """
     strict_guarantees = [
         guarantee for guarantee in guarantees if guarantee.promise != "recall"
@@ -362,10 +357,8 @@ def _by_direction(guarantees):
 
 
 def _strictest(pvalue, n_rows, level):
-    """Return the position of the strictest set that passes, None if there is none.
-
-    The sets are given from strict to lenient by their p-values and numbers of rows,
-    (n_sets,). They are tested from lenient to strict until the first one fails.
+    """Return the position of the strictest set that passes, None if there is none. The
+    sets are given from strict to lenient, and tested in reverse until one fails.
     """
     failed = np.flatnonzero(pvalue > level)
     if len(failed) == 0:

@@ -189,9 +189,8 @@ class TreatmentCells(NamedTuple):
 
     def _row_weight(self):
         """Return sum w^2 / sum w of the rows of each cell, (m, 2, 3): the weight of one
-        of the equal rows that they are worth.
-
-        A cell without rows gets the number for its label, or the number for all rows.
+        of the equal rows that they are worth. A cell without rows gets the number for
+        its label, or for all rows.
         """
         weight = self.weight
         squares = self.squares
@@ -213,9 +212,8 @@ class TreatmentCells(NamedTuple):
         return np.divide(squares, weight, out=row_weight, where=weight > 0)
 
     def _row_weight_of_both_labels(self):
-        """Return sum w^2 / sum w of all rows with each difference of treatments,
-        whatever their label, (m, 1, 3); of all rows if there are none with a
-        difference.
+        """Return sum w^2 / sum w of all rows with each difference of treatments, (m, 1,
+        3); of all rows where none has it.
         """
         weight = self.weight.sum(axis=1)
         of_all_rows = self.squares.sum(axis=(1, 2)) / self.weight.sum(axis=(1, 2))
@@ -225,11 +223,9 @@ class TreatmentCells(NamedTuple):
 
     def _stratified_limits(self, counts, row_weight, possible, z, cautious):
         """Return the lower and the upper limit, (m,) each, of a net benefit at a given
-        prevalence: the limits of the mean difference of treatments within each label,
-        joined by "square and add" (Zou and Donner 2008).
-
-        `counts`, `row_weight` and `possible`, (m, 2, 6), are the rows in the cells of
-        each label, the weight of one, and whether a cell can have rows; see `limits`.
+        prevalence: the limits of the mean difference within each label, joined by
+        "square and add" (Zou and Donner 2008). See `limits` for the arguments, here (m,
+        2, 6).
         """
         differences = np.tile(_DIFFERENCE, 2)  # d of the six cells
         # Squared distances from the estimate to both limits, summed over both labels.
@@ -390,12 +386,9 @@ def unit_influences(cells, events, n_reached, weight, squares, cluster):
 
 
 def _influence_sums(cells, events, n_reached, weight, unit):
-    """Return the sum of the influences of the rows of each unit on the net benefit at
-    each threshold, (n_units, m).
-
-    A row's influence is its weight times (d times the value of a treatment, minus the
-    offset of its label). The arguments are those of `unit_influences`, with the code of
-    each row's unit, (n,).
+    """Return the sums of the rows' influences on the net benefit at each threshold,
+    (n_units, m): weight times (d times the value of a treatment, minus the offset of
+    the label). `unit` (n,) is the code of each row's unit.
     """
     m = len(cells.treatment_value)
     n_units = int(unit.max()) + 1

@@ -459,12 +459,9 @@ class BinCountDisplay(FromEstimator):
         )
 
     def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
-        """Draw one quantity of a `BinCountCurve`, and a circle at the number of bins
-        that was chosen.
-
-        `values` holds one array (n_counts,), the quantity, or three, with its lower and
-        upper limits. `style` has the keywords of the line, the others are those of the
-        user.
+        """Draw a quantity of a `BinCountCurve`, with a circle at the chosen number of
+        bins. `values` holds one array (n_counts,), or three with the lower and upper
+        limits; `style` has the keywords of the line, the others are the user's.
         """
         # What the legend says behind the name of the curve, if there is a limit.
         finding = None
@@ -501,9 +498,8 @@ def _tolerance(curve):
 
 def _error_with_limits(curve):
     """Return the calibration error for each number of bins, and its limits one standard
-    error below and above, (3, n_counts). Squared errors are smoothed over neighbouring
-    numbers before the root: the root of a debiased square alone would zigzag between 0
-    and noise.
+    error below and above, (3, n_counts). Squares are smoothed before the root: that of
+    a single debiased square would zigzag between 0 and noise.
     """
     square = _smoothed(curve.squared_error)
     deviation = _smoothed(curve.squared_error_deviation)
@@ -518,8 +514,8 @@ def _smoothed(values):
 
 
 def _sharpness_with_limits(curve):
-    """Return a list of arrays (n_counts,): the sharpness for each number of bins, and
-    its limits one standard error below and above.
+    """Return the sharpness for each number of bins, and its limits one standard error
+    below and above.
     """
     return [
         curve.sharpness,
@@ -581,9 +577,9 @@ def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):
-    """Return the user's numbers of bins in increasing order, or, for None, those of 2
-    to 100 that leave each test fold five rows per bin. Raise a ValueError if even the
-    smallest number leaves fewer, or if a number of the user does.
+    """Return the user's numbers of bins, sorted, or, for None, those of 2 to 100 that
+    leave each test fold five rows per bin. Raise a ValueError if a number is below 1 or
+    leaves fewer rows.
     """
     most = n_rows // (n_folds * _ROWS_PER_BIN)
     if n_bins is None:
@@ -602,10 +598,9 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
 
 
 def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
-    """Return the `BinCountCurve` of the cross-validated error and sharpness of a
-    recalibrator for each of `n_bins` (n_counts,), means over the `tasks` of each class
-    against the rest, or of the only event. `chosen` is the sharpest number of bins
-    whose error is at most `max_error`, or None.
+    """Return the `BinCountCurve` of the cross-validated error and sharpness for each of
+    `n_bins`, means over the `tasks`. `chosen` is the sharpest number whose error is at
+    most `max_error`, or None.
     """
     # The rule has scorers for the squared calibration error and the Brier score. It
     # chooses only if there is a limit: without one any valid limit will do here.

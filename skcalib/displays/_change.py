@@ -344,8 +344,8 @@ class ChangeDisplay:
         )
 
     def _draw_histograms(self, strip, color, histogram_kw):
-        """Draw the histograms of the scores, in percent of the rows, into the axes
-        `strip`: before as a filled grey area, after as a line of this colour.
+        """Draw the histograms of the scores in percent of the rows: before as a grey
+        area, after as a line.
         """
         looks = (
             {"facecolor": neutral(0.3), "fill": True},
@@ -359,8 +359,8 @@ class ChangeDisplay:
         strip.set(yticks=[], ylabel="Rows")
 
     def _captions(self):
-        """Return three captions, the longest first: the numbers of rows, the shift with
-        its interval, and the p-value of the test of equal curves; the shift without
+        """Return captions, the longest first: the numbers of rows, the shift with its
+        interval, and the p-value of the test of equal curves; the shift without
         interval and the p-value; the p-value alone.
         """
         change = self.change
@@ -379,9 +379,8 @@ class ChangeDisplay:
 
 
 def _distances(statistics, confidence_level, bins):
-    """Return how far the limits of Wilson's interval lie below and above the event
-    frequency: an array (2, n_selected), for those bins of the `BinStatistics` for which
-    the mask `bins` is True.
+    """Return how far Wilson's limits lie below and above the event frequency in the
+    selected `bins`, (2, n_selected).
     """
     limits = np.asarray(statistics.interval(confidence_level, interval="wilson"))
     distances = np.abs(limits - statistics.event_frequency)
@@ -389,9 +388,8 @@ def _distances(statistics, confidence_level, bins):
 
 
 def _binned(samples, binning):
-    """Return two tuples (before, after) of `BinStatistics` for the samples before and
-    after: in the bins of the user's `binning`, and in the bins of the histograms. Both
-    samples are binned together, so that they have the same edges.
+    """Return the (before, after) `BinStatistics` in the bins of `binning`, and in those
+    of the histograms: the edges come from both samples together.
     """
     if samples[0].task is None:  # the user gave `BinStatistics`, not rows
         statistics = tuple(sample.statistics for sample in samples)

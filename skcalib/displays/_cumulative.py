@@ -356,16 +356,16 @@ class CumulativeDifferenceDisplay(FromEstimator):
         )
 
     def _points(self, curve, x):
-        """Return the positions of points of a curve on the x axis (share of the rows or
-        score), and the differences there in percentage points.
+        """Return the positions of a curve's points on the x axis, and the differences
+        there in percentage points.
         """
         position = curve.share if x == "share" else curve.scores
         return _thinned(position, 100 * curve.difference)
 
     def _draw_tests(self, axes, curve, x, band_kw, mark_kw):
         """Draw the band in which the curve of a calibrated model stays, and the
-        statistics of the tests by Kuiper and by Kolmogorov and Smirnov; return these
-        artists by their names in the legend. `x` is "share" or "score".
+        statistics of Kuiper and of Kolmogorov and Smirnov; return these artists by
+        their names in the legend.
         """
         position, difference = self._points(curve, x)  # in percentage points
         # The value that the largest absolute value of Brownian motion on [0, 1] stays
@@ -402,8 +402,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
 
 def _curve(model, cells):
-    """Return the `CumulativeCurve` of a model from its `Cells` (weight and events at
-    each distinct score), with a first point at share 0 and difference 0.
+    """Return the `CumulativeCurve` of a model, with a first point at share 0 and
+    difference 0.
     """
     # The cumulative differences at the scores, and the standard deviation of the last
     # one for a calibrated model.
@@ -420,8 +420,8 @@ def _curve(model, cells):
 
 
 def _thinned(position, difference):
-    """Return at most about 2,000 points of a curve, as arrays of positions and
-    differences: evenly spaced ones, and its first, last, lowest and highest point.
+    """Return at most about 2,000 points of a curve: evenly spaced ones, and its first,
+    last, lowest and highest.
     """
     if len(position) <= _MOST_POINTS:
         return position, difference

@@ -433,8 +433,8 @@ class DecisionCurveDisplay(FromEstimator):
         )
 
     def _draw_benefits(self, axes, shown, styles, line_kw, band_kw):
-        """Draw the net benefit of each model with its band, at the thresholds that
-        `shown` selects for the model; `styles` has the style of each.
+        """Draw each model's net benefit with its band, at the thresholds that `shown`
+        selects for it.
         """
         self.lines_ = []
         self.bands_ = []
@@ -453,9 +453,9 @@ class DecisionCurveDisplay(FromEstimator):
             draw_curve(self, axes, thresholds, values, style, line_kw, band_kw)
 
     def _benefit_range(self, shown):
-        """Return the range (low, high) of the vertical axis: a little below 0, since
-        the benefit of treating all falls without bound, up to the highest limit that is
-        drawn, but at most to 1.3 times the benefit of a perfect model.
+        """Return the range (low, high) of the vertical axis: from a little below 0,
+        since the benefit of treating all falls without bound, to the highest limit
+        drawn, but at most 1.3 times a perfect model's benefit.
         """
         first = next(iter(self.curves.values()))
         perfect = 1.0 if first.standardize else first.event_frequency
@@ -467,7 +467,7 @@ class DecisionCurveDisplay(FromEstimator):
 
     def _caption(self):
         """Return the captions of a single model, the longest first, with its benefit at
-        the threshold of interest if there is one.
+        a threshold of interest.
         """
         ((name, curve),) = self.curves.items()
         finding = None
@@ -500,10 +500,8 @@ class DecisionCurveDisplay(FromEstimator):
             )
 
     def _draw_avoided(self, axes, shown, styles, end, line_kw, reference_kw):
-        """Draw the interventions avoided per 100 rows at the thresholds up to `end`.
-
-        `shown` holds by model which thresholds are drawn, (n_thresholds,), `styles` the
-        style of each curve.
+        """Draw the interventions avoided per 100 rows up to the threshold `end`;
+        `shown` (n_thresholds,) selects each model's.
         """
         highest = 1.0
         for (name, curve), style in zip(self.curves.items(), styles, strict=True):

@@ -145,7 +145,7 @@ def _write_titles(frame, titles):
 
 def _write_caption(frame, caption):
     """Write above the only panel the longest caption that fits, or remove an earlier
-    one if `caption` is None; return the text artist by axes.
+    one for None; return the text artist by axes.
     """
     size = 0.95 * frame.size
     text = ""
@@ -156,8 +156,8 @@ def _write_caption(frame, caption):
 
 
 def _name_axes(frame, x_label, y_label):
-    """Label the axes of a panel; of several panels only the horizontal axes in the last
-    row and the vertical ones in the first column.
+    """Label the axes: of several panels the horizontal ones in the last row and the
+    vertical ones in the first column.
     """
     last_row = (len(frame.axes) - 1) // frame.n_columns
     # `lowest` is the lowest of the axes below a panel, such as a histogram, or else the
@@ -171,8 +171,8 @@ def _name_axes(frame, x_label, y_label):
 
 
 def _curves(frame):
-    """Return the curves that displays have drawn in all panels, by their label in the
-    legend. Displays mark them by the `gid` CURVE.
+    """Return all drawn curves by their label in the legend; displays mark them by the
+    `gid` CURVE.
     """
     curves = {}
     for ax in frame.axes:
@@ -183,8 +183,8 @@ def _curves(frame):
 
 
 def _shorten_crowded_titles(frame, titles):
-    """Remove the second line, the finding, from titles that lie on other axes; return
-    the findings that were removed by their axes. `titles` are text artists by axes.
+    """Remove the finding, the second line, from titles that lie on other axes; return
+    the removed findings by their axes. `titles` are text artists.
     """
     if not any("\n" in title.get_text() for title in titles.values()):
         return {}
@@ -235,11 +235,9 @@ def fitting(variants, frame, *, width=None, size=None):
 
 
 def _fitting_caption(variants, frame, size):
-    """Return the first of several captions that fits; if none does, the last one with
-    its lines cut.
-
-    The name, its first line, is cut in its middle: names such as those of the wards of
-    a hospital differ at the end.
+    """Return the first caption that fits; if none does, the last one with its lines
+    cut: the name in its middle, since names such as those of a hospital's wards differ
+    at the end.
     """
     text = fitting(variants, frame, size=size)
     if text in variants:
@@ -310,9 +308,8 @@ def _legend_options(frame, users):
 
 
 def _legend_below(frame, curves, keys, note, options):
-    """Return a legend below the axes in as many columns as fit, or None if there is
-    nothing to write. Where it is too high, keys are left out first, then the findings
-    behind names. For the arguments see `_legend_inside`.
+    """Return a legend below the axes in as many columns as fit, or None if it is empty.
+    Where it is too high, keys are left out first, then the findings behind names.
     """
     # (entries, title, share of the height of the figure that it may take)
     variants = (
@@ -349,8 +346,7 @@ def _legend_inside(frame, curves, keys, note, options):
 
     It is tried with everything, without keys, with the names of curves alone, and then
     with smaller text. If each covers a curve, the names are written with the data
-    shining through. `curves` and `keys` are artists by their entry, `note` is the
-    title, `options` are Matplotlib's.
+    shining through. `curves` and `keys` are artists by their entry.
     """
     n_entries = len(curves) + len(keys)
     explains_keys = frame.width >= _EXPLAINED and n_entries <= _MOST_INSIDE

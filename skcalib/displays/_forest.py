@@ -159,8 +159,8 @@ def _legend_options(frame, title):
 
 
 def _name_rows(frame, names, counts, label):
-    """Write the names of the rows at the left, the first at the top, the numbers of
-    samples `counts` (n_rows,), if not None, at the right, and the label below the axes.
+    """Write the names of the rows at the left, the first at the top, their numbers of
+    samples `counts` (or None) at the right, and the label below the axes.
     """
     ax = frame.axes[0]
     heights = np.arange(len(names))
@@ -179,10 +179,8 @@ def _name_rows(frame, names, counts, label):
 
 
 def _frame(ax, n_rows, n_lines):
-    """Return the `Frame` of the given axes, or of a new figure that has room for the
-    rows if `ax` is None, with the size of text that fits.
-
-    Each of the `n_rows` rows is as high as `n_lines` lines of text.
+    """Return the `Frame` of the given axes, or of a new figure with room for rows of
+    `n_lines` lines of text, with the size of text that fits.
     """
     plt = require_matplotlib()
     base = plt.rcParams["font.size"]

@@ -158,9 +158,8 @@ def pair_frame(
 
 
 def _divided(ax, n_panels, n_rows, n_columns, width, height):
-    """Hide `ax`, and return a list of new axes in its place, one for each panel.
-
-    `width` and `height` are those of a panel in inches.
+    """Hide `ax`, and return new axes in its place for panels of `width` times `height`
+    inches.
     """
     line = _line_height(_text_size(width, height))
     ax.set_axis_off()
@@ -177,9 +176,9 @@ def _divided(ax, n_panels, n_rows, n_columns, width, height):
 
 
 def _new_frame(n_panels, strips):
-    """Return the `Frame` of a new figure that has room for the panels and for the words
-    around them. `strips` holds the heights of the low axes below each panel, in units
-    of the height of a panel.
+    """Return the `Frame` of a new figure with room for the panels and the words around
+    them. `strips` are the heights of the low axes below each panel, in units of its
+    height.
     """
     plt = require_matplotlib()
     n_columns = _n_columns(n_panels)
@@ -209,10 +208,8 @@ def _new_frame(n_panels, strips):
 
 
 def _drawn_frame(n_panels, strips, figure_size, side, size):
-    """Return the frame of a new figure with a constrained layout.
-
-    `figure_size` (width, height) and `side`, the width of a panel, are in inches;
-    `size` is that of the text in points.
+    """Return the frame of a new figure with a constrained layout. `figure_size` and
+    `side`, a panel's width, are in inches; `size`, of the text, is in points.
     """
     figure = require_matplotlib().figure(figsize=figure_size, layout="constrained")
     figure.get_layout_engine().set(w_pad=_PAD, h_pad=_PAD, hspace=0.02, wspace=0.03)
@@ -232,8 +229,8 @@ def _drawn_frame(n_panels, strips, figure_size, side, size):
 
 
 def _place(ax):
-    """Return the cell of the grid (`SubplotSpec`) that axes fill. Axes in no grid get a
-    grid of one cell in their position.
+    """Return the `SubplotSpec` of axes; those in no grid get a grid of one cell in
+    their position.
     """
     from matplotlib.gridspec import GridSpec
 
@@ -245,8 +242,8 @@ def _place(ax):
 
 
 def _strips_of(ax):
-    """Return the low axes (strips) that a display has drawn below `ax`, from the top.
-    They share its horizontal axis, and their `gid` is BELOW.
+    """Return the strips below `ax`, from the top: low axes with its horizontal axis and
+    the `gid` BELOW.
     """
     sharing = ax.get_shared_x_axes().get_siblings(ax)
     strips = [strip for strip in sharing if strip.get_gid() == BELOW]
@@ -254,9 +251,8 @@ def _strips_of(ax):
 
 
 def _strips_below(ax, heights):
-    """Return new low axes (strips) below `ax`, which shrinks to make room, or those
-    that an earlier display has drawn there. `heights` are in units of the height of the
-    axes.
+    """Return new strips below `ax`, which shrinks to make room, or those of an earlier
+    display. `heights` are in units of the height of the axes.
     """
     earlier_strips = _strips_of(ax)
     if earlier_strips or not heights:
@@ -276,9 +272,8 @@ def _strips_below(ax, heights):
 
 
 def _n_columns(n_panels):
-    """Return how many panels stand side by side: up to three in one row, four in two
-    rows of two, more in rows of three or four, whichever leaves fewer places of the
-    last row empty.
+    """Return how many panels stand side by side: up to three in one row, four two by
+    two, more in rows of three or four, whichever fills the last row more.
     """
     if n_panels <= 3:
         return n_panels
@@ -322,8 +317,8 @@ def _line_height(size):
 
 
 def _text_size(width, height):
-    """Return the size of text in points for a panel of a width and a height in inches:
-    the user's, or a share of it in a small panel.
+    """Return the size of text in points for a panel in inches: the user's, or a share
+    in a small panel.
     """
     # A panel is judged by its width, unless it is much lower than wide.
     share = min(width, 1.2 * height) / _FULL_SIZE

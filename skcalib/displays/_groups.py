@@ -509,8 +509,8 @@ class GroupDisplay(FromEstimator):
 
 
 def _estimates(table, value):
-    """Return an array (3, n_groups) from a `GroupCalibration`: the "bias" or the
-    "error" of each group, its lower and its upper limit.
+    """Return the "bias" or the "error" of each group with its lower and upper limits,
+    (3, n_groups).
     """
     if value == "bias":
         return np.stack((table.bias, table.bias_low, table.bias_high))
@@ -518,9 +518,8 @@ def _estimates(table, value):
 
 
 def _shown(table, value, max_groups):
-    """Return the positions in the table, in increasing order, of the groups that are
-    drawn: those with a `value`, "bias" or "error", or the `max_groups` of them with the
-    smallest p-values.
+    """Return the increasing positions of the groups that are drawn: those with a
+    `value`, or the `max_groups` of them with the smallest p-values.
     """
     estimate, _, _ = _estimates(table, value)
     shown = np.flatnonzero(np.isfinite(estimate))

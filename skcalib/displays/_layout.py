@@ -109,8 +109,8 @@ def drop_long_labels(frame, legend=None):
 
 
 def _has_short_labels(frame, legend):
-    """Return whether all labels are so short that no layout makes them too long for
-    their axes: then it need not be computed, which takes half of the time of a picture.
+    """Return whether all labels are so short that any layout has room for them: it need
+    not be computed then, which takes half of the time of a picture.
     """
     share = _SHORT
     if legend is not None:

@@ -243,8 +243,8 @@ class MonitorDisplay:
         self.change_lines_.append(panel.axvline(monitor.change_row_, **style))
 
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
-        """Draw the e-values of a monitor against the number of samples, after each
-        batch of its history, on a logarithmic axis, with the threshold of its alarm.
+        """Draw the e-value of a monitor after each batch against the number of samples,
+        on a logarithmic axis, with the threshold of its alarm.
         """
         # Before any row the e-value is 1. That of a monitor with an average run length
         # is 0, which a logarithmic axis cannot show: the first one takes its place.
@@ -274,8 +274,8 @@ def _evidence_rank(monitor):
 
 
 def _captions(name, monitor):
-    """Return captions for a single monitor, the longest first: its name and its number
-    of samples, and where the alarm was raised and the change probably began.
+    """Return captions for a single monitor, the longest first: its size, the alarm and
+    the probable change.
     """
     size = f"{count_words(monitor.n_rows_)} samples"
     if name is not None:

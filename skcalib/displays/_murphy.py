@@ -335,9 +335,8 @@ class MurphyDisplay(FromEstimator):
 
 
 def _thresholds(limits, cells):
-    """Return the increasing thresholds at which losses are drawn, for the user's
-    `limits`: a pair, or "auto", from 0 to 1, or to a little above the highest score of
-    the `cells` if none reaches .5.
+    """Return the thresholds for the user's `limits`: a pair, or "auto", from 0 to 1 or,
+    if no score reaches .5, to a little above the highest.
     """
     if isinstance(limits, str):
         if limits != "auto":
@@ -359,8 +358,8 @@ def _thresholds(limits, cells):
 
 
 def _curve(model, cells, thresholds):
-    """Return the `MurphyCurve` of a model: the mean loss of the decisions at each
-    threshold. `cells` has a cell for each distinct score, in increasing order.
+    """Return the `MurphyCurve` of a model: the mean loss at each threshold, from a cell
+    for each distinct score, in order.
     """
     events = cells.weighted_label
     non_events = cells.weight - events

@@ -793,8 +793,7 @@ class ReliabilityDisplay(FromEstimator):
 
     def _draw_curve(self, axes, curve, style, is_alone, line_kw, interval_kw, fold_kw):
         """Draw a `ReliabilityCurve` with its intervals, and the lines of its folds if
-        the model was cross-validated. `is_alone` says whether the axes have no other
-        curve; the keywords ending in `_kw` are the user's.
+        it was cross-validated. `is_alone` says whether the axes have no other curve.
         """
         color = style["color"]
         self.intervals_ += panel.draw_intervals(
@@ -804,10 +803,8 @@ class ReliabilityDisplay(FromEstimator):
         self.lines_.append(panel.draw_curve(axes, curve, style, line_kw))
 
     def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
-        """Write what stands around the curves: labels of axes, the title of each panel
-        or the caption of the only curve, the legend, and statistics in the corners.
-
-        `panels` are the names of the panels, [None] for a single one without a name.
+        """Write what stands around the curves: labels, titles or a caption, the legend,
+        and statistics in the corners. `panels` are names, [None] for a single panel;
         `with_curves` says whether the legend has an entry for each curve.
         """
         is_one_diagram = panels == [None]
@@ -847,8 +844,8 @@ class ReliabilityDisplay(FromEstimator):
             self.histogram_ax_ = np.array(frame.below, dtype=object)
 
     def _limits(self, limits):
-        """Return the range (low, high) of both axes, for the user's `limits`: a pair of
-        probabilities, or "auto", which fits the range to the curves.
+        """Return the range of both axes for the user's `limits`: a pair of
+        probabilities, or "auto", which fits the curves.
         """
         if isinstance(limits, str) and limits == "auto":
             lows = [curve.limits[0] for curve in self.curves]
@@ -864,9 +861,9 @@ class ReliabilityDisplay(FromEstimator):
 
     @staticmethod
     def _strip_heights(ax, n_models, *, is_one_panel):
-        """Return the heights of the histograms below each panel, a tuple, in units of
-        the panel's height: low for several models, 0 for too many, for several panels,
-        or if `ax` is too low.
+        """Return the heights of the histograms below each panel, in units of its
+        height. Several models have low ones, or none if they are too many, in several
+        panels, or if `ax` is too low.
         """
         if n_models == 1:
             return (_STRIP,)

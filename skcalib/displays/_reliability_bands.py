@@ -132,12 +132,10 @@ class BinLimitsMaker:
 
     def _bootstrap_frequencies(self, statistics, cells, task, cluster):
         """Return event frequencies (n_resamples, n_filled) in the filled cells for
-        bootstrap resamples of the rows of the task or, with `cluster` (n,), of whole
-        clusters.
+        bootstrap resamples of rows or, with `cluster` (n,), of whole clusters.
 
-        `cells` are the bins of the diagram, `statistics`, or finer ones if their edges
-        depend on the labels: bins are then made anew, and the frequency in a cell is
-        that of its bin.
+        `cells` are `statistics`, the diagram's bins, or finer ones if edges depend on
+        the labels: bins are then made anew, and a cell has the frequency of its bin.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -164,8 +162,8 @@ class BinLimitsMaker:
         return np.clip(drawn + factor * (frequency - drawn), 0, 1)
 
     def _counts_of_rows(self, weight, events):
-        """Return numbers (n_resamples, 2, n_cells) of non-events and of events in
-        resamples of the rows of cells with these weights and sums of events (n_cells,).
+        """Return numbers (n_resamples, 2, n_cells) of non-events and events in
+        resamples of the rows of cells with these weights and sums of events.
         """
         # A row is drawn from 2 n_cells kinds: cell by cell, non-events then events.
         shares = np.concatenate((weight - events, events)) / weight.sum()
@@ -175,9 +173,8 @@ class BinLimitsMaker:
         return counts.reshape(-1, 2, len(weight)).astype(np.float64)
 
     def _counts_of_clusters(self, task, cell, n_cells, cluster):
-        """Return the weights (n_resamples, 2, n_cells) of non-events and of events in
-        each cell, in resamples of whole clusters. `cell` (n,) is the number of each
-        row's cell, `cluster` (n,) the label of its cluster.
+        """Return the weights (n_resamples, 2, n_cells) of non-events and events in
+        resamples of whole clusters. `cell` and `cluster` (n,) are each row's.
         """
         _, code = np.unique(cluster, return_inverse=True)
         n_clusters = code.max() + 1
@@ -192,11 +189,10 @@ class BinLimitsMaker:
         return (times_drawn @ weight_by_cluster).reshape(-1, 2, n_cells)
 
     def _calibrated_frequencies(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_filled) in the filled `cells`, fine
-        bins of the samples, if labels are drawn with the scores as probabilities: bins
-        are made anew, and the frequency in a cell is that of its bin. The dependence
-        within `cluster` (n,) or None is measured by the bins of the diagram,
-        `statistics`.
+        """Return event frequencies (n_resamples, n_filled) in the filled fine `cells`
+        if labels are drawn with the scores as probabilities: bins are made anew, and a
+        cell has the frequency of its bin. The dependence within `cluster` (n,) or None
+        is measured by the diagram's bins, `statistics`.
         """
         is_filled = cells.weight > 0
         scores = cells.mean_score[is_filled]
@@ -212,11 +208,9 @@ class BinLimitsMaker:
         return _frequency_in_new_bins(scores, counts, self.strategy)
 
     def _dependent_frequencies(self, statistics, cells, task, cluster):
-        """Return event frequencies (n_resamples, n_cells) in all cells, if labels are
-        drawn anew with the scores as probabilities, and depend on each other within
-        clusters as much as the observed labels do.
-
-        The arguments are those of `_calibrated_frequencies`, with clusters.
+        """Return event frequencies (n_resamples, n_cells) if labels are drawn with the
+        scores as probabilities, and depend on each other within clusters as much as the
+        observed ones do.
         """
         # Columns (n, 1), since `RowsInCells` takes one for each of several events.
         cell = assign_bins(task.scores, cells.edges)[:, None]
@@ -256,10 +250,9 @@ class BinLimitsMaker:
         )
 
     def _binomial_consistency(self, band_scores, scores, trials):
-        """Return the `Band` at `band_scores` (m,) of a calibrated model's event
-        frequencies, from binomial quantiles for bins with these mean scores and trials
-        (n_filled,). The distance from the diagonal is interpolated, and the same beyond
-        the outer ones.
+        """Return the `Band` of a calibrated model's event frequencies at `band_scores`
+        (m,), from binomial quantiles at these mean scores and trials (n_filled,). The
+        distance from the diagonal is interpolated, and constant beyond the outer ones.
         """
         limits = []
         for quantile in self._quantiles:  # of the lower limit, then of the upper one
@@ -275,11 +268,8 @@ def _whole_trials(weight):
 
 
 def _independent_trials(statistics, confidence_level):
-    """Return for each bin that contains samples how many independent samples they are
-    worth, whole numbers (n_filled,) of at least 1.
-
-    `statistics` are the bins, and `confidence_level` is that of the interval in which
-    the numbers are used.
+    """Return how many independent samples each filled bin is worth, whole numbers
+    (n_filled,) of at least 1, for an interval of this level.
     """
     n_independent = statistics.weight
     design = statistics._design  # of the clusters; None without any
@@ -292,13 +282,12 @@ def _independent_trials(statistics, confidence_level):
 
 
 def _widening_factor(task, fitted, cluster, confidence_level):
-    """Return the factor, at least 1, by which a bootstrap of whole clusters must be
-    widened to be as wide as an interval for few clusters; NaN, with a warning, for too
-    few.
+    """Return the factor, at least 1, that makes a bootstrap of whole clusters as wide
+    as an interval for few clusters; NaN, with a warning, for too few.
 
     It is the ratio of two half-widths for the mean of all labels: with jackknifed sums
-    of residuals (CR3) and Student's t, over plain sums (CR0) and normal quantiles.
-    Residuals are the labels of the `task` minus `fitted` (n,); `cluster` is (n,).
+    of the residuals from `fitted` (n,) (CR3) and Student's t, over plain sums (CR0) and
+    normal quantiles.
     """
     _, code = np.unique(cluster, return_inverse=True)
     weight = weights_or_ones(task.sample_weight, len(fitted))
@@ -374,8 +363,8 @@ def smooth_curve(task, confidence_level, cluster=None):
 
 def _equivalent_samples(curve, factor):
     """Return for each value (m,) of a smooth curve the number of independent samples
-    with the same variance: that of value i is the sum over cells j of ``factor[i, j]``
-    p_j (1 - p_j), p from the curve.
+    with the same variance: that of value i is the sum over j of ``factor[i, j]`` p_j (1
+    - p_j), p the curve.
     """
     binomial_variance = curve * (1 - curve)
     variance = factor @ binomial_variance
@@ -390,11 +379,9 @@ def _equivalent_samples(curve, factor):
 
 
 def _frequency_in_new_bins(scores, counts, strategy):
-    """Return event frequencies (n_resamples, n_cells): for each resample those of the
-    bins that `strategy` makes of it, at each of the scores (n_cells,).
-
-    `counts` (n_resamples, 2, n_cells) are the numbers of non-events and of events of
-    each resample at each of the scores.
+    """Return event frequencies (n_resamples, n_cells): at each score (n_cells,) those
+    of the bins that `strategy` makes of each resample. `counts` (n_resamples, 2,
+    n_cells) are its non-events and events at each score.
     """
     # One row for each score and label, whose count in a resample becomes its weight.
     labels = np.repeat([False, True], len(scores))
@@ -414,8 +401,7 @@ def _frequency_in_new_bins(scores, counts, strategy):
 
 def _frequency_of_counts(counts, observed):
     """Return event frequencies (n_resamples, n_cells) from the counts (n_resamples, 2,
-    n_cells) of non-events and of events in resamples. A cell from which no row is drawn
-    has its `observed` frequency, one of (n_cells,).
+    n_cells) of non-events and events; the `observed` one where no row is drawn.
     """
     n_drawn = counts.sum(axis=1)
     n_events = counts[:, 1]
@@ -425,8 +411,8 @@ def _frequency_of_counts(counts, observed):
 
 
 def _scores_of_bands(scores, bin_means):
-    """Return the increasing scores at which bands are drawn: mean scores of bins
-    (n_filled,) and the outer scores, moved apart where they are too close to be seen.
+    """Return the scores at which bands are drawn: bins' means and the outer scores,
+    moved apart where they are too close to be seen.
     """
     low = float(np.min(scores))
     high = float(np.max(scores))

@@ -340,11 +340,9 @@ class CurveMaker:
         return self._display_arguments(curves)
 
     def _shown_panels(self, tasks, order, max_panels):
-        """Return the names of the panels that are drawn, in their order: all, or, if
-        there are more than `max_panels`, those with the largest errors.
-
-        `tasks` holds the `BinaryTask` of each model by panel. The error of a panel is
-        the largest one of its models.
+        """Return the names of the panels that are drawn, in their order: all, or, of
+        more than `max_panels`, those with the largest errors (each panel's largest
+        among its models).
         """
         panels = list(tasks)
         if order != "error" and len(tasks) <= max_panels:
@@ -377,9 +375,8 @@ class CurveMaker:
         }
 
     def _curve_of_task(self, model, panel, task, histogram_edges, cluster=None):
-        """Return the `ReliabilityCurve` of one model in one panel, whose names are None
-        where there is one. The weights count rows if the `weight_type` of the task is
-        "frequency"; `cluster` (n,) holds codes.
+        """Return the `ReliabilityCurve` of one model in one panel; a name is None where
+        there is one only.
         """
         folds = tuple(
             self._line_of_fold(fold_task) for fold_task in self._fold_tasks(model, task)
@@ -418,8 +415,8 @@ class CurveMaker:
         )
 
     def _limits(self, statistics, task, cluster):
-        """Return a dict of fields of `ReliabilityCurve`: the bars and bands and, if one
-        is drawn, the smooth curve. `cluster` (n,) are codes of clusters, or None.
+        """Return fields of `ReliabilityCurve`, a dict: the bars and bands and, if one
+        is drawn, the smooth curve.
         """
         bin_limits = self.bin_limits.limits(statistics, task, cluster)
         if self.band is not None:
@@ -444,8 +441,8 @@ class CurveMaker:
         return {**bin_limits._replace(band=band)._asdict(), "smooth": smooth}
 
     def _numbers(self, task, metric_options):
-        """Return the statistics that the user wants to see, a dict of estimates with
-        their intervals by name, from the `calibration_summary` of a binary problem.
+        """Return the statistics that the user wants to see by name, from
+        `calibration_summary`.
         """
         if not self.statistics:
             return {}
@@ -459,9 +456,8 @@ class CurveMaker:
         return {name: getattr(summary, name) for name in self.statistics}
 
     def _fold_tasks(self, model, task):
-        """Yield the `BinaryTask` of each fold of a cross-validated model: those of its
-        test rows in `task`. Nothing for other models, and for a fold whose rows all
-        have weight 0.
+        """Yield the test rows of each fold of a cross-validated model as a
+        `BinaryTask`, unless all have weight 0.
         """
         folds = self.folds.get(model, ())  # the number of each row's fold
         for fold in np.unique(folds):
@@ -470,8 +466,8 @@ class CurveMaker:
                 yield fold_task
 
     def _line_of_fold(self, task):
-        """Return the line of one fold as two arrays, scores and event frequencies: the
-        smooth curve, or else the bins that the same strategy makes of the fold's rows.
+        """Return the scores and event frequencies of a fold's line: the smooth curve,
+        or else the same strategy's bins.
         """
         task = BinaryTask(
             *drop_zero_weight(task.sample_weight, task.scores, task.labels)
@@ -490,12 +486,10 @@ class CurveMaker:
         return bins.mean_score[has_rows], bins.event_frequency[has_rows]
 
     def _error(self, *data, **arguments):
-        """Return the calibration error with its interval (`IntervalEstimate`); None if
-        the user wants none, if bins contain too few samples, or if there are too few
-        clusters.
+        """Return the calibration error's `IntervalEstimate`; None if the user wants
+        none, or for too few samples or clusters.
 
-        `data` are labels and scores, or a `BinStatistics` alone; `arguments` are
-        further ones of `calibration_error_interval`.
+        `data` are labels and scores, or a `BinStatistics` alone.
         """
         if self.metric is None:
             return None
@@ -577,10 +571,9 @@ def _next_round(value):
 
 
 def _steps(found):
-    """Return a `ReliabilityBand` as a `Band` whose limits are drawn as steps.
-
-    Just below a score, the lower limit is that of the score before; just above it, the
-    upper limit is that of the next one.
+    """Return a `ReliabilityBand` as a `Band` of steps: just below a score, the lower
+    limit is that of the score before; just above it, the upper limit is that of the
+    next.
     """
     scores = np.repeat(found.score, 3)
     low_before = np.append(found.low[:1], found.low[:-1])

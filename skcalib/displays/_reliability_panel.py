@@ -134,8 +134,8 @@ def draw_intervals(ax, curve, color, alone, keywords):
 
 
 def _has_no_neighbour(values):
-    """Return for each value (n,) whether it stands between two NaN, or between a NaN
-    and an end; False for a NaN itself.
+    """Return which values (n,) stand between two NaN, or a NaN and an end; False for a
+    NaN itself.
     """
     is_gap = np.isnan(values)
     follows_gap = np.append(True, is_gap[:-1])
@@ -185,8 +185,8 @@ def draw_folds(ax, curve, color, fold_kw):
 
 
 def _points(ax, curve, *further_columns):
-    """Return arrays (n_points,) of mean scores, event frequencies and further columns
-    (n_bins,) of the filled bins, NaN where the line has a gap.
+    """Return mean scores, event frequencies and further columns (n_bins,) of the filled
+    bins, NaN where the line has a gap.
     """
     statistics = curve.statistics
     has_rows = statistics.weight > 0
@@ -201,9 +201,8 @@ def _points(ax, curve, *further_columns):
 
 
 def _with_gaps(ax, histogram, columns):
-    """Return the columns of points (n_points,), scores first, with NaN where a line
-    would cross a quarter of the axes with next to no rows in the narrow bins of the
-    `histogram`.
+    """Return the columns of points, scores first, with NaN where a line would cross a
+    quarter of the axes with next to no rows in the narrow bins of the `histogram`.
     """
     gaps = []  # the position of the point after each gap
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
@@ -378,9 +377,8 @@ def panel_titles(display, frame, panels):
 
 
 def _titles(display, panel):
-    """Return four titles of a panel, the longest first. The first line is the name of
-    the panel, the second the number of samples and the errors of its curves, as far as
-    the form has room for them.
+    """Return four titles of a panel, the longest first: its name, and below it the
+    number of samples and the errors of its curves, as far as there is room.
     """
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics = curves[0].statistics

@@ -82,8 +82,8 @@ def panel_tasks(y_true, models, multiclass, groups, order, input_options):
 
 
 def _tasks_by_group(task, groups, order):
-    """Yield a pair (name, BinaryTask) for each group that has rows of positive weight:
-    sorted by name, or in the order of their first rows if `order` is "given".
+    """Yield (name, BinaryTask) of each group with positive weight, sorted by name, or
+    by first row if `order` is "given".
     """
     # codes: for each row the position of its group among the names.
     names, codes = check_named_groups(groups, len(task.scores), takes_max_bins=False)

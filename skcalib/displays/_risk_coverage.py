@@ -420,8 +420,8 @@ class RiskCoverageDisplay(FromEstimator):
         )
 
     def _finding(self, curve):
-        """Return what the legend says about a curve if there is a target: the share of
-        the rows that is answered at the certified threshold, or why there is none.
+        """Return, if there is a target, the share of the rows answered at the certified
+        threshold, or why there is none.
         """
         if self.target is None:
             return None

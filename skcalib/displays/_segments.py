@@ -425,9 +425,8 @@ class SegmentDisplay:
         )
 
     def _bias_with_limits(self, table, positions):
-        """Return an array (3, n_shown): the bias (mean score minus event frequency) of
-        the segments at these positions (n_shown,) of the table, and its lower and upper
-        limits, in percentage points.
+        """Return the bias, in percentage points, of the segments at these positions
+        (n_shown,), and its lower and upper limits, (3, n_shown).
         """
         n = table.n[positions]
         score = table.mean_score[positions]

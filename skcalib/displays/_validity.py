@@ -506,9 +506,8 @@ class ValidityDisplay(FromEstimator):
         )
 
     def _draw(self, ax, curve, style, right, line_kw, band_kw):
-        """Draw a `ValidityCurve`: the mean over several data sets with a band of one
-        standard error, or the steps of a single one. The axis ends at the tolerance
-        `right`.
+        """Draw a `ValidityCurve`, to the tolerance `right`: the mean over several data
+        sets with a band of one standard error, or the steps of a single one.
         """
         epsilons = curve.epsilons
         if curve.n_repeats > 1:
@@ -523,8 +522,8 @@ class ValidityDisplay(FromEstimator):
         draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
-        """Return the right end of the axes: a tolerance a little beyond those at which
-        the curves reach their highest value, and beyond `epsilon` if it is drawn.
+        """Return the right end of the axes, a little beyond `epsilon` and where the
+        curves reach their highest value.
         """
         ends = [0.02]
         if epsilon is not None:

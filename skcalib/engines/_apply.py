@@ -88,8 +88,8 @@ def with_forecasts(columns, recalibrator, output, default=None):
 
 
 def _in_memory(columns, maps, predict, output):
-    """Return the user's table, which is in memory, with the forecasts of ``predict(
-    scores, map_indices)`` as the column `output`. `maps` is None for a single map.
+    """Return the user's table with the forecasts of ``predict(scores, map_indices)`` as
+    the column `output`; `maps` is None for a single map.
     """
     frame = columns.frame
     score = free_name(frame.collect_schema().names())
@@ -106,9 +106,9 @@ def _in_memory(columns, maps, predict, output):
 
 
 def _with_score_and_index(columns, maps, score, map_index):
-    """Return the lazy frame of a table with two more columns, of the given names: the
-    score, and the index of the row's map (0 without `_MapsBySegment`). Rows of a
-    segment without a map get the score NULL, and no forecast.
+    """Return the lazy frame with each row's score and the index of its map (0 without
+    `maps`), in columns of the given names. Rows of a segment without a map get the
+    score NULL, and no forecast.
     """
     frame = columns.frame
     frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(map_index))
@@ -231,7 +231,7 @@ def _maps_of_dict(columns, recalibrators, default):
 
 def _check_keys(columns, keys, what):
     """Raise a ValueError for keys that cannot be segments of the table: tuples with a
-    value of each column of `columns.by`. Messages call a key by the text `what`.
+    value of each column of `columns.by`. Messages call a key `what`.
     """
     schema = columns.frame.collect_schema()
     for key in keys:
@@ -267,11 +267,10 @@ def _check_recalibrator(recalibrator):
 
 
 def _with_map_index(columns, frame, keys, maps, name):
-    """Return a lazy frame with a new column `name`: the index in `maps.maps` of the map
-    for the row's segment, -1 if there is none.
+    """Return a lazy frame with a new column `name`: the index of the map for the row's
+    segment, -1 if there is none.
 
-    `keys` is a dict from the name of a key column, which `frame` has, to the expression
-    for it; `maps` are the `_MapsBySegment`.
+    `keys` is a dict from the key columns, which `frame` has, to their expressions.
     """
     segment_column = f"{name}_segment"
     index_column = f"{name}_of_segment"
@@ -292,8 +291,8 @@ def _with_map_index(columns, frame, keys, maps, name):
 
 
 def _map_index_in_memory(columns, maps):
-    """Return for each row (n,) of a table in memory the index in `maps.maps` of the map
-    for its segment, -1 if there is none.
+    """Return for each row (n,) of a table in memory the index of the map for its
+    segment, -1 if there is none.
     """
     keys = columns.keys(prefix="")
     # Only the keys are joined: Arrow joins no table that has columns of lists.
@@ -308,8 +307,8 @@ def _map_index_in_memory(columns, maps):
 
 
 def _choice_by_index(maps):
-    """Return one map of two inputs, `_SCORE` and `_MAP_INDEX`: each row gets the value
-    of that one of `maps` whose index (0 to len(maps) - 1) it has.
+    """Return one map of two inputs, `_SCORE` and `_MAP_INDEX`; the second says which of
+    `maps` applies.
     """
     # `Place` counts the cuts below a value: with cuts at .5, 1.5, ... it returns the
     # index itself.
@@ -337,7 +336,7 @@ def _forecasts_of_several(choice, scores, map_index):
 
 def _forecasts_or_nan(scores, map_index, predict):
     """Return the forecasts (n,) of ``predict(scores, map_index)``; NaN where the score
-    is missing or outside [0, 1], and where the index is negative: no map applies.
+    is missing or outside [0, 1], or no map applies: the index is negative.
     """
     scores = scores.astype(np.float64)
     is_valid = (scores >= 0) & (scores <= 1) & (map_index >= 0)
@@ -348,9 +347,8 @@ def _forecasts_or_nan(scores, map_index, predict):
 
 
 def _by_batch(frame, score, map_index, output, predict):
-    """Return a lazy Polars frame with the forecasts as the column `output`, computed
-    batch by batch by ``predict(scores, map_indices)`` from the columns that `score` and
-    `map_index` name.
+    """Return a lazy Polars frame with the forecasts as the column `output`, batch by
+    batch by ``predict(scores, map_indices)``; `score` and `map_index` are column names.
     """
     polars = import_module("polars")
 
@@ -366,9 +364,9 @@ def _by_batch(frame, score, map_index, output, predict):
 
 
 def _by_partition(frame, score, map_index, output, predict):
-    """Return a Dask frame with the forecasts as the column `output`, computed partition
-    by partition by ``predict(scores, map_indices)`` from the columns that `score` and
-    `map_index` name.
+    """Return a Dask frame with the forecasts as the column `output`, partition by
+    partition by ``predict(scores, map_indices)``; `score` and `map_index` are column
+    names.
     """
 
     def with_forecasts(part):
@@ -391,11 +389,9 @@ def _without_nan(name):
 
 
 def _with_sql_forecasts(frame, maps, score, map_index, output):
-    """Return a lazy frame of a database or of Spark with the forecasts as the column
-    `output`, in SQL.
-
-    `score` and `map_index` name the columns of the score and of the index, among
-    `maps`, of the map that applies to a row.
+    """Return a lazy frame of a database or of Spark with the forecasts, in SQL, as the
+    column `output`; `score` and `map_index` name the columns of the score and of the
+    index among `maps`.
     """
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     score_text = dialect.as_double(dialect.identifier(score))
@@ -414,8 +410,8 @@ def _with_sql_forecasts(frame, maps, score, map_index, output):
 
 
 def _are_long(polynomials):
-    """Return whether maps are all piecewise polynomials of the score, with cuts in
-    [0, 1], which together are too long for a CASE. None stands for any other map.
+    """Return whether all maps are piecewise polynomials of the score, with cuts in [0,
+    1], and together too long for a CASE. None stands for any other map.
     """
     for pieces in polynomials:
         if pieces is None or pieces.of is not _SCORE:
@@ -425,10 +421,9 @@ def _are_long(polynomials):
 
 
 def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
-    """Return a lazy frame whose rows are joined to the pieces (`Pieces`) that hold
-    their scores, and the SQL text of the forecast from the columns of a piece. `score`
-    and `map_index` (None for a single map) are names of columns, and `score_text` is
-    the score in the SQL of the `dialect`.
+    """Return a lazy frame whose rows are joined to the `Pieces` that hold their scores,
+    and the SQL text of the forecast. `score` and `map_index` (None for a single map)
+    are column names; `score_text` is the score in SQL.
     """
     # A join would lose rows whose score is NULL. Rows without a valid score are joined
     # with the score 0 instead; their forecast is not used, because the caller makes it
@@ -447,8 +442,8 @@ def _joined_forecast(frame, polynomials, score, map_index, score_text, dialect):
 
 
 def _as_pieces(node):
-    """Return a map as one `Pieces` (polynomials in value - origin between `cuts`):
-    itself, or a `Mixture` of such of one value; None for other maps.
+    """Return a map as one `Pieces`: itself, or a `Mixture` of such of one value; None
+    for other maps.
     """
     if isinstance(node, Pieces):
         return node
@@ -461,10 +456,9 @@ def _as_pieces(node):
 
 
 def _sum_of_pieces(summands, weights, constant):
-    """Return the `Pieces` that is the weighted sum of several `Pieces` of the same
-    value plus a constant; None if they have no cuts.
-
-    A new piece reaches from one cut of any summand to the next.
+    """Return the `Pieces` that is the weighted sum of several of the same value plus a
+    constant; None without cuts. A new piece reaches from one cut of any summand to the
+    next.
     """
     cuts = np.unique(np.concatenate([summand.cuts for summand in summands]))
     if len(cuts) == 0:
@@ -491,10 +485,10 @@ def _sum_of_pieces(summands, weights, constant):
 
 
 def _with_piece(frame, name, polynomials, map_index=None):
-    """Return a lazy frame whose rows are joined to the piece of a piecewise polynomial
-    that holds the value in the column `name`, never NULL, since a join loses NULL; and
-    the names of the columns of its origin and (a list) of its coefficients, from the
-    constant up. `map_index` is the column of the index in `polynomials`, or None.
+    """Return a lazy frame whose rows are joined to the piece that holds the value in
+    the column `name`, never NULL, since a join loses NULL; and the names of the columns
+    of its origin and its coefficients, from the constant up. `map_index` is the column
+    of the index in `polynomials`, or None.
     """
     # Databases join by equal numbers much faster than by ranges. Therefore [0, 1] is
     # divided into cells, and rows and pieces are joined if they have the same cell; the
@@ -531,9 +525,8 @@ def _with_piece(frame, name, polynomials, map_index=None):
 
 
 def _n_cells_to_join(polynomials):
-    """Return the number of cells of [0, 1] for a join of rows with the pieces of maps:
-    four cells a piece, so that most cells hold one; fewer for many maps, whose cells
-    make one table.
+    """Return the number of cells of [0, 1] for a join: four a piece, so that most hold
+    one; fewer for many maps, whose cells make one table.
     """
     n_pieces = max(len(pieces.origins) for pieces in polynomials)
     most_of_a_map = max(n_pieces, _MOST_CELLS_OF_ALL_MAPS // len(polynomials))

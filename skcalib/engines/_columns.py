@@ -436,8 +436,8 @@ class Segments:
 
 
 def _counts_of_values(frame, table, name):
-    """Return the number of rows with each value of a column, a list; `frame` holds the
-    column and `table` its values and their numbers, as `numbered` returns them.
+    """Return the number of rows with each value of a column; `table` holds the values
+    and their numbers, as `numbered` returns them.
     """
     number = f"{name}_number"
     rows = frame.join(table, on=name, how="left").group_by(number)
@@ -448,10 +448,9 @@ def _counts_of_values(frame, table, name):
 
 
 def _with_position(frame, key, n_values, table):
-    """Return a lazy frame with the position of each row's value among the `n_values`
-    values of a key column as the column KEY_position: the last one for NULL, -1 for
-    unknown values. `table` has the known values as `key` and their positions as
-    KEY_number.
+    """Return a lazy frame with the position of each row's value among a key column's
+    `n_values` as KEY_position: the last one for NULL, -1 for unknown values. `table`
+    has the known values and their positions as KEY_number.
     """
     position = nw.lit(-1)
     if n_values > 1:  # there are values besides NULL
@@ -545,8 +544,8 @@ def binary_columns(data, *, label, score, weight, by, pos_label, neg_label, on_i
 
 def _checked(data, label, scores, weight, by):
     """Return the table as a frame of Narwhals, its schema, and `by` as a list; raise
-    for columns that are missing or not numeric. `scores` is a dict from the name of the
-    user's argument, "score" or "scores", to the list of columns that it names.
+    for columns that are missing or not numeric. `scores` holds the columns by argument,
+    "score" or "scores".
     """
     frame = wrapped(data)
     if by is None:
@@ -590,10 +589,10 @@ def _first_few(texts, most):
 
 
 def _event(dtype, name, pos_label, neg_label):
-    """Return the label column as an expression that is 1 for the event `pos_label`, 0
-    for other labels, and NULL for missing ones; if there is a `neg_label`, further
-    labels are invalid. If `pos_label` is None, labels should be 0 and 1 already; other
-    numbers are kept, and make their rows invalid.
+    """Return the label column as an expression: 1 for the event `pos_label`, 0 for
+    other labels, NULL for missing ones; with a `neg_label`, further labels are invalid.
+    Without `pos_label`, labels should be 0 and 1; other numbers are kept, and make
+    their rows invalid.
     """
     label = nw.col(name)
     if pos_label is None:
@@ -666,8 +665,8 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
 
 
 def _are_probabilities(columns, rounding):
-    """Return the condition that the values of several columns lie in [0, 1] and that
-    their sum differs from 1 by at most `rounding`.
+    """Return the condition that columns lie in [0, 1] and that their sum differs from 1
+    by at most `rounding`.
     """
     are_in_range = [(column >= 0) & (column <= 1) for column in columns]
     total = reduce(add, columns)
@@ -694,7 +693,7 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
 
 def _checked_classes(data, label, scores, classes, weight, by):
     """Return the frame, the condition that a row has a label, and `by` as a list; raise
-    unless each class has one numeric score column.
+    unless each class has one numeric column.
     """
     if not isinstance(scores, list | tuple) or len(scores) < 2:
         raise ValueError(

@@ -118,8 +118,8 @@ class _FitData(NamedTuple):
 
 
 def _fit_data(columns, recalibrator):
-    """Return a list with the `_FitData` of each segment that has valid rows; raise if
-    this recalibrator cannot be fitted to a table.
+    """Return the `_FitData` of each segment that has valid rows; raise if this
+    recalibrator cannot be fitted to a table.
     """
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
         raise TypeError(
@@ -147,9 +147,9 @@ def _fit_data(columns, recalibrator):
 
 
 def _isotonic_data(columns, recalibrator):
-    """Return a list of `_FitData` whose weighted rows give the same isotonic fit as all
-    rows of the table: the least and the greatest score of each block, between which the
-    map is constant, or its mean for a `centered` recalibrator.
+    """Return `_FitData` with the same isotonic fit as all rows: the least and the
+    greatest score of each block, in which the map is constant, or its mean for a
+    `centered` recalibrator.
     """
     score_sums = ()
     if recalibrator.centered:
@@ -165,10 +165,9 @@ def _isotonic_data(columns, recalibrator):
 
 
 def _block_sums(cells, centered):
-    """Return scores that represent the blocks of an isotonic fit, runs of cells with
-    the same value, with their weights and those of their events, (n_scores,) each. Half
-    of a block's weight is at its least score and half at its greatest; with `centered`
-    all of it is at the mean.
+    """Return scores that represent the blocks of an isotonic fit, with their weights
+    and those of their events, (n_scores,) each: half of the weight at the least score
+    and half at the greatest, or with `centered` all of it at the mean.
     """
     bounds = _block_bounds(cells)
     first = bounds[:-1]
@@ -192,13 +191,13 @@ def _block_sums(cells, centered):
 
 
 def _may_hold_jump(cells):
-    """Return a mask of the cells of one segment in which the isotonic fit to all rows
-    may jump.
+    """Return a mask of a segment's cells in which the isotonic fit to all rows may
+    jump.
 
-    The fit jumps at the vertices of the greatest convex minorant of the cumulative
-    diagram of weight and events. Within a cell the diagram is lowest if all non-events
-    come first: it has its corner where they end. If that lies above the minorant of the
-    cells' diagram, no point within the cell is a vertex.
+    It jumps at the vertices of the greatest convex minorant of the cumulative diagram
+    of weight and events. Within a cell the diagram is lowest if all non-events come
+    first: it has its corner where they end. If that lies above the minorant of the
+    cells' diagram, no point within is a vertex.
     """
     # Cumulative weight and events before each cell and after the last, (n_cells + 1,).
     weight = np.append(0.0, np.cumsum(cells.weight))
@@ -213,9 +212,8 @@ def _may_hold_jump(cells):
 
 
 def _block_bounds(cells):
-    """Return the first cell of each block of the isotonic fit to cells and, last, the
-    number of cells. Blocks are SciPy's: differences of cumulative weights would lose
-    small ones.
+    """Return the first cell of each block of the isotonic fit and, last, the number of
+    cells. Blocks are SciPy's: differences of cumulative weights would lose small ones.
     """
     from scipy.optimize import isotonic_regression
 
@@ -224,8 +222,8 @@ def _block_bounds(cells):
 
 
 def _histogram_data(columns, recalibrator):
-    """Return a list of `_FitData` with the `BinStatistics` of each segment and one row
-    per bin and label at the bin's mean score. The fit equals that to all rows.
+    """Return `_FitData` with the `BinStatistics` and one row per bin and label at the
+    bin's mean score, whose fit equals that to all rows.
     """
     if recalibrator.sample_split is not None:
         raise ValueError(
@@ -251,9 +249,8 @@ def _parametric_data(columns, recalibrator):
 
 
 def _spline_data(columns, recalibrator):
-    """Return a list of `_FitData` with two weighted scores per cell and label, where
-    cells that hold a knot (a quantile of the scores, or one of both ends) are split
-    into distinct scores.
+    """Return `_FitData` with two weighted scores per cell and label; cells that hold a
+    knot (a quantile, or an end) are split into distinct scores.
     """
 
     def holds_knot(cells):

@@ -98,8 +98,8 @@ def fine_cell(bits):
 
 
 def _cell_in_band(distance, band, cells_of_band):
-    """Return the number of the cell of a distance from 0 that lies in the band with a
-    number (0 next to 1/2), each with about `cells_of_band` cells.
+    """Return the number of the cell of a distance from 0 in this band (0 next to 1/2),
+    each with about `cells_of_band` cells.
     """
     # The factor is a power of two, so that the product is exact: from `cells_of_band` /
     # 16 at the lower end of the band up to `cells_of_band` at the upper one.
@@ -121,9 +121,8 @@ def width_bin(n_bins):
 
 
 def _product(name, quantities, factors):
-    """Return the expression for what one row adds to a sum of `_SUMS`: one of the
-    `quantities`, or its square, times one of the `factors` (weight, weighted label), 1
-    without weights.
+    """Return what one row adds to a sum of `_SUMS`: a quantity, or its square, times a
+    factor (weight, weighted label), 1 without weights.
     """
     quantity, power, factor = _SUMS[name]
     value = quantities[quantity]
@@ -135,8 +134,8 @@ def _product(name, quantities, factors):
 
 
 def _grouped(frame, names, summands, further=()):
-    """Return a lazy frame with one row for each group of rows that agree in the columns
-    `names`: `count`, a sum_NAME for each of the `summands`, and `further` aggregates.
+    """Return a lazy frame with one row for each group of rows that agree in `names`:
+    `count`, sum_NAME for each of `summands`, and `further` aggregates.
     """
     sums = [nw.col(name).sum().alias(f"sum_{name}") for name in summands]
     grouped = frame.with_columns(**summands).group_by(names)
@@ -144,8 +143,8 @@ def _grouped(frame, names, summands, further=()):
 
 
 def _fetched_sums(groups):
-    """Return the columns of a frame of `_grouped` as arrays (n_groups,), with the names
-    of the summands. Without weights, the weight of a group is its number of rows.
+    """Return the columns of `_grouped` as arrays (n_groups,) by summand; without
+    weights, a group's weight is its number of rows.
     """
     sums = {}
     for name, values in fetched(groups).items():
@@ -179,8 +178,8 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(parents):
-    """Return the `_Parts` of `Cells`: about as many as give a part `_ROWS_OF_PART`
-    rows, or more rows if there would be more than `_MOST_CELLS` parts.
+    """Return the `_Parts` of `Cells`: of about `_ROWS_OF_PART` rows each, or more rows
+    in at most `_MOST_CELLS` parts.
     """
     rows_of_part = max(_ROWS_OF_PART, parents.count.sum() / _MOST_CELLS)
     n_parts = np.maximum(2, parents.count / rows_of_part)
@@ -370,8 +369,8 @@ class ScoreHistogram:
             self.cells = others.joined(self._split(parents))
 
     def _still_needed(self, is_needed):
-        """Return a mask (n_cells,) of the cells of all segments that are needed, and
-        mark all others as settled: they are not asked for again.
+        """Return a mask of the needed cells of all segments, and mark the others as
+        settled: they are not asked for again.
         """
         # Cells are sorted by segment, as the masks are.
         masks = [is_needed(cells) for cells in self.by_segment().values()]
@@ -383,9 +382,8 @@ class ScoreHistogram:
         return needed
 
     def _next_to_split(self, needed):
-        """Return a mask (n_cells,) of the cells to be split next: needed ones with
-        several scores, all of one depth, with about 2^26 rows together. All False if no
-        needed cell has several scores.
+        """Return a mask of the cells to be split next: needed ones with several scores,
+        all of one depth, with about 2^26 rows together; all False if none.
         """
         cells = self.cells
         to_split = np.zeros(len(needed), dtype=bool)
@@ -435,8 +433,8 @@ class ScoreHistogram:
         return self._cells(sums, parents.segment[parent], depth=depth + 1)
 
     def _rows_of(self, parents, parts):
-        """Return a lazy frame of the rows of some cells of one depth, each with the
-        columns `first`, `start` and `scale` of its cell: the entries of the `_Parts`.
+        """Return a lazy frame of the rows of cells of one depth, each with its cell's
+        `first`, `start` and `scale`: the entries of the `_Parts`.
         """
         frame, cell_columns = self.rows_by_depth[parents.depth[0]]
         # Rows of other scores are left out as the file is read, before the join.
@@ -458,7 +456,7 @@ class ScoreHistogram:
 
     def _check_totals(self, parents, sums, parent):
         """Raise unless the new cells add up to their parents, as they do if the table
-        has not changed. `parent` holds the position of the parent of each new cell.
+        has not changed. `parent` holds the parents' positions.
         """
         # Counts are exact, and so are sums of labels without weights.
         exact_sums = ["count"]
@@ -470,9 +468,9 @@ class ScoreHistogram:
                 raise table_changed()
 
     def _cells(self, sums, segment, depth):
-        """Return sorted `Cells` from the arrays `sums`, by name, of `_fetched_sums` or
-        `_sums_by_score`, the position of each cell's segment (n_cells,), and the number
-        of splits from which the cells result.
+        """Return sorted `Cells` from the sums of `_fetched_sums` or `_sums_by_score`,
+        the position of each cell's segment (n_cells,), and the number of splits behind
+        them.
         """
         names = (
             "low",
@@ -489,9 +487,9 @@ class ScoreHistogram:
         return cells.ordered()
 
     def _summands(self):
-        """Return what a row adds to the sums that do not depend on its score, a dict of
-        expressions: the weight, the weight of an event, and the squared weight, which
-        is only used beside squared scores. Without weights the first is the count.
+        """Return what a row adds to the sums that do not depend on its score: the
+        weight (else the count), the weight of an event, and the squared weight, only
+        used beside squared scores.
         """
         label = nw.col("label").cast(nw.Float64)
         if not self.weighted:
@@ -503,9 +501,9 @@ class ScoreHistogram:
         return summands
 
     def _grouped_by_cell(self, frame, names, *further):
-        """Return a lazy frame of `_grouped` with one row per cell: all sums that are
-        needed, the least and the greatest score, and the aggregates `further`. The
-        columns `names` identify a cell.
+        """Return the frame of `_grouped` with one row per cell, identified by `names`:
+        all sums that are needed, the least and the greatest score, and `further`
+        aggregates.
         """
         score = nw.col("score")
         # The distance from the nearer of 0 and 1 is a column, so that engines compute
@@ -523,9 +521,8 @@ class ScoreHistogram:
         return _grouped(frame, names, summands, [*ends, *further])
 
     def _sums_by_score(self, frame):
-        """Return sums over the rows of each cell and distinct score, arrays by name.
-
-        Sums of scores and distances are 0: `Cells.ordered` computes them.
+        """Return sums over each cell and distinct score by name; those of scores and
+        distances are 0, since `Cells.ordered` computes them.
         """
         groups = _grouped(frame, ["cell", "score"], self._summands())
         sums = _fetched_sums(groups)

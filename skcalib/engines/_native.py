@@ -215,8 +215,8 @@ def _native_table(frame, columns):
 
 
 def _in_engine(frame, table):
-    """Return a small table in memory, of the kind that `collect` returns for the engine
-    of `frame`, as a native table of that engine.
+    """Return a small table in memory, as `collect` gives, as a native table of the
+    engine of `frame`.
     """
     engine = frame.implementation
     if engine.is_ibis():

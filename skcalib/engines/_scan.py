@@ -102,10 +102,8 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
 
 def _without_clash(duckdb, reader, pattern):
     """Return a call of a DuckDB reader in which no folder named ``name=value`` replaces
-    a column of the files.
-
-    `reader` and the result are calls such as ``read_csv('log.csv', header = true``,
-    without the closing bracket, so that options can be appended.
+    a column. `reader` and the result are calls such as ``read_csv('log.csv', header =
+    true``, without the closing bracket, so that options can be appended.
     """
     found = duckdb.sql(f"SELECT file FROM glob({_DUCKDB.text(pattern)})").fetchall()
     files = [pattern, *(file for (file,) in found)]
@@ -125,10 +123,8 @@ def _without_clash(duckdb, reader, pattern):
 
 def _check_distinct(duckdb, reader, names, path):
     """Raise if the header of a CSV file names a column twice: DuckDB would call the
-    second column p by the name p_1.
-
-    `reader` is a call such as ``read_csv('log.csv', header = true``, without the
-    closing bracket, and `names` are the columns that it finds.
+    second column p by the name p_1. `reader` is a call as in `_without_clash`, and
+    `names` are the columns that it finds.
     """
     # The header is read again only if there is a name such as p_1 besides p: one that
     # is the name of a column once the text from the last _ on is removed.
@@ -151,10 +147,8 @@ def _check_distinct(duckdb, reader, names, path):
 
 def _csv(duckdb, reader, path):
     """Return a relation of CSV files in which a fraction in a column that begins with
-    integers is an error; DuckDB would round it.
-
-    `reader` is a call such as ``read_csv('log.csv', header = true``, without the
-    closing bracket.
+    integers is an error; DuckDB would round it. `reader` is a call as in
+    `_without_clash`.
     """
     # DuckDB guesses the types from the first rows.
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")

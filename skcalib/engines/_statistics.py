@@ -90,10 +90,9 @@ def equal_mass_cells(cells, n_bins, weighted):
 
 
 def _must_be_split(cells, strategy, n_bins, weighted):
-    """Return a mask (n_cells,) of the cells of one segment, ranges of scores, that must
-    be split so that the edges of the strategy are exact and each cell lies within one
-    bin. `n_bins` is None if the strategy has no number; `weighted` says whether the
-    table has weights.
+    """Return a mask of a segment's cells that must be split so that the strategy's
+    edges are exact and each cell lies within one bin. `n_bins` is None if the strategy
+    has no number; `weighted` says whether the table has weights.
     """
     if type(strategy) is UniqueScores:
         return np.ones(len(cells.low), dtype=bool)
@@ -106,9 +105,8 @@ def _must_be_split(cells, strategy, n_bins, weighted):
 
 
 def _edges(cells, strategy, n_bins, weighted):
-    """Return the edges (n_bins + 1,) of the bins of one segment from its cells, exact
-    once those in which a bin ends are distinct scores; `n_bins` is None for
-    `UniqueScores`.
+    """Return the edges (n_bins + 1,) of a segment's bins, exact once the cells in which
+    a bin ends are distinct scores; `n_bins` is None for `UniqueScores`.
     """
     if type(strategy) is EqualWidth:
         return EqualWidth(n_bins)._edges_of(cells.low)
@@ -128,8 +126,8 @@ def _edges(cells, strategy, n_bins, weighted):
 
 
 def _n_bins(cells, strategy, weighted):
-    """Return the number of bins of a segment, which a rule such as "sqrt" derives from
-    the number or the weights of its rows; None for `FixedEdges` and `UniqueScores`.
+    """Return the number of bins, which a rule such as "sqrt" derives from the rows or
+    weights; None for `FixedEdges` and `UniqueScores`.
     """
     if type(strategy) not in (EqualWidth, EqualMass):
         return None

@@ -278,9 +278,8 @@ class PredictionTable:
 
     @classmethod
     def _from_columns(cls, columns, by, arguments):
-        """Return a `PredictionTable` of `PredictionColumns`. `by` is the argument that
-        the user gave (a name, a list or None), and `arguments` is a dict of those that
-        the text of the table shows.
+        """Return a `PredictionTable` of `PredictionColumns`; `by` is the user's
+        argument, `arguments` those that the text of the table shows.
         """
         table = object.__new__(cls)
         table._columns = columns
@@ -502,9 +501,9 @@ class PredictionTable:
         return with_forecasts(self._columns, recalibrator, output, default)
 
     def _by_key(self, results):
-        """Return what the user gets for results by segment, a dict whose keys are
-        tuples: the only result if there are no segments, and a dict whose keys are
-        values if `by` was given as one name.
+        """Return what the user gets for results by segment, whose keys are tuples:
+        without segments the only result, and a dict by value if `by` was given as one
+        name.
         """
         if not self._columns.by:
             if not results:

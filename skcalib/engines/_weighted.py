@@ -52,9 +52,8 @@ def label_pairs(columns, must_be_scores=None):
 
 def _pairs(cells):
     """Return `WeightedScores` with two scores for each cell and label, whose mean and
-    variance are those of its rows. A cell is on one side of 1/2, and its columns
-    `distance` are sums of the distance from the nearer of 0 and 1, which is more exact
-    near 1 than the score.
+    variance are those of its rows. Cells lie on one side of 1/2; their sums of the
+    `distance` from the nearer of 0 and 1 are more exact near 1 than those of the score.
     """
     # Sums over the rows of each label: of the weight w, of w times the distance, and of
     # w times the squared distance.
@@ -132,12 +131,12 @@ def exact_cumulative_error(columns, metric, *, two_sided):
 
 
 def _may_hold_extreme(cells, two_sided):
-    """Return a mask of the cells of one segment in which the cumulative sum C of w (y -
-    s), weight times label minus score, may have an extreme.
+    """Return a mask of a segment's cells in which the cumulative sum C of w (y - s) may
+    have an extreme.
 
     Within a cell C rises at most by the sum of w (1 - s) over the events, if they come
     first, and falls at most by that of w s over the non-events. Cells are in the order
-    of the scores; for `two_sided` see `exact_cumulative_error`.
+    of the scores.
     """
     # C after and before each cell.
     after = np.cumsum(cells.weighted_label - cells.weighted_score)

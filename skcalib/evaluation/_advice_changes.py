@@ -73,9 +73,9 @@ def found_changes(samples, probabilities):
 
 
 def _clearest_period(samples, n_periods):
-    """Return the number of the period from which on the mean residual (label minus
-    score) differs most from that before, in standard errors of independent samples;
-    None if each period leaves too few samples or events before it or after its start.
+    """Return the period from which on the mean residual (label minus score) differs
+    most from that before, in standard errors of independent samples; None if every
+    period leaves too few samples or events on a side.
     """
     weight = weights_or_ones(samples.sample_weight, len(samples.labels))
     variance = samples.scores * (1 - samples.scores)

@@ -52,9 +52,9 @@ def _nats(gain):
 
 
 def _as_good(search, chosen):
-    """Return a clause that the advised `Candidate` is as good as a stack, with the
-    evidence: the gain of the stack over it or, if that was not cross-validated, of the
-    best candidate with more parameters.
+    """Return a clause that the advised `Candidate` is as good as a stack, with the gain
+    of the stack over it as evidence or, if that was not cross-validated, of the best
+    candidate with more parameters.
     """
     others = [candidate for candidate in search.candidates if candidate.column is None]
     larger = others[others.index(chosen) + 1 :]

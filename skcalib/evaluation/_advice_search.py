@@ -292,9 +292,9 @@ class Search:
         return result
 
     def _is_worth_a_stack(self):
-        """Return whether to fit a stack. With several classes: if there are few enough
-        scores to fit it in time. With one event: if the better one of two curves shows
-        signs of a gain over the best map with fewer parameters.
+        """Return whether to fit a stack: with several classes, if it can be fitted in
+        time; with one event, if the better of two curves shows signs of a gain over the
+        best map with fewer parameters.
         """
         if self.samples.n_columns > 1:
             return catalogue.StackedRecalibrator in self.samples.kinds
@@ -316,11 +316,9 @@ class Search:
         return pvalue <= _NO_CURVE
 
     def _accepted(self, candidates):
-        """Return the candidates that a forward selection accepts, in their order.
-
-        The first one, which is the simplest, is accepted. A later one is accepted if
-        its loss is lower than that of every simpler candidate, and significantly lower
-        than that of the last accepted one.
+        """Return the candidates that a forward selection accepts: the first, the
+        simplest, and each whose loss is lower than that of every simpler one, and
+        significantly lower than that of the last accepted.
         """
         accepted = [candidates[0]]
         lowest = self.loss(candidates[0])
@@ -368,9 +366,9 @@ class Search:
         return found
 
     def _sets_of_segments(self, column, one_map):
-        """Return the sets of segments of a column that may need maps of their own, a
-        list of tuples of names, the smallest first: those that are off beyond doubt,
-        those that are off, before or after one map for all; and all of them.
+        """Return the sets of segments that may need maps of their own, tuples of names,
+        the smallest first: those that are off beyond doubt, those that are off, before
+        or after one map for all; and all.
         """
         names, counts = np.unique(
             self.samples.segmentations[column], return_counts=True
@@ -398,9 +396,9 @@ class Search:
         return list(distinct.values())
 
     def _segments_off(self, column, candidate):
-        """Return the segments of a column that are off by the out-of-fold probabilities
-        of a candidate, as two tuples of names in a list (beyond doubt, and at the
-        level); and whether the others, which are not off one by one, are off together.
+        """Return the segments that are off by a candidate's out-of-fold probabilities,
+        as two tuples (beyond doubt, and at the level); and whether the others, not off
+        one by one, are off together.
         """
         table = calibration_by_group(
             self.samples.labels,

@@ -551,8 +551,8 @@ def _advice(samples, times, tolerance):
 
 
 def _since_change(search, changes):
-    """Return the `Search` among fits to the samples since the clearest change; None if
-    there is none, or if its result is not better on these samples than that of all.
+    """Return the `Search` among fits to the samples since the clearest change; None
+    without one, or if its result is not better on these samples.
     """
     if not changes:
         return None
@@ -623,8 +623,8 @@ def _advice_of(search, since, found):
 
 
 def _event_rows(search, candidate):
-    """Return the labels and the out-of-fold probabilities of a candidate for one event;
-    with several classes it is that the predicted class is right.
+    """Return the labels and a candidate's out-of-fold probabilities for one event; with
+    several classes it is that the predicted class is right.
     """
     probabilities = search.result.probabilities[candidate.key]
     if probabilities.ndim == 1:

@@ -384,7 +384,7 @@ class _ClusterFit:
 
     def _add_intercept(self):
         """Add calibration-in-the-large, the shift of the log-odds that gives the
-        observed number of events, to `intervals`; return why there is none, or "".
+        observed events, to `intervals`; return why there is none, or "".
         """
         if self.has_one_class:
             return "all samples are of one class"
@@ -474,8 +474,8 @@ class _Pooling:
         self._add_population_ratio(ratio, scores, labels, weight, codes)
 
     def _add_population_ratio(self, ratio, scores, labels, weight, codes):
-        """Add the ratio of the numbers of observed and expected events over all
-        samples, with limits on the log scale from the sums of the clusters.
+        """Add the ratio of observed to expected events over all samples, with limits on
+        the log scale from the sums of the clusters.
         """
         # of the logarithm of the ratio, by the delta method
         influence = (labels - ratio * scores) * weight.sum() / (weight @ labels)
@@ -525,8 +525,8 @@ class _Pooling:
         self._add("slope", [*mean[:3], *new_limits], mean.tau)
 
     def _add(self, quantity, values, tau):
-        """Add a pooled value, its two limits and the two of a new cluster, `values`
-        (5,), and the deviation between clusters. Infinite limits become NaN.
+        """Add a pooled value, its limits and those of a new cluster, `values` (5,), and
+        the deviation between clusters; infinite limits become NaN.
         """
         values = np.array(values, dtype=np.float64)
         if not np.isfinite(values).all():

@@ -273,8 +273,8 @@ def _copied_once(y_true):
 
 
 def _impossible_by_model(data, metric_names):
-    """Return the positions of the samples that happened although their probability was
-    0, by model; nothing if the log-loss is not among the metrics.
+    """Return by model the positions of the samples whose label had probability 0;
+    nothing without the log-loss.
     """
     if "log_loss" not in metric_names:
         return {}

@@ -117,13 +117,11 @@ class ComparedModels(NamedTuple):
         return [name for name in self.models if name != self.reference]
 
     def _intervals_and_differences(self, metric):
-        """Return two dicts by name of the model: the `IntervalEstimate` of the metric,
-        and, for all models but the reference, a pair (`IntervalEstimate` of the
-        difference from the reference, p-value).
+        """Return by model the `IntervalEstimate` of the metric and, without the
+        reference, a pair (`IntervalEstimate` of the difference from it, p-value).
 
-        The method depends on the metric: mean losses and means over pairs are compared
-        row by row, other errors of the library by their intervals alone, and any other
-        function by a bootstrap.
+        Mean losses and means over pairs are compared row by row, other errors of the
+        library by their intervals alone, and any other function by a bootstrap.
         """
         # The function of the library, or of the user, and the options that a partial
         # gives it.
@@ -187,8 +185,8 @@ class ComparedModels(NamedTuple):
         return differences
 
     def _independent_differences(self, intervals):
-        """Return, by model, the difference from the reference, with its p-value, from
-        both intervals alone, as if the models were independent: this is conservative.
+        """Return by model the difference from the reference and its p-value, from both
+        intervals as if they were independent: this is conservative.
         """
         differences = {}
         for name in self._others():
@@ -266,10 +264,8 @@ class ComparedModels(NamedTuple):
 
     def _bootstrap_interval(self, metric, reason):
         """Return the `IntervalEstimate` of a function by a basic bootstrap, without
-        limits if there is a reason for that.
-
-        ``metric()`` returns its value, a float, and ``metric(sample_weight=weights)``
-        the value in a resample with these weights (n,).
+        limits for a `reason`. ``metric(sample_weight=weights)`` is the value in a
+        resample.
         """
         estimate = float(metric())
         if reason:

@@ -78,8 +78,8 @@ class EqualLosses:
 
     def _equal(self, xp, first, second):
         """Return the probabilities of the labels (m, K) under the hypothesis, and the
-        difference of losses by label (m, K): those of the first model less those of the
-        second, for their scores (m, K).
+        losses by label (m, K) of the first model less those of the second, for their
+        scores.
         """
         losses = losses_of_classes(xp, first, self.name)
         difference = losses - losses_of_classes(xp, second, self.name)
@@ -103,8 +103,8 @@ class EqualLosses:
         return known is not None and known.is_known and known.form != "constant"
 
     def _in_sample(self):
-        """Return the probabilities of the labels in the sample (n, K), and what each
-        label adds to the sum of weighted differences (n, K), but for copies.
+        """Return the labels' probabilities in the sample (n, K), and what each adds to
+        the sum of weighted differences, but for copies.
         """
         first, second = (np.asarray(s, dtype=np.float64) for s in self.scores)
         probability, difference = self._equal(np, first, second)
@@ -127,8 +127,8 @@ class EqualLosses:
         return weights_or_ones(weight, len(self.codes))
 
     def _moment(self, power):
-        """Return the sum over samples of an expected power, 2 or 4, of what they add to
-        the sum of weighted loss differences.
+        """Return the sum of an expected power, 2 or 4, of what samples add to the sum
+        of weighted differences.
         """
         moment = self._sums[power // 2 - 1]
         if self.label_weights is not None and not self._weights_follow_labels:
@@ -196,8 +196,8 @@ class EqualLosses:
 
 
 def _reduced(xp, probability, difference):
-    """Return the expected second and fourth power of the difference of each sample, and
-    1 less its largest probability, as (3, m), for a law of the labels (m, K).
+    """Return the expected second and fourth power of each sample's difference, and 1
+    less its largest probability, (3, m).
     """
     squares = difference**2
     return xp.stack(
@@ -221,8 +221,7 @@ def too_few_labels(labels, influence, *, is_unknown=False):
 
 def _rarer_label(codes, influence):
     """Return how many independent samples the rarer label is worth: of K classes, those
-    that are not of the commonest. `codes` (n,) are columns, and `influence` knows
-    weights and clusters.
+    that are not of the commonest.
     """
     weight = weights_or_ones(influence.weight, len(codes))
     is_other = codes != np.bincount(codes, weight).argmax()

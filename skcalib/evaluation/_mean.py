@@ -143,8 +143,8 @@ def mean_interval(
 
 
 def _check_values(values, largest):
-    """Return the values (n,) as float64, and the largest possible one as a float or
-    None; raise if there are none, or if one is missing or out of range.
+    """Return the values (n,) as float64, and the largest possible one or None; raise if
+    there are none, or one is missing or out of range.
     """
     values = as_numbers(values, "values")
     if values.ndim != 1 or len(values) == 0:

@@ -129,15 +129,11 @@ class ModelComparison(ResultTable):
         )
 
     def _table_texts(self, bold, escaped):
-        """Return the texts of a table: a list of rows, each a list of str. The first
-        row is the header; then each model has one, with a text for each metric.
+        """Return the rows of a table, lists of texts: the header, then each model with
+        its metrics.
 
-        Parameters
-        ----------
-        bold : str
-            A format for the best value of a metric, such as "**{}**".
-        escaped : callable
-            Returns a name of a model or metric with special characters escaped.
+        `bold` is a format for the best value of a metric, such as "**{}**"; `escaped`
+        escapes special characters of a name.
         """
         models = list(dict.fromkeys(self.model.tolist()))
         metrics = list(dict.fromkeys(self.metric.tolist()))

@@ -239,11 +239,9 @@ def mean_over_pairs(task, unit, n_units, error):
 
 def _pair_variance(sums, other_sums):
     """Return what pairs alone add to the variance of a difference of two means over
-    pairs of units: 2 times the sum over i != j of d_ij^2, d_ij = x_i x_j - z_i z_j, for
-    rows of the sparse (n_units, n_bins) of both means.
-
-    Each pair occurs twice in the difference. The x and z are centred: different pairs
-    are uncorrelated.
+    pairs: 2 times the sum over i != j of d_ij^2, d_ij = x_i x_j - z_i z_j, for rows of
+    the sparse (n_units, n_bins) of both. x and z are centred, so that different pairs,
+    each of which occurs twice, are uncorrelated.
     """
     # First the sum over all i and j, i = j included. Expanded, it is the sum of
     # (x_i x_j)^2, which is the squared Frobenius norm of X'X, plus the same for Z,
@@ -265,11 +263,11 @@ def _squared_norm(matrix):
 
 def _bin_terms(mass, total, squared_mass, squared_total):
     """Return the term of each bin in the mean over pairs: its weight times the mean
-    product of the residuals of two different units; 0 for a bin with a single unit.
+    product of the residuals of two different units, 0 for a single unit.
 
-    The mean is the sum of t_i t_j over that of w_i w_j, i != j, each a square of a sum
-    less a sum of squares, for the weight w (`mass`) and the weighted sum of residuals t
-    (`total`) of a unit.
+    That is the sum of t_i t_j over that of w_i w_j, i != j, each a square of a sum less
+    a sum of squares, for a unit's weight w (`mass`) and weighted sum of residuals t
+    (`total`).
     """
     pair_mass = mass**2 - squared_mass
     pair_products = total**2 - squared_total

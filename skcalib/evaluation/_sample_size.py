@@ -232,8 +232,8 @@ def _rounded_up(n):
 
 
 def _n_oe(frequency, width, z):
-    """Return the samples for an interval of this width of the ratio of observed to
-    expected events (Riley et al. 2021), if the event frequency is as expected.
+    """Return the samples for this width of the interval of observed over expected
+    events (Riley et al. 2021), if the frequency is as expected.
     """
     # On the log scale the interval of O/E = 1 has the width exp(z se) - exp(-z se).
     error = asinh(width / 2) / z
@@ -241,8 +241,8 @@ def _n_oe(frequency, width, z):
 
 
 def _n_slope(risk, width, z):
-    """Return the samples for an interval for the slope of this width (Riley et al.
-    2021); NaN if all risks are equal.
+    """Return the samples for this width of the slope's interval (Riley et al. 2021);
+    NaN if all risks are equal.
     """
     error = width / (2 * z)
     predictor = log_odds(clip_probability(risk))
@@ -289,7 +289,7 @@ def _n_auc(area, frequency, width, z):
 
 
 def _n_net_benefit(risk, threshold, width, z):
-    """Return the samples for an interval for the standardised net benefit of this width
+    """Return the samples for this width of the standardised net benefit's interval
     (Riley et al. 2021), if the risks are right.
     """
     error = width / (2 * z)
@@ -307,8 +307,8 @@ def _n_net_benefit(risk, threshold, width, z):
 
 
 def _expected_area(risk):
-    """Return the area under the ROC curve of a calibrated model with these risks: the
-    probability that an event has a larger risk than a non-event, ties half.
+    """Return the area under the ROC curve if the risks are calibrated: the probability
+    that an event has a larger one than a non-event, ties half.
     """
     values, rank, count = np.unique(risk, return_inverse=True, return_counts=True)
     # Expected numbers of events and non-events at each distinct risk.

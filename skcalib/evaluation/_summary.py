@@ -471,9 +471,9 @@ class _JointTest(NamedTuple):
 
 def _without_extremes(task, rows, is_extreme, slope):
     """Return the `_JointTest` (NaN if undefined), the slope as an `IntervalEstimate`,
-    and why the test is undefined (a dict, by "joint_pvalue"), of the samples whose
-    scores are not 0 or 1, `is_extreme` (n,); warn if there are such. `slope` is that of
-    all samples.
+    and why the test is undefined (a dict, by "joint_pvalue"), without the samples that
+    have scores of 0 or 1, `is_extreme` (n,); warn of these. `slope` is that of all
+    samples.
     """
     inner_slope = slope
     if is_extreme.any():
@@ -548,7 +548,7 @@ def _joint(task, rows):
 
 def _wald_pvalue(rows, coef, score_log_odds):
     """Return the p-value of intercept 0 and slope 1 by a Wald test with the sandwich
-    covariance, by Hotelling's distribution with the smaller degrees of freedom; NaN
+    covariance and Hotelling's distribution with the smaller degrees of freedom; NaN
     with too few units.
     """
     design = np.stack((np.ones(len(score_log_odds)), score_log_odds))  # (2, n)
@@ -573,10 +573,10 @@ def _wald_pvalue(rows, coef, score_log_odds):
 
 
 def _distances(task, hypotheses, tail):
-    """Return the mean ("ici"), the median ("e50"), the 90 % quantile ("e90") and the
-    maximum ("emax") of the distance between smooth calibration curve and scores, a dict
-    of `IntervalEstimate`. The draws of the `hypotheses` of the error of the smooth
-    curve serve for all; a limit is wrong with probability `tail`.
+    """Return the mean ("ici"), median ("e50"), 90 % quantile ("e90") and maximum
+    ("emax") of the distance between smooth curve and scores as `IntervalEstimate`. The
+    draws of the smooth error's `hypotheses` serve for all; a limit is wrong with
+    probability `tail`.
     """
     smooth = LoessError().of_task(task)
     observed_curve = smooth.curve(smooth.cells.event_frequency)
@@ -598,8 +598,8 @@ def _distances(task, hypotheses, tail):
 
 
 def _fitted_distance(smooth, quantile, frequency):
-    """Return the mean (`quantile` None) or a quantile of the distance between the
-    scores and the smooth curve of event frequencies (..., n_cells).
+    """Return the mean (`quantile` None) or a quantile of the distance between scores
+    and the smooth curve of frequencies.
     """
     return smooth.distance(smooth.curve(frequency), quantile=quantile)
 

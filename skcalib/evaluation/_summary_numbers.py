@@ -203,11 +203,9 @@ def _scaled_brier_score(rows):
 
 
 def _auc(rows):
-    """Return the area under the ROC curve of `SummaryRows` with its interval, or the
-    reason why it is not defined.
-
-    The interval is Newcombe's; with importance weights or clusters it is a Student
-    interval of the log-odds of the area, with DeLong's variance.
+    """Return the area under the ROC curve with its interval, or why it is not defined:
+    Newcombe's interval; with importance weights or clusters Student's for the log-odds
+    of the area, with DeLong's variance.
     """
     if rows.is_one_class:
         return _ONE_CLASS
@@ -242,10 +240,8 @@ OF_ROWS = {
 
 
 def _area_and_influence(scores, labels, weight):
-    """Return the area under the ROC curve and the influence of each sample on it, (n,):
-    the structural components of DeLong, DeLong and Clarke-Pearson (1988).
-
-    `scores`, boolean `labels` and `weight` have shape (n,).
+    """Return the area under the ROC curve and each sample's influence on it, (n,): the
+    structural components of DeLong, DeLong and Clarke-Pearson (1988).
     """
     _, rank = np.unique(scores, return_inverse=True)
     influence = np.empty(len(scores))

@@ -210,8 +210,8 @@ def _standardized(features):
 
 
 def _log_likelihood(columns, events, offset=None):
-    """Return the largest log-likelihood of a logistic regression on columns (n, d) of
-    events (n,), with what is added to the log-odds (n,), or None.
+    """Return the largest log-likelihood of a logistic regression of events on columns
+    (n, d), with an offset of the log-odds (n,) or None.
     """
 
     def features(rows):

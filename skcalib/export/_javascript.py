@@ -240,15 +240,15 @@ def _check_name(name):
 
 
 def _safe_json(value):
-    """Return a value as JSON that may stand in a script of an HTML page: "</", which
-    could end it, is escaped.
+    """Return a value as JSON for a script of an HTML page: "</", which could end it, is
+    escaped.
     """
     return json.dumps(value).replace("</", "<\\/")
 
 
 def _used_helpers(text):
-    """Return the definitions of the helpers that a text calls, a list of str in which
-    each stands after those that it calls itself.
+    """Return the definitions of the helpers that a text calls, each after those that it
+    calls itself.
     """
     # A helper of `_HELPERS` only calls those before it, so that all callers of one have
     # been looked at when its turn comes.
@@ -365,8 +365,8 @@ class _Writer(FunctionWriter):
         return f"{self.write(node.parts[0])}.map((_, i) => {' + '.join(terms)})"
 
     def _group_key(self, key):
-        """Return the text of an expression for the index of the case of a row's group,
-        from a `GroupOf`: other groups have the index `key.otherwise`.
+        """Return the expression for the index of the case of a row's group; others have
+        `key.otherwise`.
         """
         for group in key.cases:
             if isinstance(group, int) and abs(group) > _LARGEST_INTEGER:

@@ -259,10 +259,8 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
 
 
 def _segments(written, schema):
-    """Return a dict from segment to recalibrator, from the value of the key "segments"
-    of a document of a schema; raise a ValueError if it is not valid.
-
-    `to_dict` writes it as a list of dicts with the keys "segment" and "map".
+    """Return a dict from segment to recalibrator, written as a list of dicts with the
+    keys "segment" and "map"; raise a ValueError if it is not valid.
     """
     if not isinstance(written, list) or not written:
         raise ValueError("The document is not valid. segments must be a list.")
@@ -327,10 +325,9 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
-        """Return the fitted `attributes` of a recalibrator as a dict of JSON by name,
-        without `estimators_`, which is removed, and those that are derived again on
-        reading. The binary problems of K > 2 classes are dicts in the list
-        `estimators_`. Messages call the recalibrator `where`.
+        """Return the fitted `attributes` as JSON by name, without those that are
+        derived again on reading. The binary problems of K > 2 classes, which are
+        removed from `attributes`, become the list of dicts `estimators_`.
         """
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
@@ -459,8 +456,8 @@ class _Decoder:
         return estimator
 
     def _same(self, number, where):
-        """Return the object whose id in the document is `number`. It is made at the
-        first reference; one that refers to itself is refused.
+        """Return the object with this id, made at the first reference; one that refers
+        to itself is refused.
         """
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
@@ -510,9 +507,7 @@ class _Decoder:
         return _CLASSES[current]
 
     def _unfitted(self, cls, parameters, where):
-        """Return an unfitted object of a class with the parameters that the document
-        holds, a dict by name; `where` is its place in the document.
-        """
+        """Return an unfitted object of a class with the document's parameters."""
         # A `RecalibratedClassifierCV` is written without parameters.
         wanted = set()
         if cls is not RecalibratedClassifierCV:
@@ -528,9 +523,7 @@ class _Decoder:
         return made
 
     def _restore(self, estimator, written, where):
-        """Set the fitted attributes of an object from a dict with the JSON of each;
-        `where` is the place of the object in the document.
-        """
+        """Set the fitted attributes of an object from a dict with the JSON of each."""
         if type(estimator) in CHECKS:
             self._restore_other(estimator, written, where)
         elif type(estimator).__name__ in _RECALIBRATORS:
@@ -607,25 +600,24 @@ class _Decoder:
         estimator._set_problems(problems)
 
     def _set(self, estimator, written, checks, where):
-        """Set attributes of an object from a dict with the JSON of each, after a check
-        of each: `checks` are functions that return the value or raise.
+        """Set attributes of an object from a dict with the JSON of each, after its
+        check.
         """
         for name, data in written.items():
             value = self._checked(data, checks[name], f"{where}.{name}")
             setattr(estimator, name, value)
 
     def _checked(self, data, check, where):
-        """Return the value of a piece of JSON after a check, a function that returns
-        the value or raises; `where` is its place in the document.
+        """Return the value of a piece of JSON after `check`, which returns the value or
+        raises.
         """
         value = from_json(data, where, self.object)
         return tried(lambda: check(value), where)
 
 
 def _defaults_and_attributes(name):
-    """Return, for a class of this package with a name, a dict of the defaults of its
-    parameters, as far as they are plain values, and the set of the names of the
-    attributes that a fit of it has. Both are empty for an unknown name.
+    """Return the defaults of a class's parameters, as far as they are plain values, and
+    the names of the attributes of its fits; both empty for an unknown name.
     """
     kind = _CLASSES.get(name)
     if kind is None or kind in CHECKS:
@@ -709,8 +701,8 @@ def _check_predictions(fitted, where):
 
 
 def _scores_to_try(fitted):
-    """Return the scores, (n,) or (n, C), for which a recalibrator that was read is to
-    predict probabilities: from the least to the largest, for each class in turn.
+    """Return the scores, (n,) or (n, C), that a recalibrator that was read is tried on:
+    from the least to the largest, for each class in turn.
     """
     # At 40 a probability rounds to 1, and at 800 exp overflows.
     logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))

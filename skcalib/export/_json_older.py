@@ -77,8 +77,8 @@ def with_later_parameters(name, parameters):
 
 
 def _completed(values, renamed, defaults):
-    """Return a dict with the values under their current names, and the defaults of
-    those that it lacks. `renamed` is a dict from old names to new ones.
+    """Return the values under their current names (`renamed` maps old ones), and the
+    defaults of those that are missing.
     """
     completed = dict(defaults)
     for name, value in values.items():
@@ -87,8 +87,8 @@ def _completed(values, renamed, defaults):
 
 
 def _zeros_like(array):
-    """Return the JSON of an array of zeros, as long as the array `array` of a document
-    and of the same type; None if that is no array.
+    """Return the JSON of zeros like the array `array` of a document; None if that is no
+    array.
     """
     if not isinstance(array, dict) or not isinstance(array.get("array"), list):
         return None
@@ -96,8 +96,8 @@ def _zeros_like(array):
 
 
 def _without_dropped(attributes):
-    """Return the fitted attributes of an object, a dict by name, without those that a
-    fit no longer has. The coefficients in `spline_` become an attribute themselves.
+    """Return fitted attributes without those that a fit no longer has; the coefficients
+    in `spline_` become an attribute.
     """
     if not isinstance(attributes, dict):
         return attributes
@@ -116,10 +116,8 @@ def _number_or(value, default):
 
 
 def _completed_fit(name, data, attributes):
-    """Return the fitted attributes of an object of the class `name`, from its dict in a
-    document, with values for those that were added later.
-
-    `attributes` is the set of names of those that a fit has today.
+    """Return the fitted attributes in `data`, the dict of an object of the class
+    `name`, with values for those added later. `attributes` names those of today.
     """
     fitted = _without_dropped(data["fitted"])
     parameters = data.get("parameters", {})

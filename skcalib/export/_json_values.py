@@ -95,10 +95,8 @@ def from_json(data, where, nested):
 
 
 def _object_from_json(data, where, nested):
-    """Return the value of an object of JSON, a dict: an infinite number, an array, a
-    tuple or a dict as `as_json` writes them, otherwise ``nested(data, where)``.
-
-    `where` is its place in the document, for messages.
+    """Return the value of an object of JSON: a number, array, tuple or dict as
+    `as_json` writes them, otherwise ``nested(data, where)``.
     """
     keys = data.keys()
     if keys == {"number"}:
@@ -187,8 +185,8 @@ def _item(item, kind, where):
 
 
 def _dict_from_json(items, where, nested):
-    """Return the dict that is written as a list of pairs [key, value], since keys of
-    JSON's own objects are texts; `where` is its place in the document.
+    """Return the dict that is written as a list of pairs, since JSON's keys
+    are texts.
     """
     mapping = {}
     for i, item in enumerate(items):

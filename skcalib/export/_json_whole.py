@@ -164,9 +164,8 @@ def _check_monitor(monitor, seen):
 
 
 def _check_groups(seen):
-    """Raise a ValueError unless the attributes `seen` of `GroupMonitors`, a dict by
-    name, hold a monitor that has seen rows for each group, and for each group a list of
-    pairs (row, time).
+    """Raise a ValueError unless the attributes `seen` of `GroupMonitors` hold for each
+    group a monitor that has seen rows, and a list of pairs (row, time).
     """
     monitors = seen["monitors_"]
     times = seen["_times"]
@@ -188,10 +187,9 @@ def _check_groups(seen):
 
 
 def _models(written, classes):
-    """Yield a `RecalibratedModel` for each pair (method, recalibrator) that is written.
-
-    The method is the one by which its classifier gave scores. In place of the
-    classifier, which is not written, the model has `GivenScores`.
+    """Yield a `RecalibratedModel` for each pair (method by which the classifier gave
+    scores, recalibrator). `GivenScores` takes the place of the classifier, which is not
+    written.
     """
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
@@ -247,8 +245,8 @@ class GivenScores:
         return columns
 
     def _columns(self, X):
-        """Return this classifier's scores (n, C): `X` itself, which is the same for all
-        classifiers, or its entry of an array (n_pairs, n, C).
+        """Return this classifier's scores (n, C): `X` itself, the same for all, or its
+        entry of an array (n_pairs, n, C).
         """
         X = np.asarray(X, dtype=np.float64)
         if X.ndim == 3 and len(X) == self.n_pairs:

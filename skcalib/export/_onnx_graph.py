@@ -109,10 +109,8 @@ def graph_of_map(
 
 
 def _add_decision(graph, decision, probabilities, valid):
-    """Add the output ``decision``, labels (n,), to a graph.
-
-    `probabilities` is the name of the values (n, K), `valid` of the booleans (n, 1)
-    that say which rows are valid.
+    """Add the output ``decision``, labels (n,); `probabilities` (n, K) and `valid`,
+    booleans (n, 1), are names.
     """
     labels = np.array(decision.labels)
     if labels.dtype.kind == "U":
@@ -152,11 +150,11 @@ class _CheckedInput(NamedTuple):
 
 
 def _checked_input(graph, as_map, refused, untouched):
-    """Add nodes that check the input of a graph and make of it what a `CalibrationMap`
-    takes; return a `_CheckedInput`.
+    """Add nodes that check the input and make of it what a `CalibrationMap` takes;
+    return a `_CheckedInput`.
 
-    A probability, or the sum of a row, that is off by more than `refused` is invalid. A
-    row whose sum is off by at most `untouched` is not divided by its sum.
+    A probability, or a row's sum, that is off by more than `refused` is invalid; a row
+    whose sum is off by at most `untouched` is not divided by it.
     """
     raw = graph.add("Cast", graph.name_in, to=TYPES["float64"])
     if as_map.input == "logit":
@@ -176,10 +174,9 @@ def _checked_input(graph, as_map, refused, untouched):
 
 
 def _checked_logits(graph, as_map, raw):
-    """Return the `_CheckedInput` of logits, whose name is `raw`.
-
-    If classes can be impossible, a class is so if its logit is -inf or more than 700
-    below the largest of its row, which must be finite.
+    """Return the `_CheckedInput` of logits, named `raw`. If classes can be impossible,
+    one is so if its logit is -inf or more than 700 below the largest of its row, which
+    must be finite.
     """
     if not as_map._leaves_impossible_out:
         is_finite = graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE)

@@ -192,8 +192,8 @@ class Graph(NodeWriter):
         return self.add("Sub", log_probability, log_complement)
 
     def _write_LogOddsAgainstRest(self, node):
-        """Write ``log(p) - log(sum of the others)`` of each class: the others are
-        summed where p is large, since 1 - p would lose digits.
+        """Write ``log(p) - log(sum of the others)`` of each class; where p is large, 1
+        - p would lose digits.
         """
         inside = self.inside(self.write(node.of))
         is_large = self.add("Greater", inside, 0.5)
@@ -204,10 +204,9 @@ class Graph(NodeWriter):
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     def _write_LogSides(self, node):
-        """Write ``log(p)`` and ``-log(1 - p)``, (n, 2), from log-odds z (n, 1).
-
-        They are ``min(z, 0) - softplus`` and ``max(z, 0) + softplus``, with softplus =
-        log(1 + exp(-|z|)), which does not overflow.
+        """Write ``log(p)`` and ``-log(1 - p)``, (n, 2), from log-odds z: ``min(z, 0) -
+        softplus`` and ``max(z, 0) + softplus``, with softplus = log(1 + exp(-|z|)),
+        which does not overflow.
         """
         z = self.write(node.of)
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
@@ -225,10 +224,8 @@ class Graph(NodeWriter):
         return self._clipped(probability, node.clip)
 
     def _write_Softmax(self, node):
-        """Write the softmax; of the possible classes alone where the node says so.
-
-        The operator Softmax sums over all classes: the logits of impossible ones are
-        put so low that their exponential is 0.
+        """Write the softmax; where the node says so, impossible classes get logits so
+        low that their exponential in the operator's sum is 0.
         """
         logits = self.write(node.of)
         if node.possible:
@@ -248,9 +245,8 @@ class Graph(NodeWriter):
         return self.add("Where", self.is_impossible, 0.0, values)
 
     def _impossible_far_below(self, values):
-        """Return logits (n, K) in which those of impossible classes are 1,400 below the
-        largest of the possible ones in their row: exp makes that 0, so that they have
-        no part in a softmax.
+        """Return logits (n, K) in which those of impossible classes are 1,400 below
+        their row's largest possible one: exp makes that 0.
         """
         # `_LOWEST` is below every logit.
         possible_values = self.add("Where", self.is_impossible, _LOWEST, values)
@@ -271,8 +267,8 @@ class Graph(NodeWriter):
         return probability
 
     def _write_LogNormalized(self, node):
-        """Write the values less the row's ``log(sum(exp(values)))``: the logarithm of a
-        softmax. With `node.possible` impossible classes are not in the sum and get 0.
+        """Write the logarithm of a softmax. With `node.possible` impossible classes are
+        not in the sum and get 0.
         """
         if not node.possible:
             return self.add("LogSoftmax", self.write(node.of), axis=1)
@@ -314,9 +310,8 @@ class Graph(NodeWriter):
 
     def _piece(self, x, cuts):
         """Return the number of cuts below each value (n, 1), int64, by bisection.
-
-        Infinite cuts are appended until there are 2^m - 1 of them. The number is then
-        found in m steps, each of which adds 2^(m - 1), ..., 4, 2, 1 or nothing.
+        Infinite cuts raise their number to 2^m - 1; each of m steps adds 2^(m - 1),
+        ..., 4, 2, 1 or nothing.
         """
         n_steps = len(cuts).bit_length()
         n_infinite = 2**n_steps - 1 - len(cuts)
@@ -333,8 +328,8 @@ class Graph(NodeWriter):
         return piece
 
     def _write_Normalized(self, node):
-        """Write the values divided by their sum over the row, equal shares if that is
-        0. With `node.possible` impossible classes get 0, and the rest sums to 1.
+        """Write the values divided by their row's sum, equal shares if that is 0. With
+        `node.possible` impossible classes get 0.
         """
         x = self.write(node.of)
         shares = self.shares(x, self.row_sum(x), 1 / node.width)
@@ -347,8 +342,8 @@ class Graph(NodeWriter):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
     def _write_Spread(self, node):
-        """Write the confidence (n, 1) of the predicted class, and the rest shared among
-        the others in proportion to the scores (n, K); impossible classes get 0.
+        """Write the confidence of the predicted class, and the rest shared among the
+        others in proportion to the scores; impossible classes get 0.
         """
         x = self.write(node.of)
         confidence = self.write(node.confidence)
@@ -373,11 +368,9 @@ class Graph(NodeWriter):
         return self.add("Sum", *terms, node.constant)
 
     def _write_Choice(self, node):
-        """Write for each row the values of that one of `node.cases` whose index its key
-        gives.
-
-        Cases that are softmaxes of the same logits, each with a factor of its own (as
-        of class-wise temperature scaling), become one softmax with the row's factor.
+        """Write for each row the values of the case whose index its key gives.
+        Softmaxes of the same logits, each with its own factor (as of class-wise
+        temperature scaling), become one with the row's factor.
         """
         index = self.key_index(node.key)
         factors = _factors_of_softmaxes(node.cases)
@@ -414,8 +407,8 @@ class Graph(NodeWriter):
         return self._piece(self.write(key.of), key.cuts)
 
     def _index_of_group(self, key):
-        """Write the index (n, 1) of the case of each row's group from a `GroupOf`; in a
-        graph groups are given as texts.
+        """Write the index (n, 1) of the case of each row's group, which a graph gets as
+        text.
         """
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
@@ -453,9 +446,7 @@ def _factors_of_softmaxes(cases):
 
 def _without_impossible(graph, output, is_impossible):
     """Return probabilities (n, K) with 0 for impossible classes, the rest of each row
-    in proportion (equal shares if the rest is 0), as `predict_proba` does.
-
-    `output` and `is_impossible` are names of the probabilities and of booleans (n, K).
+    in proportion (equal shares if it is 0), as `predict_proba` does.
     """
     remaining = graph.add("Where", is_impossible, 0.0, output)
     is_possible = graph.add("Where", is_impossible, 0.0, 1.0)

@@ -244,9 +244,8 @@ def to_python(
 
 
 def _of_one(recalibrator):
-    """Return the text of a function body that defines ``calibrate(score)``,
-    ``calibrate(score, group)`` or ``calibrate(score, features)`` for a fitted
-    recalibrator, and returns this function.
+    """Return the text of a function body that defines and returns ``calibrate(score)``,
+    ``calibrate(score, group)`` or ``calibrate(score, features)``.
     """
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
@@ -271,8 +270,8 @@ def _of_one(recalibrator):
 
 
 def _by_segment(maps):
-    """Return the text of the body of a function that defines a function of a score and
-    a segment, and returns it, for a dict that maps segments to recalibrators.
+    """Return the text of a function body that defines and returns ``calibrate(score,
+    group)`` for recalibrators by segment.
     """
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
@@ -414,8 +413,8 @@ class _Writer(FunctionWriter):
         return f"[dot({weights}, p) + {constant!r} for p in zip({parts})]"
 
     def _group_key(self, key):
-        """Return the text of an expression for the index of the case of a row's group,
-        from a `GroupOf`: other groups have the index `key.otherwise`.
+        """Return the expression for the index of the case of a row's group; others have
+        `key.otherwise`.
         """
         numbers = self.constant(repr(dict(key.cases)))
         return f"{numbers}.get(group, {key.otherwise})"

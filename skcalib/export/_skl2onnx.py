@@ -89,10 +89,9 @@ def register_skl2onnx_converters() -> None:
 
 
 def _convert_recalibrator(scope, operator, container):
-    """Add the nodes of a recalibrator to the graph that skl2onnx builds.
-
-    skl2onnx calls this with its scope (which gives unique names), the operator (which
-    holds the recalibrator, inputs and outputs) and the container of nodes.
+    """Add the nodes of a recalibrator to the graph that skl2onnx builds, which passes
+    its scope (for unique names), the operator (with the recalibrator, inputs and
+    outputs) and the container of nodes.
     """
     from onnx import TensorProto
 
@@ -128,9 +127,9 @@ def _convert_recalibrator(scope, operator, container):
 
 
 def _predicted_column(graph, recalibrator, probabilities):
-    """Add nodes that compute the index (n,) of the class that `predict` returns, that
-    of the largest score or, as the method has it, of the `probabilities`; return the
-    name of their output.
+    """Add nodes for the index (n,) of the class that `predict` returns, that of the
+    largest score or, as the method has it, of the `probabilities`; return their
+    output's name.
     """
     # A groupwise recalibrator does as its pooled one does.
     inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
@@ -147,8 +146,8 @@ def _predicted_column(graph, recalibrator, probabilities):
 
 
 def _add_labels(scope, container, classes, column, output):
-    """Add the nodes that give the label of each row's class, as the output of this
-    name; `column` is the name of the index of that class (n,).
+    """Add the nodes that give the label of each row's class, whose index (n,) is named
+    `column`.
     """
     from onnx import TensorProto
 

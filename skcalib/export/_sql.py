@@ -260,11 +260,9 @@ def _by_segment(maps, group, *, score, dialect, ids):
 
 
 def _decided(decision, texts, dialect):
-    """Return the expression of the label that a `Decision` gives to a row; it is NULL
-    where the probabilities are.
-
-    `texts` are the expressions of the probabilities of all classes, or that of the
-    positive class alone.
+    """Return the expression of the label that a `Decision` gives to a row, NULL where
+    the probabilities are. `texts` are those of all classes, or of the positive one
+    alone.
     """
     labels = [dialect.label(label) for label in decision.labels]
     reaches_threshold = f">={number(decision.threshold)}"

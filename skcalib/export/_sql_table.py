@@ -245,8 +245,8 @@ def _values(dialect, rows):
 
 
 def _create(dialect, table, names, rows):
-    """Return the statement that makes the table of the pieces, from the quoted name of
-    the table, those of its columns, and the texts of its rows.
+    """Return the statement that makes the table of the pieces, from quoted names and
+    the texts of its rows.
     """
     values = ", ".join(f"({','.join(row)})" for row in rows)
     create = "CREATE TABLE"

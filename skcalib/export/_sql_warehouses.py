@@ -135,8 +135,8 @@ def _check(tree, warehouse):
 
 
 def _check_texts(tree, warehouse):
-    """Raise a ValueError if two texts in a tree of sqlglot, such as names of groups,
-    are equal for a dialect that does not tell upper case from lower.
+    """Raise a ValueError if two texts in a tree, such as names of groups, are equal for
+    a dialect that ignores case.
     """
     from sqlglot import expressions
 

@@ -125,11 +125,9 @@ class SqlWriter(NodeWriter):
         return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
 
     def _write_LogSides(self, node):
-        """Write two values, ``log(p)`` and ``-log(1 - p)``, of the probability p with
-        log-odds z.
-
-        With softplus = log(1 + exp(-|z|)) they are ``min(z, 0) - softplus`` and
-        ``max(z, 0) + softplus``.
+        """Write ``log(p)`` and ``-log(1 - p)`` of the probability p with log-odds z:
+        ``min(z, 0) - softplus`` and ``max(z, 0) + softplus`` with softplus = log(1 +
+        exp(-|z|)).
         """
         if isinstance(node.of, nodes.LogOdds):
             (text,) = self._inside(node.of.of)
@@ -139,8 +137,8 @@ class SqlWriter(NodeWriter):
         return [f"(LEAST({z},0e0)-{softplus})", f"(GREATEST({z},0e0)+{softplus})"]
 
     def _write_Expit(self, node):
-        """Write ``1 / (1 + exp(-z))`` of each value z, a linear form: the minus sign is
-        written into its weights and its constant.
+        """Write ``1 / (1 + exp(-z))`` of each value of a linear form, whose weights and
+        constant take the minus sign.
         """
         limit = _NO_OVERFLOW
         if node.clip:
@@ -193,9 +191,8 @@ class SqlWriter(NodeWriter):
         """Write the softmax exp(x_k) / sum of exp(x_j) of each class k: so where EXP
         cannot overflow, otherwise as 1 / sum of exp(x_j - x_k).
 
-        With `node.clip` probabilities are kept in [2^-52, 1 - 2^-52]; with
-        `node.possible` classes that are impossible in a row have no part in its sum,
-        and get 0.
+        With `node.clip` it is kept in [2^-52, 1 - 2^-52]; with `node.possible`
+        impossible classes have no part in the sum, and get 0.
         """
         form = _LinearForm(node.of)
         texts = self._softmax_of_logarithms(form, node.possible)
@@ -222,8 +219,8 @@ class SqlWriter(NodeWriter):
 
     @cached_property
     def _impossible_conditions(self):
-        """A list with the condition, for each class, that it is impossible in a row:
-        its logit is more than 700 below the largest.
+        """The condition of each class that it is impossible in a row: its logit is more
+        than 700 below the largest.
         """
         largest = f"GREATEST({','.join(self.given)})-{number(LARGEST_GAP)}"
         return [f"{text}<{largest}" for text in self.given]
@@ -258,8 +255,8 @@ class SqlWriter(NodeWriter):
         return self._zero_if_impossible([f"{text}-{mean}" for text in texts])
 
     def _probability(self, node):
-        """Return the text of a probability if a node is the log-odds of it: of one
-        class, or of one among several against the rest. None for other nodes.
+        """Return the text of the probability of which a node is the log-odds, of one
+        class or against the rest; None for others.
         """
         if isinstance(node, nodes.LogOdds):
             (text,) = self.write(node.of)
@@ -271,10 +268,10 @@ class SqlWriter(NodeWriter):
         return None
 
     def _softmax_of_logarithms(self, form, possible):
-        """Return the texts of exp(x_k) / sum of exp(x_j) for each class, where the x,
-        the `_LinearForm` `form`, are weighted sums of logarithms of probabilities plus
-        a constant; None where they are anything else, or EXP could overflow. If
-        `possible`, impossible classes have no part in the sum.
+        """Return the texts of exp(x_k) / sum of exp(x_j) for each class, where the x of
+        `form` are weighted sums of logarithms of probabilities plus a constant; None
+        for others, or where EXP could overflow. If `possible`, impossible classes have
+        no part in the sum.
         """
         if not isinstance(form.base, nodes.Log):
             return None
@@ -321,7 +318,7 @@ class SqlWriter(NodeWriter):
 
     def _write_RowKey(self, node):
         """Write a pseudo-random number in [0, 1): the first hexadecimal digits of a
-        hash of the row's id and the node's salt.
+        hash of the row's id and the salt.
         """
         if self.dialect.hex_number is None or self.ids is None:
             raise no_row_keys(
@@ -361,11 +358,9 @@ class SqlWriter(NodeWriter):
         return written
 
     def _spread_among_possible(self, scores, confidence, is_largest):
-        """Return the texts of all classes: the confidence for the predicted class, and
-        shares of the rest for the other possible classes.
-
-        `scores` are the texts of the classes, `is_largest` the conditions that each but
-        the last is the predicted one.
+        """Return the texts of all classes: the confidence of the predicted one, and
+        shares of the rest for the other possible ones. `is_largest` are the conditions
+        that each but the last is predicted.
         """
         n_possible = "+".join(self._factors)
         # A class that is the only possible one has all the probability.
@@ -405,11 +400,9 @@ class SqlWriter(NodeWriter):
         return [f"({self._chosen(node.key, texts)})" for texts in texts_of_values]
 
     def _chosen(self, key, texts):
-        """Return the text of a CASE that has the value of text k in rows for which the
-        key of a `Choice` is k.
-
-        The key is the piece in which a value lies (`Place`), the class with the largest
-        score (`Largest`), or the row's group (`GroupOf`).
+        """Return a CASE that has the value of text k where the key of a `Choice` is k:
+        the piece in which a value lies (`Place`), the class with the largest score
+        (`Largest`), or the row's group (`GroupOf`).
         """
         if isinstance(key, nodes.Place):
             (value,) = self.write(key.of)
@@ -442,12 +435,12 @@ class SqlWriter(NodeWriter):
         return [clamped(text, low, 1 - low) for text in texts]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of a weighted sum of the values of the node `form.base`, one
-        of `weights` each, plus a constant.
+        """Return the text of a weighted sum of the values of `form.base` plus a
+        constant.
 
-        If the weights sum to 0 and one number added to all values changes nothing (that
-        of one value whose form has the `shift` "values", or with `ignores_shift`),
-        differences from one of the values are written: large numbers cannot cancel.
+        If the weights sum to 0 and one number added to all values changes nothing (for
+        a `shift` "values", or with `ignores_shift`), differences from one of the values
+        are written: large numbers cannot cancel.
         """
         weights_sum_to_zero = ignores_shift or form.shift == "values"
         if not weights_sum_to_zero or len(weights) == 1:
@@ -459,8 +452,8 @@ class SqlWriter(NodeWriter):
         return linear(weights[others], differences, constant)
 
     def _difference(self, node, i, j):
-        """Return the text of value i minus value j of a node; that of two logarithms is
-        the logarithm of a quotient.
+        """Return the text of value i minus value j of a node; of two logarithms, that
+        of a quotient.
         """
         if isinstance(node, nodes.Log):
             texts = self._inside(node.of)
@@ -469,20 +462,16 @@ class SqlWriter(NodeWriter):
         return f"({texts[i]}-{texts[j]})"
 
     def _sums_of_odds(self, node, limit, possible=False):
-        """Yield for each value x_k of a node the text of the sum over all j of
-        exp(x_j - x_k); with `possible`, over the possible classes j.
-
-        Exponents are clipped to [-limit, limit].
+        """Yield for each value x_k the sum over all j, or with `possible` the possible
+        classes, of exp(x_j - x_k), exponents clipped to [-limit, limit].
         """
         for total in self._odds_against(node, limit, possible):
             yield f"1e0+{total}"
 
     def _odds_against(self, node, limit, possible):
-        """Yield for each class k the text of the sum of exp(x_j - x_k) over the other
-        classes j, where x_j is value j of a node.
-
-        Differences are clipped to [-limit, limit]; with `possible`, impossible classes
-        have no part in the sums.
+        """Yield for each class k the sum of exp(x_j - x_k) over the other classes j,
+        differences clipped to [-limit, limit]; with `possible`, without impossible
+        ones.
         """
         form = _LinearForm(node)
         # The weights of a difference of two x are those of x_j minus those of x_k:
@@ -579,11 +568,9 @@ def largest_conditions(texts):
 
 
 def _same_order(node):
-    """Return a node whose values are in the same order in each row as those of a node,
-    with as few steps from the scores as possible: increasing functions are left out.
-
-    Scores that are equal stay equal there; after a softmax they may differ in the last
-    digit.
+    """Return a node with the same order of values in each row, as few steps from the
+    scores as possible: increasing functions are left out. Equal scores stay equal
+    there; after a softmax they may differ in the last digit.
     """
     while True:
         keeps_order = isinstance(node, nodes.Softmax | nodes.Log)
@@ -599,8 +586,8 @@ def _same_order(node):
 
 
 def _share(score, others, confidence):
-    """Return the text of the probability of a class that is not predicted: its part of
-    ``1 - confidence`` by its score among `others`, equal if all are 0.
+    """Return the probability of a class that is not predicted: its part of ``1 -
+    confidence`` by its score among `others`, equal if all are 0.
     """
     total = "+".join(others)
     equal = f"(1e0-{confidence})/{number(len(others))}"

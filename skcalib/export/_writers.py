@@ -176,9 +176,9 @@ class FunctionWriter(NodeWriter):
         return name
 
     def _reference(self, written):
-        """Return a call such as ``n3()`` of a function for the text `written` of a
-        node's values. A statement that defines this function is added: its first call
-        computes the values, and later calls return the same.
+        """Return a call such as ``n3()`` for the text `written` of a node's values, and
+        add the statement that defines this function: its first call computes the
+        values, later ones return them.
         """
         # the argument of a function is a name itself
         if written == "v":
@@ -189,9 +189,8 @@ class FunctionWriter(NodeWriter):
         return f"{name}()"
 
     def _write_other(self, node):
-        """Return the text of a node from the template of its class, with the text of
-        each field. Probabilities of a node with the option `clip` are clipped by the
-        helper `inside`.
+        """Return the text of a node from the template of its class and the texts of its
+        fields. With the node's option `clip` the helper `inside` clips it.
         """
         texts_of_fields = {}
         for field in fields(node):
@@ -203,9 +202,9 @@ class FunctionWriter(NodeWriter):
         return text
 
     def _write_among(self, node):
-        """Return the text of a node computed from the possible classes alone: a call of
-        the helper ``among(f, x, closed)``, which applies `f` to the values x of classes
-        that are not `closed`, and gives 0 to the others.
+        """Return the text of a node computed from the possible classes alone:
+        ``among(f, x, closed)`` applies `f` to the values x of classes that are not
+        `closed`, and gives 0 to the others.
         """
         # `f` is what the node does to its argument, which has the name v.
         node_of_argument = replace(node, possible=False, of=_Argument(node.of))
@@ -214,8 +213,8 @@ class FunctionWriter(NodeWriter):
         return f"among({function}, {self.write(node.of)}, closed)"
 
     def _write_Softmax(self, node):
-        """Return the text of a softmax, over the possible classes alone if the node has
-        the option `possible`. Other nodes that are computed from them are alike.
+        """Return the text of a softmax, over the possible classes alone with the option
+        `possible`; nodes of the same kind are written alike.
         """
         if node.possible:
             return self._write_among(node)
@@ -225,8 +224,8 @@ class FunctionWriter(NodeWriter):
     _write_LogNormalized = _write_Softmax
 
     def _write_Normalized(self, node):
-        """Return the text of shares that sum to 1; with the node's option `possible`,
-        impossible classes get 0, and the others are divided by their sum.
+        """Return the text of shares that sum to 1; with the option `possible`,
+        impossible classes get 0.
         """
         if node.possible:
             values = self._write_other(node)
@@ -240,10 +239,9 @@ class FunctionWriter(NodeWriter):
         return "v"
 
     def _field(self, value, node):
-        """Return the text of the value of a node's field, for the template of the node.
-
-        Another node is written, and an array becomes a constant. The template of
-        `Scaled` has a loop over the classes i, and takes entry i of it.
+        """Return the text of a node's field for its template: another node is written,
+        an array becomes a constant. The template of `Scaled` has a loop over the
+        classes i, and takes entry i.
         """
         if isinstance(value, nodes.Node):
             return self.write(value)
@@ -257,8 +255,8 @@ class FunctionWriter(NodeWriter):
         return value
 
     def _key(self, key):
-        """Return the text of an expression for the index of the case that a row takes
-        among those of a `Choice` with this key.
+        """Return the expression for the index of the case that a row takes in a
+        `Choice` with this key.
         """
         if isinstance(key, nodes.Largest):
             return f"largest({self.write(key.of)})"

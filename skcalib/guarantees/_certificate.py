@@ -509,9 +509,8 @@ def _certificate(
 
 
 def _limits_by_theorem(problem, n_samples, level, kind, keep_boundary):
-    """Return the lower and the upper limits (n_bins,) of the event frequencies of a
-    binary problem, and the tolerance, which is the same for all bins and needs no
-    labels.
+    """Return the lower and upper limits (n_bins,) of the event frequencies, and the
+    tolerance, the same for all bins, which needs no labels.
     """
     _, rows, predicted = problem
     epsilon = uniform_mass_epsilon(n_samples, len(rows), level, kind, keep_boundary)
@@ -521,9 +520,8 @@ def _limits_by_theorem(problem, n_samples, level, kind, keep_boundary):
 
 
 def _limits_by_interval(problem, interval, level, kind):
-    """Return the lower and the upper limits (n_bins,) of the event frequencies of a
-    binary problem, and the tolerance: the largest distance of a prediction from an end
-    of its interval.
+    """Return the lower and upper limits (n_bins,) of the event frequencies, and the
+    tolerance: the largest distance of a prediction from an end.
     """
     events, rows, predicted = problem
     low, high = event_frequency_interval(

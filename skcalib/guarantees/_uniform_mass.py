@@ -384,8 +384,8 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
 
 
 def _first(holds, *, above, at_most):
-    """Return the smallest integer in (above, at_most] for which ``holds(integer)`` is
-    true, by bisection: it must be true for all larger ones, too.
+    """Return by bisection the smallest integer in (above, at_most] for which ``holds``
+    is true, as it must be for all larger ones.
     """
     while at_most - above > 1:
         middle = (above + at_most) // 2

@@ -227,9 +227,7 @@ def _refuse_python_functions(node):
 
 
 def _nodes_below(node):
-    """Yield a node and all nodes that it is computed from. `node` may also be a field
-    of a node, or a tuple of them.
-    """
+    """Yield a node, or a field of one, and all nodes that it is computed from."""
     children = ()
     if isinstance(node, Node):
         yield node
@@ -290,9 +288,9 @@ def with_zero_for_impossible(node, n_classes):
 
 def _leaving_impossible_out(node, n_classes, copies):
     """Return a copy of a node, and of all that it is computed from, in which sums,
-    means and softmaxes over the classes leave impossible ones out. `copies` maps the
-    `id` of each node copied so far to (node, copy): a node has one copy, and is kept so
-    that no other object gets its `id`.
+    means and softmaxes leave impossible classes out. `copies` maps the `id` of each
+    node copied so far to (node, copy): a node has one copy, and is kept so that no
+    other object gets its `id`.
     """
     if id(node) in copies:
         _, copy = copies[id(node)]
@@ -319,11 +317,9 @@ def _leaving_impossible_out(node, n_classes, copies):
 
 
 def _zero_for_impossible(node):
-    """Return a node with the probabilities (K values) of `node`, and 0 for impossible
-    classes.
-
-    Nodes with ``possible=True`` give 0 themselves; a `Choice` does if all its cases do;
-    any other node is put into `Possible`.
+    """Return a node with the probabilities (K values), 0 for impossible classes: those
+    with ``possible=True`` give 0 themselves, a `Choice` if all its cases do; others are
+    put into `Possible`.
     """
     gives_zero = getattr(node, "possible", False)
     if gives_zero:
@@ -334,9 +330,8 @@ def _zero_for_impossible(node):
 
 
 def _certain_if_one_is_impossible(node, scores):
-    """Return a node with the probability of the second of two classes: that of `node`,
-    but 0 if the second class is impossible and 1 if the first one is, by the two logits
-    of the node `scores`.
+    """Return a node with the probability of the second of two classes: 0 if it is
+    impossible and 1 if the first one is, by the two logits `scores`.
     """
     if isinstance(node, Choice) and isinstance(node.key, GroupOf):
         # The choice of the group stays outermost: `CalibrationMap.group_key` needs it.

@@ -186,8 +186,8 @@ class Choice(Node):
 
     @cached_property
     def _slopes(self):
-        """The slopes (n_cases,) of cases that are softmaxes of the same logits, times a
-        slope of each case; None for other cases.
+        """The slopes (n_cases,) of cases that are softmaxes of multiples of the same
+        logits; None for others.
         """
         slopes = []
         for case in self.cases:
@@ -251,8 +251,8 @@ def _slope(case, first):
 
 
 def _rows_by_case(number, n_cases, xp):
-    """Yield pairs of a case that occurs and the indices of the rows that select it, by
-    the number (n,) of each row's case.
+    """Yield each case that occurs and the indices of its rows, by the number (n,) of
+    each row's case.
     """
     if xp is np:
         yield from rows_by_code(number)

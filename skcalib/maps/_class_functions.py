@@ -137,8 +137,8 @@ class LogOddsAgainstRest(NodeOf):
         return self._against_rest(row_maxima(rows.xp, p), p, rows)
 
     def _against_rest(self, chosen, p, rows):
-        """Return the log-odds of the probabilities `chosen`, some or all of the clipped
-        probabilities `p` (n, K) of each row, against the others of their row.
+        """Return the log-odds of `chosen`, some or all of the clipped probabilities `p`
+        (n, K), against the others of their row.
         """
         xp = rows.xp
         # The sum of the others is the row's sum minus p. For a p next to 1 that would
@@ -189,8 +189,8 @@ class _OfClasses(NodeOf):
     possible: bool = False
 
     def _impossible_in(self, rows):
-        """Return which classes to leave out in each row, booleans (n, K); None if there
-        are none, or if `possible` is not set.
+        """Return which classes to leave out in each row (n, K); None if there are none,
+        or without `possible`.
         """
         if self.possible:
             return rows.is_impossible
@@ -304,8 +304,8 @@ class Softmax(NodeOf):
 
     @property
     def _only_slope(self):
-        """The slope, not below 0, that the scores are multiplied by as they were given,
-        if that is all that happens to them before a softmax with clipping; else None.
+        """The slope, not below 0, of the scores as they were given, if nothing else
+        happens to them before a softmax with clipping; else None.
         """
         of = self.of
         is_scaled = self.clip and isinstance(of, Scaled) and isinstance(of.of, Scores)

@@ -198,7 +198,7 @@ def with_cuts(node, move_cuts):
 
 def _is_not_empty(cuts):
     """Return a mask (n_cuts + 1,) of the pieces below, between and above increasing
-    cuts (n_cuts,): false for a piece between two equal cuts.
+    cuts, false between equal ones.
     """
     is_kept = np.ones(len(cuts) + 1, dtype=bool)
     is_kept[1:-1] = np.diff(cuts) > 0

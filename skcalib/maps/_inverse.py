@@ -114,11 +114,9 @@ def smallest_scores(recalibrator, probabilities):
 
 
 def _increasing_values(values, grid, name):
-    """Return the calibrated probabilities (n_grid,) of increasing scores `grid`
-    (n_grid,), with falls by rounding removed.
-
-    `name` is that of the recalibrator, for messages: a ValueError is raised if the
-    probabilities fall, or are all equal.
+    """Return the probabilities (n_grid,) of increasing scores, with falls by rounding
+    removed. Raise a ValueError, with the recalibrator's `name`, if they fall, or are
+    all equal.
     """
     falls = np.diff(values) < -_FALL
     if falls.any():
@@ -169,9 +167,8 @@ def _grid(recalibrator):
 
 
 def _knots(node):
-    """Yield the cuts (n_cuts,) of each `Pieces` and `Place` among a node, or any field
-    of one, and all that it is computed from. Cuts that are not of scores only make the
-    grid larger.
+    """Yield the cuts of each `Pieces` and `Place` below a node, or any field of one.
+    Cuts of other values than scores only make the grid larger.
     """
     if isinstance(node, Pieces | Place):
         yield node.cuts
@@ -186,8 +183,8 @@ def _knots(node):
 
 
 def _rank(scores):
-    """Return the ranks (n,) of float64 numbers: int64 in the same order, neighbours 1
-    apart. The bits of negative floats are in reverse order.
+    """Return float64 numbers as int64 ranks in the same order, neighbours 1 apart. The
+    bits of negative floats are in reverse order.
     """
     bits = (scores + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)

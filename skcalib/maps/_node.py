@@ -150,8 +150,8 @@ class Rows:
         return values
 
     def _chosen_or_evaluated(self, node):
-        """Return the values of a node (n, width): chosen from those that it has for the
-        rows of which these are some, if it was evaluated there.
+        """Return the values of a node (n, width), chosen from those of the rows of
+        which these are some, if it was evaluated there.
         """
         if self._rows_of is not None:
             all_rows, chosen = self._rows_of

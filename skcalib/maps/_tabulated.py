@@ -97,8 +97,8 @@ def _with_table(node, input):
 
 
 def _is_smooth(node):
-    """Return whether a node, with those that it is computed from, is a smooth function
-    of the log-odds of two classes, but for few points.
+    """Return whether a node is a smooth function of the log-odds of two classes, but
+    for few points.
     """
     if not isinstance(node, _SMOOTH):
         return False
@@ -226,7 +226,7 @@ class Tabulated(OneValueOf):
 
     def _log_odds(self, scores):
         """Return the log-odds (n,) of scores, (n, 2) probabilities or (n, 1) log-odds,
-        and which of them the table does not have, booleans (n,).
+        and which of them the table lacks.
         """
         if scores.shape[1] == 1:
             z = scores[:, 0].copy()
@@ -238,8 +238,8 @@ class Tabulated(OneValueOf):
 
     @cached_property
     def _columns(self):
-        """The coefficients of each power, from the constant on, in an array each; their
-        signs are changed, because minus the log-odds are needed.
+        """The coefficients of each power, the constant first, with changed signs: minus
+        the log-odds are needed.
         """
         return [-column for column in self.coefficients.T]
 

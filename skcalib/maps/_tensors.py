@@ -60,8 +60,8 @@ def mapped_tensor(recalibrator, X):
 
 
 def _in_blocks(node, scores, dtype, given_dtype, xp, *, all_possible):
-    """Return the probabilities (n, K) of valid scores (n, C) by a node, computed in
-    `dtype` and given back in another; None for a node that only NumPy computes.
+    """Return the probabilities (n, K) of valid scores, computed in `dtype` and returned
+    in `given_dtype`; None for a node that only NumPy computes.
     """
     n_classes = max(node.width, 2)
     n_rows = max(_BLOCK_ELEMENTS // n_classes, 1)
@@ -97,7 +97,7 @@ def _class_probabilities(node, rows, n_classes):
 
 def _valid_scores(recalibrator, X, xp, dtype):
     """Return the scores (n, C) of a tensor X, which may be invalid only if they are
-    logits; None if other scores may be. Probabilities have the floating type `dtype`.
+    logits; None if other scores may be. Probabilities have the type `dtype`.
     """
     if not xp.isdtype(X.dtype, "real floating") or X.ndim not in (1, 2):
         return None
@@ -115,8 +115,8 @@ def _valid_scores(recalibrator, X, xp, dtype):
 
 
 def _tempered(xp, logits, largest, gap, slope):
-    """Return the softmax (n, K) of moderate logits times the `slope`, of their type, in
-    few passes, for the largest logit of each row and the gap from it to the smallest,
+    """Return the softmax (n, K) of `slope` times moderate logits, of their type, in few
+    passes. `largest` is each row's largest logit, `gap` the distance to its smallest,
     (n, 1) each. Half precision is computed in single; subtracting the largest first
     leaves no error where a probability is large.
     """

@@ -376,9 +376,9 @@ class Pieces(OneValueOf):
 
     @cached_property
     def _limits(self):
-        """The smaller and the larger of the values at the ends of each piece, two
-        arrays (n_pieces,), which rounding must not pass: a function that rises never
-        falls. None unless pieces are continuous lines.
+        """The smaller and the larger value at the ends of each piece (n_pieces,), which
+        rounding must not pass: a function that rises never falls. None unless pieces
+        are continuous lines.
         """
         has_lines = self.coefficients.shape[1] == 2 and len(self.cuts) > 0
         if not self.continuous or not has_lines:

@@ -281,8 +281,8 @@ def _pair(value):
 
 
 def _is_array(value, kinds, ndim=1):
-    """Return whether a value is an array with `ndim` axes whose ``dtype.kind`` is among
-    the letters `kinds`; an array of objects must hold strings only.
+    """Return whether a value is an array with `ndim` axes and a ``dtype.kind`` in
+    `kinds`; objects must be strings.
     """
     is_array = (
         isinstance(value, np.ndarray)

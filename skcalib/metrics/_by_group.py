@@ -346,9 +346,7 @@ def _sorted_rows(table, key):
 
 
 def _by_model(y_true, models, groups, options):
-    """Return the table of each model, `models` being a dict from its name to its
-    probabilities, with the other arguments of `calibration_by_group`.
-    """
+    """Return the table of each model; `models` maps its name to its probabilities."""
     if not models:
         raise ValueError(
             "y_proba is an empty dict: it must contain at least one model."
@@ -378,22 +376,9 @@ class _Groups(NamedTuple):
 
 
 def _groups_of_rows(data, names, codes, cluster, multiclass, strategy, weight_type):
-    """Split validated rows by group, and return the groups that have rows as `_Groups`.
-
-    Parameters
-    ----------
-    data : ScoredLabels
-        The n rows; those of weight zero are among them.
-    names : ndarray of shape (n_names,)
-        Names of the groups.
-    codes : ndarray of int, shape (n,)
-        Index of each row's group among the names.
-    cluster : ndarray of int, shape (n,), or None
-        Code of each row's cluster.
-    multiclass, weight_type : str
-        See `calibration_by_group`.
-    strategy : BaseBinning
-        The bins.
+    """Return the groups of validated rows, those of weight zero included, as `_Groups`
+    without empty ones. `codes` (n,) index `names`; `cluster` (n,) holds codes or is
+    None.
     """
     is_plain = data.sample_weight is None and cluster is None
     if is_plain and type(strategy) is EqualMass:
@@ -491,8 +476,8 @@ def _sorted_names(names):
 
 
 def _as_array(names):
-    """Return a list of names as an array (n_names,): of their own type if all are str,
-    int, float or bool, else of objects.
+    """Return names as an array: of their own type if all are str, int, float or bool,
+    else of objects.
     """
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
@@ -591,9 +576,8 @@ def jeffreys_pvalue(n_events, n, score, alternative):
 
 
 def _pvalue_distribution(sample, alternative):
-    """Return the distribution of the p-value of a `Sample` under calibration, as
-    `pvalue_distribution` does. None with clusters and importance weights, for which it
-    is not known.
+    """Return the `pvalue_distribution` of a `Sample` under calibration; None with
+    clusters or importance weights, where it is unknown.
     """
     if sample.cluster is not None or sample.importance:
         return None

@@ -62,8 +62,8 @@ class ScoreDecomposition(ResultRecord):
     _n_impossible = 0
 
     def _named(self, name, n_impossible=0):
-        """Return the result with the name of its score, for the sentence, and the
-        number of samples that happened although their probability was 0.
+        """Return the result with its score's name and the number of samples whose label
+        had probability 0.
         """
         object.__setattr__(self, "_name", name)
         object.__setattr__(self, "_n_impossible", n_impossible)
@@ -315,11 +315,9 @@ def log_loss_decomposition(
 
 def _decomposition(name, expected_score, y_true, y_proba, binning, multiclass, rows):
     """Return the `ScoreDecomposition` of a proper score, averaged over the binary
-    problems: one, or with "marginal" one for each class. `name` is the score's.
-
-    ``expected_score(frequency, forecast)`` is the expected score of a forecast if
-    events have this frequency; `rows` is a dict of the per-sample arguments of
-    `brier_decomposition`; the others are arguments of that function.
+    problems: one, or with "marginal" one for each class. ``expected_score(frequency,
+    forecast)`` is that of a forecast if events have this frequency; `rows` are the
+    per-sample arguments.
     """
     strategy = check_binning(binning, PoolAdjacentViolators())
     data = check_rows_or_bins(
@@ -378,7 +376,7 @@ def decomposed(expected_score, task, strategy):
 
 def _debiased_parts(bins):
     """Return the miscalibration, the discrimination, the uncertainty and the part
-    within bins of the Brier score, floats.
+    within bins of the Brier score.
 
     The variances of the frequencies are estimated without bias (Ferro and Fricker,
     2012), except in bins of one sample; the part within bins is the variance of the

@@ -82,9 +82,9 @@ class Sample(NamedTuple):
 
     @property
     def _draws_residuals(self):
-        """Whether observed residuals take the place of drawn labels: the weight of a
-        drawn label must be known, and within a cluster weights and labels may depend on
-        each other.
+        """Whether observed residuals take the place of drawn labels: a drawn label's
+        weight must be known, and within a cluster weights and labels may depend on each
+        other.
         """
         weights = self.label_weights
         if weights is None or weights.form == "constant":

@@ -478,11 +478,8 @@ _BASIC_WARNING = (
 
 
 def _resolved_kind(interval, metric, registered):
-    """Return the kind of interval to compute, "inverted" or "basic"; raise if the
-    metric has no such interval.
-
-    `interval` is the argument of `calibration_error_interval`, which may be "auto", and
-    `registered` the registered `Metric` of the function `metric`, or None.
+    """Return the kind of interval, "inverted" or "basic"; raise if the metric has no
+    such interval. `registered` is the registered `Metric` of the function, or None.
     """
     if registered is None:
         if interval == "inverted":

@@ -49,9 +49,8 @@ def split_column(column, name, max_bins):
 
 
 def _by_quantiles(values, name, max_bins):
-    """Cut numbers (n,) at their quantiles into at most `max_bins` parts. Return the
-    number of each value's part (n,), and a condition for each part, such as "20 < age
-    <= 35" for the column `name`.
+    """Return the part of each value (n,), cut at quantiles into at most `max_bins`, and
+    a condition for each part, such as "20 < age <= 35" for the column `name`.
     """
     # The upper ends of all parts but the last, as numbers and as text.
     upper_ends, cuts = quantile_cuts(values, max_bins)

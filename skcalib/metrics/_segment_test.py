@@ -456,8 +456,8 @@ class _ResidualDraws:
 
 
 def _split_columns(X, n_rows, rows, max_bins):
-    """Return the columns of a table X as a list of `SplitColumn`: of all samples if
-    `rows` is None, else of those rows. X must have `n_rows` rows.
+    """Return the columns of a table X as `SplitColumn`, of all samples or of `rows`. X
+    must have `n_rows` rows.
     """
     columns = []
     for name, column in table_columns(X).items():
@@ -473,9 +473,9 @@ def _split_columns(X, n_rows, rows, max_bins):
 
 
 def _repeated_rows(sample_weight, n_rows):
-    """Return an index that repeats each sample as often as its weight says, or a slice
-    of all samples without weights. Raise unless the weights (n,) are whole numbers with
-    a sum that fits into memory.
+    """Return an index that repeats each sample by its weight, or a slice of all without
+    weights. Raise unless the weights are whole numbers with a sum that fits into
+    memory.
     """
     if sample_weight is None:
         return slice(None)
@@ -499,8 +499,8 @@ def _repeated_rows(sample_weight, n_rows):
 
 def _step_down(observed, drawn):
     """Return adjusted p-values (m,) by the step-down maxT method (Westfall and Young,
-    1993): each of the decreasing `observed` (m,) is compared with the largest `drawn`
-    (n_draws, m) of this and all later segments.
+    1993): each of the decreasing `observed` is compared with the largest `drawn`
+    (n_draws, m) of its and all later segments.
     """
     # A running maximum from the last segment to the first, (n_draws, m).
     last_first = drawn[:, ::-1]
@@ -626,18 +626,14 @@ class _Segments:
         return mean_score, counts.sum(axis=1) / self.total
 
     def _event_counts(self, events):
-        """Return the number of events in each segment and score cell, or their weight,
-        (n_segments, n_score_cells). `events` are the indices of the samples that are
-        events.
+        """Return the (weighted) number of events in each segment and score cell;
+        `events` are indices of samples.
         """
         return self._cell_sums(taken(self.weight, events), events)
 
     def _cell_sums(self, values, rows=slice(None)):
-        """Sum values over the samples of each segment and score cell, and return the
-        sums, (n_segments, n_score_cells).
-
-        `rows` selects samples, and `values` has one entry for each of them; None counts
-        them.
+        """Return sums of `values`, or counts for None, over the `rows` of each segment
+        and score cell (n_segments, n_score_cells).
         """
         sums = np.empty((len(self.keys), self.n_score_cells))
         for segments, codes in self.crossings:
@@ -650,10 +646,9 @@ class _Segments:
         return sums
 
     def _sizes(self, depth, min_size):
-        """Find the segments, and return their numbers of samples by key: a tuple of
-        pairs (number of the column, of its part), for up to `depth` columns; the empty
-        one, all samples, comes first. A segment with the samples of one with a
-        condition less is left out.
+        """Return the segments' numbers of samples by key: pairs (number of the column,
+        of its part), for up to `depth` columns; the empty key, all samples, comes
+        first. A segment with the same samples as one with a condition less is left out.
         """
         sizes = {(): len(self.scores)}  # of all, also those that are left out
         distinct = dict(sizes)
@@ -675,8 +670,8 @@ class _Segments:
         return distinct
 
     def _combination_codes(self, columns):
-        """Return for each sample, (n,), the number of its combination of parts of some
-        columns (given by their numbers), as `numpy.ravel_multi_index` counts them.
+        """Return the number of each sample's combination of parts (n,) of some columns,
+        as `numpy.ravel_multi_index` has it.
         """
         codes = np.zeros(len(self.scores), dtype=np.int64)
         for j in columns:

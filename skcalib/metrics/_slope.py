@@ -258,11 +258,8 @@ def calibration_slope_intercept(
 
 
 def _warn_of_extremes(task, slope, confidence_level, weight_type, cluster):
-    """Warn if scores of exactly 0 or 1 change the slope: if the slope of the other rows
-    differs from it by more than a small part of their interval.
-
-    `slope` is the estimate from all rows of the `BinaryTask`; the other arguments are
-    those of `coefficient`.
+    """Warn if scores of exactly 0 or 1 change the `slope` of all rows: if that of the
+    others differs by more than a small part of their interval.
     """
     inner = is_inner(task.scores)  # whether a score is above 0 and below 1
     if inner.all():
@@ -439,8 +436,7 @@ def _variance(design, labels, probability, weight):
     weights count them; NaN where the fitted probabilities are 0 or 1, up to rounding.
 
     It is that of Fisher's information, the more precise one if the model holds, or the
-    sandwich estimate if that is larger. The `design` is (d, m); labels, fitted
-    `probability` and `weight` are (m,).
+    sandwich estimate if that is larger. The `design` is (d, m).
     """
     try:
         covariance = fisher_covariance(design, probability, weight)
@@ -456,8 +452,7 @@ def _variance(design, labels, probability, weight):
 
 def _fit(rows, name, start=None):
     """Return the maximum likelihood (d,) of intercept and slope ("slope"), or of the
-    intercept beside an offset, for a `BinaryTask` of log-odds, from `start` if it is
-    given.
+    intercept beside an offset, for log-odds.
     """
     features, is_offset = _MODELS[name]
     offset = None

@@ -445,8 +445,8 @@ def _units(rows, resampling):
 
 
 def _test_of_cells(error, multiclass, rows, resampling):
-    """Return the result of the resampling test of an error for a `MetricInput`, whose
-    labels are drawn as sums in the cells of the error.
+    """Return the result of an error's resampling test, with labels drawn as sums in its
+    cells.
     """
     statistic = float(rows.error_value(error))
     reason = rows.reason(multiclass)
@@ -457,8 +457,8 @@ def _test_of_cells(error, multiclass, rows, resampling):
 
 
 def _test_of_residuals(error, multiclass, rows, resampling):
-    """Return the result of the resampling test of the kernel error for a `MetricInput`
-    whose labels cannot be drawn; raise for other metrics, which need labels.
+    """Return the result of the kernel error's test for labels that cannot be drawn;
+    raise for other metrics.
     """
     if error is None or error.has_interval:
         raise ValueError(
@@ -477,8 +477,8 @@ def _test_of_residuals(error, multiclass, rows, resampling):
 
 
 def _labels_can_be_drawn(rows, resampling):
-    """Return whether labels of a `MetricInput` can be drawn: not where their weights
-    depend on the label in an unknown way, or differ within clusters.
+    """Return whether labels can be drawn: not where weights depend on the label in an
+    unknown way, or within clusters.
     """
     known = rows.data.label_weights
     if known is None or known.form == "constant":
@@ -487,16 +487,15 @@ def _labels_can_be_drawn(rows, resampling):
 
 
 def _check_rows_sum_to_one(rows):
-    """Raise unless the probabilities of each row of a `MetricInput` sum to 1, so that
-    one label per row can be drawn from them.
+    """Raise unless each row's probabilities sum to 1, so that one label can be drawn
+    from them.
     """
     check_scores(np.asarray(rows.data.scores), name="y_proba")
 
 
 def _called_statistics(metric, data, drawn_rows, options, n_jobs):
-    """Return the values of a metric, a list of floats, for the observed `ScoredLabels`
-    first, then for each draw of `_drawn_rows`. The metric is called with labels, scores
-    and the options that it needs, in `n_jobs` threads.
+    """Return the values of a metric, called in `n_jobs` threads, for the observed
+    `ScoredLabels` first, then for each draw of `_drawn_rows`.
     """
     if not (data.is_binary or data.is_multilabel):
         options = options | {"labels": np.arange(len(data.classes))}
@@ -555,8 +554,8 @@ def _drawn_rows(data, resampling):
 
 
 def _rows_with_weights(data, resampling):
-    """Yield what `_drawn_rows` does for two classes whose weights depend on the label:
-    labels with their frequencies in the sample, each with the weight of its label.
+    """Yield what `_drawn_rows` does if the weights of two classes depend on the label:
+    labels with their frequencies in the sample, each with its label's weight.
     """
     scores = data.scores
     labels = data.labels
@@ -574,8 +573,8 @@ def _rows_with_weights(data, resampling):
 
 
 def _rows_in_clusters(data, probability, resampling):
-    """Yield what `_drawn_rows` does, with labels that depend on each other within the
-    clusters of `resampling`. `probability` (n, K) are the probabilities of the classes.
+    """Yield what `_drawn_rows` does, with labels that depend on each other within
+    clusters; `probability` is (n, K).
     """
     observed = data.labels
     if not data.is_multilabel:
@@ -586,8 +585,8 @@ def _rows_in_clusters(data, probability, resampling):
 
 
 def _copies(data):
-    """Return `ScoredLabels` in which each row with a weight above 1 is repeated: copies
-    of weight 1, and a last one with the rest of the weight.
+    """Return `ScoredLabels` with each row repeated: copies of weight 1, and a last one
+    with the rest of its weight.
     """
     n_copies = np.ceil(data.sample_weight).astype(np.intp)
     copies = np.repeat(np.arange(len(n_copies)), n_copies)
@@ -599,9 +598,9 @@ def _copies(data):
 
 def _counted_draw(codes, cumulative, data, rng):
     """Return one draw for rows with frequency weights, as `_drawn_rows` yields it: each
-    row appears once for each class, and its weight is how often the class was drawn.
-    `codes` (n,) are drawn for weights of w - floor(w); `cumulative` (n, K)
-    probabilities serve for the floor(w) other copies.
+    row once for each class, weighted by how often that was drawn. `codes` (n,) are
+    drawn for weights of w - floor(w); `cumulative` (n, K) probabilities serve for the
+    floor(w) other copies.
     """
     n, n_classes = cumulative.shape
     n_copies = np.floor(data.sample_weight)

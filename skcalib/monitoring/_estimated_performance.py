@@ -346,7 +346,7 @@ def estimated_performance(
 
 def _reason_for_outside(outside, labelled):
     """Return why there are no limits if the share `outside` of the new scores lies
-    beyond the labelled ones; "" if so few are: for n random samples it is Beta(2, n -
+    beyond the labelled ones; "" if it is small: for n random samples it is Beta(2, n -
     1).
     """
     n_labelled = len(labelled.scores)
@@ -363,10 +363,9 @@ def _reason_for_outside(outside, labelled):
 
 def _from_line(name, metric, of_labelled, curve, line, level):
     """Return (estimate, low, high, reason) without labels of the new samples, by the
-    `TunedDifference` `line`; None if a line predicts every label.
-
-    `metric` is a `LinearMetric` at the new scores, `of_labelled` the same metric at the
-    labelled ones, and `curve` the `ResidualCurve`, around which a ratio is linearised.
+    `TunedDifference` `line`; None if a line predicts every label. `metric` is at the
+    new scores, `of_labelled` at the labelled ones; a ratio is linearised around the
+    `curve`.
     """
     reason = _reason_for_ratio(metric, curve.frequency)
     if reason:
@@ -386,11 +385,9 @@ def _from_line(name, metric, of_labelled, curve, line, level):
 
 
 def _from_scores(name, metric, curve, reason_for_outside, level):
-    """Return (estimate, low, high, reason) without labels of the new samples.
-
-    `metric` is a `LinearMetric`, a mean of constant + slope * label or a ratio of two;
-    `curve` is the `ResidualCurve` and `reason_for_outside` says why scores beyond the
-    labelled ones leave no limits (else empty).
+    """Return (estimate, low, high, reason) without labels of the new samples;
+    `reason_for_outside` says why scores beyond the labelled ones leave no limits, or
+    "".
     """
     # The metric with each unknown label replaced by its estimated probability.
     estimate = metric.value(curve.frequency)
@@ -421,9 +418,6 @@ def _from_scores(name, metric, curve, reason_for_outside, level):
 def _from_scores_and_labels(name, metric, curve, known, level):
     """Return (estimate, low, high, reason) by augmented inverse-probability weighting:
     the known labels, weighted by 1 / probability, and the curve for the rest.
-
-    `metric` is a `LinearMetric`, a mean of constant + slope * label or a ratio of two;
-    `curve` is the `ResidualCurve` and `known` the `KnownLabels`.
     """
     # A ratio is linearised around the best guess of each label; a second step around
     # the estimate itself would change it by less than a standard error's square.
@@ -451,8 +445,8 @@ def _from_scores_and_labels(name, metric, curve, known, level):
 
 
 def _from_labels(metric, known):
-    """Return (estimate, nan, nan, reason) of the known labels alone, each weighted by
-    1 / probability. `metric` is a `LinearMetric`, `known` the `KnownLabels`.
+    """Return (estimate, nan, nan, reason) of the known labels alone, each weighted by 1
+    / probability.
     """
     weight = known.is_known / known.probability
     # With a mean of 1 the weights turn each mean over samples, of constant + slope *
@@ -470,8 +464,8 @@ def _from_labels(metric, known):
 
 
 def _limits(name, estimate, half_width):
-    """Return (estimate, low, high, "") for half the width of an interval; the limits of
-    a share are cut at 0 and 1, that of the log-loss at 0.
+    """Return (estimate, low, high, ""), the limits of a share cut at 0 and 1, that of
+    the log-loss at 0.
     """
     low = estimate - half_width
     high = estimate + half_width
@@ -483,8 +477,8 @@ def _limits(name, estimate, half_width):
 
 
 def _reason_for_ratio(metric, label):
-    """Return why a ratio has no interval: few samples are expected in its denominator,
-    given labels or expected labels (n_new,). Empty where it has one.
+    """Return why a ratio has no interval, that few samples are expected in its
+    denominator, or ""; `label` (n_new,) may be expected labels.
     """
     if not metric.is_ratio:
         return ""
@@ -497,8 +491,8 @@ def _reason_for_ratio(metric, label):
 
 
 def _best_factor(by_label, control):
-    """Return the factor f in [0, 1] for which ``by_label - f * control`` has the least
-    variance: the regression coefficient, cut at 0 and 1. Both arrays are (n_new,).
+    """Return the f in [0, 1] for which ``by_label - f * control`` has the least
+    variance: the regression coefficient, cut at 0 and 1.
     """
     centred = control - control.mean()
     variance = np.mean(centred**2)
@@ -509,8 +503,8 @@ def _best_factor(by_label, control):
 
 
 def _assumptions(known, line):
-    """Return the assumptions of the estimate, as sentences: they depend on which labels
-    are known, and on whether the `TunedDifference` `line` was used (else None).
+    """Return the assumptions of the estimate as sentences, by which labels are known,
+    and whether a `line` was used.
     """
     if known.are_enough and known.is_known.all():
         return (_INDEPENDENT,)
@@ -563,10 +557,9 @@ def _change(labelled, scores, known):
 
 
 def _weights_of_change(labelled, known):
-    """Return the pair of weights for `_change`, or None, and their `weight_type`.
-
-    A label that became known with a lower probability stands for more samples: its
-    weight is 1 / probability, which is an importance weight.
+    """Return the pair of weights for `_change`, or None, and their `weight_type`. A
+    label that became known with a lower probability stands for more samples: its
+    importance weight is 1 / probability.
     """
     known_probability = known.probability[known.is_known]
     is_uneven = known.sampled and np.ptp(known_probability) > 0

@@ -300,11 +300,9 @@ class _ExcessTerms(NamedTuple):
 
 
 def _independent_excess(rows, lines, terms, importance, n_resamples, rng):
-    """Return the `Excess` of independent rows, with draws in which the second sample is
-    a random part of the rows of both.
-
-    Draws are normal for importance weights, for weights that are not integers, and for
-    cells with very many rows.
+    """Return the `Excess` of independent rows, drawn with the second sample as a random
+    part of both; draws are normal for importance or fractional weights and for cells
+    with very many rows.
     """
     n = rows.total(rows.weight)
     size = n.sum(axis=0)
@@ -329,8 +327,8 @@ def _independent_excess(rows, lines, terms, importance, n_resamples, rng):
 
 
 def _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng):
-    """Return the `Excess` of rows in clusters, whose codes are `cluster` (n_rows,),
-    with draws in which the rows of a cluster are dependent.
+    """Return the `Excess` of rows with cluster codes (n_rows,), drawn with dependence
+    within clusters.
     """
     drawn = _clustered_draws(rows, lines, terms.offset, cluster, n_resamples, rng)
     # The mean difference is the sum of all excesses over that of `lines.weight`. As a
@@ -350,7 +348,7 @@ def _clustered_excess(rows, lines, terms, importance, cluster, n_resamples, rng)
 def _excess_variance(rows, lines, terms, importance):
     """Return the variance of each cell's excess for independent rows, and the sum of
     squared residuals about its line, (n_cells,) each. With `importance` each row was
-    observed once, regardless of its weight.
+    observed once, whatever its weight.
     """
     size = rows.total(rows.weight).sum(axis=0)
     squared_residuals = rows.total(rows.weight * terms.residual**2).sum(axis=0)
@@ -374,15 +372,13 @@ def _excess_variance(rows, lines, terms, importance):
 
 
 def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples, rng):
-    """Return drawn excesses (n_resamples, n_cells) of the second sample, whose rows in
-    each cell are drawn without replacement from those of both.
+    """Return drawn excesses (n_resamples, n_cells) of the second sample, whose rows are
+    drawn without replacement from those of both, `n` (2, n_cells).
 
     Within a cell the residuals are regressed on the labels. The part that the labels
-    explain follows from the second sample's number of events, which is hypergeometric;
-    the sum of the rest is drawn as normal.
-
-    `n` (2, n_cells) are the rows of both samples; the sums of labels, `events`, of
-    label times residual, `covariance`, and of squared residuals are (n_cells,).
+    explain follows from the number of events, which is hypergeometric; the sum of the
+    rest is drawn as normal. `events`, `covariance` (of label times residual) and
+    `squared_residuals` are sums.
     """
     size = n.sum(axis=0)
     # Sum of squares of the labels about their mean, and the regression's slope: how
@@ -410,9 +406,8 @@ def _hypergeometric_draws(n, events, covariance, squared_residuals, n_resamples,
 
 def _clustered_draws(rows, lines, offset, cluster, n_resamples, rng):
     """Return drawn excesses (n_resamples, n_cells) under an unchanged curve: labels of
-    both samples are drawn with the event frequencies on the common `lines` of the
-    cells, dependent within clusters. `offset` (n_rows,) is the score minus the mean of
-    its cell, `cluster` (n_rows,) a code.
+    both samples are drawn with the event frequencies on the common `lines`, dependent
+    within clusters. `offset` (n_rows,) is the score minus the mean of its cell.
     """
     n = rows.total(rows.weight)  # (2, n_cells), as all arrays by sample and cell
     # `ClusterDraws` takes scores and one deviation of the event frequency per cell and

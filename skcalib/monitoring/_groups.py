@@ -370,9 +370,9 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
         return batches
 
     def _batches_of_statistics(self, statistics, y, groups, time):
-        """Return a list with (group, `BinStatistics`, None, times) for each group whose
-        bins hold rows, from a dict of bins by group. None stands for the events, which
-        bins contain. `times` is [(0, time)], or empty without a time.
+        """Return (group, `BinStatistics`, None, times) for each group whose bins hold
+        rows. None stands for the events, which bins contain; `times` is [(0, time)], or
+        empty without a time.
         """
         if y is not None or groups is not None:
             raise ValueError(
@@ -401,8 +401,8 @@ class GroupMonitors(DescribedEstimator, DefaultObjects, BaseEstimator):
 
 
 def _starts_of_times(times, rows):
-    """Return pairs (position in `rows`, time), one for the first row of each run of
-    equal `times` (of the whole batch, or None) among the indices `rows`.
+    """Return (position in the indices `rows`, time) for the first row of each run of
+    equal `times`, which are of the whole batch, or None.
     """
     if times is None:
         return []

@@ -160,10 +160,8 @@ def _new_name(metric, taken):
 
 
 def _metric_of_callable(metric, name, scores):
-    """Return the `LinearMetric` of a user's ``metric(scores, labels)``, which returns a
-    value for each sample; `name` is how messages call it.
-
-    A value v(y) for labels 0 and 1 is v(0) + (v(1) - v(0)) y.
+    """Return the `LinearMetric` of a user's ``metric(scores, labels)`` with a value for
+    each sample: v(y) for labels 0 and 1 is v(0) + (v(1) - v(0)) y.
     """
     values = []
     for label in (0.0, 1.0):

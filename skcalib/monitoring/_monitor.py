@@ -404,8 +404,8 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         )
 
     def _side_words(self):
-        """Return on which side the scores have been since the change, by the batches
-        that end after it; nothing without an alarm, and if the side is not clear.
+        """Return on which side the scores have been in the batches that end after the
+        change; nothing without an alarm, or if it is not clear.
         """
         if not self.alarm_:
             return ""
@@ -551,12 +551,12 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
         self.e_value_ = exp(min(_log_mean_exp(log_evidence[-1]), _LARGEST_LOG))
 
     def _log_sum_of_bets(self, sums, log_stakes):
-        """Return the log of the wealth of each bet, summed over the steps at which it
-        was started, after each step: (n_steps, _N_BETS). The last row is kept.
+        """Return the log of the wealth R of each bet, summed over the steps at which it
+        was started, after each step: (n_steps, _N_BETS).
 
-        `sums` (n_steps, _N_BETS) are cumulative log likelihood ratios S, `log_stakes` a
-        number or (n_steps, 1). A bet started before step i has the wealth stake_i
-        exp(S_t - S_(i-1)), so that R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
+        `sums` are cumulative log likelihood ratios S, `log_stakes` a number or
+        (n_steps, 1). A bet started before step i has the wealth stake_i exp(S_t -
+        S_(i-1)), so that R_t = (R_(t-1) + stake_t) exp(S_t - S_(t-1)).
         """
         # log(stake_i) - S_(i-1) for each start i.
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
@@ -569,9 +569,8 @@ class CalibrationMonitor(DescribedEstimator, BaseEstimator):
 
     def _look_for_alarm(self, log_evidence, log_wealth, rows_per_step):
         """Set the alarm if the mean of the evidence (n_steps, _N_BETS) over the bets
-        reaches the threshold in one of the next steps, and estimate the first row after
-        the change by the wealth, (n_steps, _N_BETS), of bets since the first row: a bet
-        gains from the change on.
+        reaches the threshold, and estimate the first row after the change by the wealth
+        (n_steps, _N_BETS) of bets since the first row: a bet gains from the change on.
         """
         log_threshold = log(self.threshold_)
         alarm_step = None
@@ -718,12 +717,12 @@ def log_likelihood_ratios(scores, events):
 
 def _log_stakes(n_rows, n_steps, rows_per_step):
     """Return the logarithms of the stakes with which bets start at each of the next
-    steps, and of the capital that is kept back for later ones: (n_steps, 1), or numbers
-    for one.
+    steps, and of the capital kept back for later ones: (n_steps, 1), or numbers for
+    one.
 
     After n rows, `_KEPT_BACK` log(a) / log(a + n) of the capital, a = 10, is kept back;
-    a stake is the decrease during its step of `rows_per_step` rows, so that all stakes
-    add up to the capital. `n_rows` rows come before.
+    a stake is the decrease during its step, so that all add up to the capital. `n_rows`
+    rows come before.
     """
     # Rows between the first step and each step, (n_steps, 1).
     later = 0.0
@@ -741,9 +740,8 @@ def _log_stakes(n_rows, n_steps, rows_per_step):
 
 def _plain_batch(scores, y):
     """Return scores and events as arrays if they are valid floats in [0, 1] and
-    booleans or 0 and 1, else None.
-
-    For small batches the general checks would take longer than the monitor itself.
+    booleans or 0 and 1, else None: for small batches the general checks would take
+    longer than the monitor.
     """
     if isinstance(scores, list):
         scores, _ = as_array(scores)

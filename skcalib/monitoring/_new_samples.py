@@ -422,11 +422,8 @@ def _checked_probability(sampling_probability, is_known):
 
 
 def _share_known(scores, is_known):
-    """Return the share of known labels among new samples of similar score, for each
-    new sample (n_new,).
-
-    The samples are divided by their scores into strata with about equally many known
-    labels each.
+    """Return the share of known labels among new samples of similar score (n_new,): in
+    strata of the scores with about equally many known labels.
     """
     n_strata = max(1, int(is_known.sum() // _KNOWN_PER_STRATUM))
     cuts = np.empty(0)

@@ -307,10 +307,10 @@ def _too_few_events(rows, n_events):
 
 
 def _test_of_few_events(rows):
-    """Return the statistic and the p-value of no trend for independent rows with few
-    events, given their number.
+    """Return the statistic and the p-value of no trend for independent rows, given
+    their number of events, which are few.
 
-    Under the hypothesis all log-odds are off by a constant, and the probabilities p are
+    Under the hypothesis all log-odds are off by a constant: the probabilities p are
     those of a common shift that expects the observed number. U = sum of w (p - y) (t -
     mean of t) is compared with samples in which other rows have the events, or from ten
     events on with a normal distribution. Weights w1 and w0 of both labels multiply the
@@ -355,12 +355,12 @@ def _test_of_few_events(rows):
 
 
 def _slope(residual, moment, weight):
-    """Return the least-squares slope of the residuals over time, and the influences
-    (n,) of the samples on it: from residuals about the line, for the interval, and
+    """Return the least-squares slope of the residuals over the time `moment`, and the
+    samples' influences (n,) on it: from residuals about the line, for the interval, and
     about their mean, for the test of no trend.
 
-    `residual`, `moment` (the time) and `weight` (or None) are (n,). Influences are
-    divided by 1 minus the leverage, as in HC3, since the fit makes residuals smaller.
+    Influences are divided by 1 minus the leverage, as in HC3, since the fit makes
+    residuals smaller.
     """
     mean_of = np.mean
     one_sample = 1 / len(residual)
@@ -386,11 +386,9 @@ def _slope(residual, moment, weight):
 
 
 def _is_step(residual, moment, weight):
-    """Return whether one step fits the biases of the times better than a straight line
-    does, by weighted least squares. `residual`, `moment` and `weight` (or None) are
-    (n,), and all weights are positive.
-
-    A fit leaves the fewer squares, the more it explains of those about the mean.
+    """Return whether one step fits the biases of the times better than a line does, by
+    weighted least squares: whether it explains more of the squares about the mean. All
+    weights are positive.
     """
     times, code = np.unique(moment, return_inverse=True)
     if weight is None:

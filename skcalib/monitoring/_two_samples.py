@@ -95,10 +95,7 @@ def _is_column(y_proba):
 
 def _two_statistics(before, after, weight_type, **row_arguments):
     """Return two `BinStatistics` as `Sample` objects, or raise unless their edges are
-    equal.
-
-    `row_arguments` are the user's arguments that need rows, by name, such as clusters:
-    they must have their defaults.
+    equal, and `row_arguments`, which need rows, have their defaults.
     """
     if not isinstance(after, BinStatistics):
         raise ValueError(
@@ -139,10 +136,9 @@ def _pair(value, name):
 
 
 def _shared_labels(y_before, y_after, is_one_event):
-    """Return the sorted list of the two labels of both samples together, one of which
-    may hold a single class. None unless there are two that can be sorted.
-
-    Raise if each has two labels that are not the same, for scores of one event.
+    """Return the sorted two labels of both samples together, one of which may hold a
+    single class; None unless there are two. Raise if each has two labels of its own,
+    for scores of one event.
     """
     try:
         before = np.unique(as_array(y_before)[0])
@@ -174,9 +170,7 @@ def _sample_of_rows(
     strategy,
 ):
     """Return the validated `Sample` of one data set: its rows and their sums by bin.
-
-    `name` is "before" or "after": errors name the argument of that sample. `strategy`
-    bins the rows; the other arguments are as the user gave them.
+    `name` is "before" or "after".
     """
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"

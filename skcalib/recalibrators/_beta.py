@@ -187,9 +187,8 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
         return super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight, beside=None):
-        """Fit a logistic regression on log(s) and -log(1 - s), with s the scores, given
-        as log-odds (n,), and on the features `beside`, a `SideFeatures` or None, to
-        boolean labels (n,).
+        """Fit a logistic regression on log(s) and -log(1 - s) of the scores s, given as
+        log-odds (n,), and on `beside`, a `SideFeatures` or None, to boolean labels.
         """
         targets = labels
         if self.smooth_targets:
@@ -208,11 +207,9 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
         return self._features(scores)
 
     def _fit_pooled(self, problems):
-        """Return the `PooledMap`: one logistic regression, fitted to the binary
-        problems of all classes together, to which the ridge of `class_pooling` pulls
-        the coefficients of each class.
-
-        `problems` is a `ClassProblems`.
+        """Return the `PooledMap`: one logistic regression, fitted to the
+        `ClassProblems` of all classes together, to which `class_pooling` pulls the
+        coefficients of each.
         """
         coef = problems.fit_pooled(self._features, self.smooth_targets, **self._ridge)
         # The ridge is on |distance @ (coef - pooled coef)|^2: deviations of a slope are
@@ -227,7 +224,7 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
     @property
     def _lower(self):
         """Lower bounds (d,): 0 for slopes (Kull et al., Section 4: the optimum under
-        that constraint), minus infinity for the intercept, which comes last.
+        that constraint), minus infinity for the intercept, the last.
         """
         slope = 0.0
         intercept = -np.inf
@@ -247,11 +244,9 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
 
     @property
     def _ridge(self):
-        """Arguments of `fit_logistic`, as a dict: a ridge that pulls slopes to 1 and
-        leaves the intercept free, and lower bounds.
-
-        It is the same for both slopes a and b, because a swap of the labels exchanges
-        them.
+        """Arguments of `fit_logistic`: lower bounds, and a ridge that pulls slopes to
+        1, the same for a and b, which a swap of the labels exchanges, and leaves the
+        intercept free.
         """
         strength = self.alpha
         if strength is None and self.smooth_targets:
@@ -283,7 +278,7 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
 
     def _set_map(self, coef):
         """Set a, b and c from the coefficients (d,): one or both slopes, and the
-        log-odds at a score of 1/2 unless they are fixed at 0.
+        log-odds at 1/2 unless fixed at 0.
         """
         self.a_ = float(coef[0])
         self.b_ = self.a_
@@ -296,9 +291,7 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
     def _map(self, log_odds):
-        """Return the map from the score of a binary problem to the event's probability
-        as a `skcalib.maps.Node`; the argument is one, too.
-        """
+        """Return the node of the event's probability from that of the score."""
         sides = LogSides(log_odds)
         slopes = np.array([self.a_, self.b_])
         if self.features is not None:
@@ -307,9 +300,8 @@ class BetaCalibration(FeatureRecalibrator, PartiallyPooledRecalibrator):
 
 
 def _log_features(log_odds):
-    """Return log(s) and -log(1 - s), shape (2, n), for the log-odds (n,) of scores s.
-
-    Both are made of log(1 + exp(-|z|)), which cannot overflow.
+    """Return log(s) and -log(1 - s), (2, n), for the log-odds of s, by log(1 +
+    exp(-|z|)), which cannot overflow.
     """
     softplus = np.log1p(np.exp(-np.abs(log_odds)))
     log_score = np.minimum(log_odds, 0) - softplus

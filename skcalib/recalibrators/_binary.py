@@ -160,17 +160,15 @@ class BinaryRecalibrator(BaseRecalibrator):
         return low, high
 
     def _limits_position(self, scores):
-        """Return what the limits depend on at scores (n,) on the method's scale:
-        features (d, n) of a regression, bins (n,), or the scores themselves.
+        """Return what the limits depend on at scores (n,): features (d, n) of a
+        regression, bins (n,), or the scores.
         """
         return scores
 
     def _fit_binary_problems(self, probabilities, codes, sample_weight):
-        """Return a list of recalibrators fitted to binary problems made of the
-        probabilities (n, K) of more than two classes.
-
-        For ``multiclass="ovr"`` the problem of each class is whether the label is this
-        class, for "top_label" the only problem is whether the predicted class is right.
+        """Return recalibrators fitted to binary problems made of the probabilities (n,
+        K) of more than two classes: for ``multiclass="ovr"`` whether the label is this
+        class, for "top_label" whether the predicted class is right.
         """
         to_scale = self._conversion_to_scale(probabilities)
         if self.multiclass == "top_label":
@@ -197,8 +195,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         return estimators
 
     def _tied_scores(self, scores):
-        """Return scores (n,) of one of K classes, in which those that differ by
-        rounding alone are equal, so that logits and their softmax have the same fit.
+        """Return scores (n,) of one of K classes with those equal that differ by
+        rounding alone: logits and their softmax then have the same fit.
         """
         # Log-odds need no ties: methods that use them are smooth. Rounded scores are
         # tied already.
@@ -207,11 +205,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         return tied_where_rounded(scores)
 
     def _binary_scores(self, scores):
-        """Return the scores of the positive class (n,), on the method's scale, from the
-        scores (n, 1) or (n, 2) of two classes.
-
-        The scale, `_scale`, is "log_odds", "probability", or "given" for that of the
-        input.
+        """Return the scores of the positive class (n,) on the method's scale, `_scale`:
+        "log_odds", "probability", or "given" for that of the input.
         """
         if self.input == "probability" and self._scale != "log_odds":
             return scores[:, -1]
@@ -229,9 +224,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         return scores
 
     def _conversion_to_scale(self, probabilities):
-        """Return the function that converts one probability of each row (n,) to the
-        method's scale. It needs the whole rows (n, K): 1 minus a probability next to 1
-        would lose digits.
+        """Return the function that converts one probability of each row to the method's
+        scale. It needs the whole rows (n, K): 1 minus a p next to 1 would lose digits.
         """
         if self._scale == "log_odds":
             return log_odds_against_rest(probabilities)
@@ -241,8 +235,8 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     @property
     def _rounds_class_scores(self):
-        """Whether the probabilities of K classes are rounded, so that those that are
-        equal tie on whatever machine, and logits tie where their softmax does.
+        """Whether the probabilities of K classes are rounded, so that equal ones tie on
+        any machine, and logits where their softmax does.
         """
         return self._is_step_function and len(self.classes_) > 2
 
@@ -258,9 +252,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         return duplicate
 
     def _set_problems(self, estimators):
-        """Set `estimators_`, the list of recalibrators fitted to the binary problems,
-        and each of their fitted attributes as a list with one entry per problem:
-        `slope_` becomes the list of their slopes.
+        """Set `estimators_`, fitted to the binary problems, and each of their fitted
+        attributes as a list: `slope_` becomes that of their slopes.
         """
         self.estimators_ = estimators
         for name in vars(estimators[0]):
@@ -300,9 +293,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         return calibrated
 
     def _binary_problem_node(self, estimator, score):
-        """Return the node of the probability that a binary problem's recalibrator gives
-        to a node `score`. Cuts of rounded scores move to the largest that are rounded
-        to them.
+        """Return the node of a binary problem's probability for a node `score`. Cuts of
+        rounded scores move to the largest that are rounded to them.
         """
         if not self._rounds_class_scores:
             return estimator._event_node(score)
@@ -311,8 +303,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         return with_cuts(estimator._event_node(score), rounded_up_to)
 
     def _event_node(self, score):
-        """Return the node of the event's probability for a node `score` of a binary
-        problem: that of `_map`, or a function of Python for a method without one.
+        """Return the node of a binary problem's probability: that of `_map`, or a
+        Python function for a method without one.
         """
         if has_map(type(self)):
             return self._map(score)

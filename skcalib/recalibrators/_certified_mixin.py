@@ -250,10 +250,8 @@ def forbid_certificates(recalibrator, reason):
 
 
 def _inner_recalibrators(recalibrator):
-    """Yield the fitted recalibrators inside another one: steps of a pipeline, the
-    recalibrator of a wrapper, the members of a stack, or those of groups.
-
-    A frozen one is the user's own object, and stays as it is.
+    """Yield the fitted recalibrators inside another one: of a pipeline, a wrapper, a
+    stack or of groups. A frozen one is the user's own, and stays as it is.
     """
     if isinstance(recalibrator, FrozenEstimator):
         return

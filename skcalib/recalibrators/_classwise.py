@@ -218,8 +218,8 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
 
     def _map(self, logits):
-        """Return the map from logits to probabilities as a `Node`: a choice, by
-        the predicted class, between softmaxes of logits scaled for that class.
+        """Return the map from logits to probabilities: a choice, by the predicted
+        class, between softmaxes of logits scaled for it.
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
         if len(self.classes_) == 2:
@@ -290,16 +290,14 @@ class _PredictedClassLosses:
 
 
 def _warranted_deviation(slope, curvature, squared_slope):
-    """Return how far the inverse temperatures of classes may be from a shared one, as
-    far as the rows show that they differ (Notes of `ClasswiseTemperatureScaling`):
-    their variance between classes by the moments of DerSimonian and Laird, over twice a
-    typical standard error.
+    """Return how far the inverse temperatures of classes may be from a shared one
+    (Notes of `ClasswiseTemperatureScaling`): their variance between classes by the
+    moments of DerSimonian and Laird, over twice a typical standard error.
 
-    `slope`, `curvature` and `squared_slope` (n_classes,) are sums over the rows of each
-    predicted class, at the shared temperature, of the first and second derivative of
-    the log-loss and of the first one squared. A class's own optimum is about slope /
-    curvature away, with the variance squared_slope / curvature^2; its weight is the
-    curvature.
+    `slope`, `curvature` and `squared_slope` are sums, by predicted class, of the
+    log-loss's first and second derivative at the shared temperature and of the first
+    one squared. A class's own optimum is about slope / curvature away, with the
+    variance squared_slope / curvature^2; its weight is the curvature.
     """
     is_informative = curvature > 0
     slope = slope[is_informative]
@@ -319,10 +317,9 @@ def _warranted_deviation(slope, curvature, squared_slope):
 
 
 def _shared_optimum(losses, best, pooled, max_deviation, bounds):
-    """Return the centre of the inverse temperatures of the classes: that of least loss
-    (`_PredictedClassLosses`) if each class takes its own optimum, `best` (n_classes,)
-    or NaN, moved to within `max_deviation`. `pooled`, that of all rows, decides between
-    centres of equal loss.
+    """Return the centre of least loss of the classes' inverse temperatures, if each
+    takes its own optimum, `best` (n_classes,) or NaN, moved to within `max_deviation`.
+    `pooled`, that of all rows, decides between centres of equal loss.
     """
     if not losses.has_optimum.any():
         return pooled
@@ -355,10 +352,9 @@ def _clipped(best, centre, max_deviation):
 
 
 def _minimise(derivatives, start, bounds):
-    """Return the minima (n_functions,) within `bounds` of separate convex functions,
-    whose first two derivatives ``derivatives(points)`` returns, (n_functions,) each.
-    Bounds are tried first: the loss of a class without errors falls for ever, and steps
-    would reach the upper one slowly.
+    """Return the minima (n_functions,) within `bounds` of separate convex functions
+    from their first two derivatives. Bounds are tried first: the loss of a class
+    without errors falls for ever, and steps would reach the upper one slowly.
     """
 
     def falling(points):

@@ -63,9 +63,8 @@ class ClippedRecalibrator(BaseRecalibrator):
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
         """Set `clip_` and `floor_` from `clip`; return the scores (n, C), kept away
-        from 0 and 1. A number clips to [clip, 1 - clip]; "auto" makes each p ``(1 - K *
-        floor) * p + floor``, with a floor learned here or by a stack for all its
-        members.
+        from 0 and 1: clipped to [clip, 1 - clip], or for "auto" ``(1 - K * floor) * p +
+        floor`` with a floor learned here, or by a stack for all its members.
         """
         self.floor_ = 0.0
         if self.clip is None:
@@ -88,8 +87,8 @@ class ClippedRecalibrator(BaseRecalibrator):
         return self._clipped(scores, dtype)
 
     def _clipped(self, scores, dtype=np.float64):
-        """Return scores (n, C) whose probabilities are raised by `floor_`, or clipped
-        at `clip_` if the floor is 0; logits of -inf, of impossible classes, stay.
+        """Return scores (n, C) with probabilities raised by `floor_`, or clipped at
+        `clip_` if it is 0; logits of -inf, of impossible classes, stay.
         """
         # The smallest clipping constant is applied wherever log-odds are computed.
         if self.floor_ == 0 and self.clip_ in (0, PROBABILITY_CLIP):
@@ -123,9 +122,8 @@ class ClippedRecalibrator(BaseRecalibrator):
         return Clip(LogNormalized(scores), low, high)
 
     def _floored_node(self, scores):
-        """Return the expression, for a node `scores`, of scores whose probabilities p
-        are raised to ``(1 - K * floor) * p + floor``; log-odds or logits stay log-odds
-        or logits.
+        """Return the node of scores whose probabilities p are raised to ``(1 - K *
+        floor) * p + floor``; log-odds and logits stay such.
         """
         slope = 1 - len(self.classes_) * self.floor_
         if self.input == "probability":

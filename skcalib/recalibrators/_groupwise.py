@@ -535,9 +535,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         )
 
     def _without_certificate(self):
-        """Return the groups that no certificate covers, as a dict from groups to their
-        recalibrators: groups that use the pooled fit, alone or in a mean with their own
-        one, and groups that share a fit with others.
+        """Return the groups that no certificate covers, with their recalibrators: those
+        that use the pooled fit, alone or in a mean with their own, or share a fit.
         """
         n_groups_of = Counter(map(id, self.recalibrators_.values()))
         without = {}
@@ -582,14 +581,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return Choice(Place(scores, tie), cases)
 
     def _maps_of_groups(self, scores):
-        """Return the maps of the groups and the pooled map, as nodes.
-
-        Returns
-        -------
-        cases : tuple of Node
-            The map of each group, in the order of `groups_`.
-        pooled : Node
-            The pooled map.
+        """Return the maps of the groups, in the order of `groups_`, and the pooled map,
+        as nodes.
         """
         # Each recalibrator has one node, by its Python `id`: several groups may share a
         # recalibrator.
@@ -633,8 +626,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     def _check_one_source(self, groups):
         """Set `_given_groups`, whether `fit` received an array of groups; raise a
-        ValueError unless groups come from one source, that array or the parameter
-        `groups`.
+        ValueError unless groups come from either it or the parameter `groups`.
         """
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(
@@ -655,8 +647,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self._given_groups = groups is not None
 
     def _group_columns(self, groups):
-        """Return a list with the column of X that holds the groups, its name or
-        position, or an empty one if they come from elsewhere.
+        """Return a list with the name or position of the column of X that holds the
+        groups, empty if they come from elsewhere.
         """
         is_column = isinstance(self.groups, Integral | str)
         if groups is None and is_column and self.groups != _PREDICTED_CLASS:
@@ -664,11 +656,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return []
 
     def _scores_and_values(self, X, groups, *, reset):
-        """Return the validated scores (n, C), and the group of each sample (n,) as it
-        was given: in the array `groups`, in a column of X, or by the user's function.
-
-        The second result is None if the predicted class is the group. `reset` is true
-        in `fit`.
+        """Return the validated scores (n, C), and the group of each sample as given: in
+        `groups`, in a column of X, or by the user's function; None if the predicted
+        class is the group.
         """
         if self._given_groups and groups is None:
             raise ValueError(
@@ -691,8 +681,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return scores, groups
 
     def _known_groups(self, values, n_rows):
-        """Return the index in `groups_` of each sample's group (n,), and -1 for groups
-        that were not seen in `fit`, with a warning; `values` are the groups (n,).
+        """Return the index in `groups_` of each sample's group (n,); -1, with a
+        warning, for groups unseen in `fit`.
         """
         distinct, inverse = check_groups(values, n_rows, scores_name="X")
         codes = {name: code for code, name in enumerate(self.recalibrators_)}
@@ -712,11 +702,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return code_of_row
 
     def _residuals(self, scores, codes):
-        """Return the residual of each row (n,) under the pooled fit, the outcome minus
-        its probability.
-
-        The outcome is the second of two classes or, for more, that the predicted class
-        is right.
+        """Return the residual of each row (n,) under the pooled fit. The outcome is the
+        second of two classes or, for more, that the predicted class is right.
         """
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         if len(self.classes_) == 2:
@@ -726,8 +713,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     def _parts(self, residual_sums):
         """Return the part (n_groups,) in which each group is fitted, -1 for the pooled
-        fit: every large group is one, and small groups are merged by their weighted
-        sums of residuals (n_groups,), unless these are None.
+        fit: each large group is one; small ones are merged by their weighted sums of
+        residuals (n_groups,), unless these are None.
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)
@@ -749,11 +736,11 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """Fit clones of a recalibrator to parts, sets of groups that are fitted
         together.
 
-        Set `recalibrators_`, from each group to its recalibrator, and `_own_share`
-        (n_groups,), the weight of a group's own fit in its mean with the pooled one.
-        Groups of a part whose rows lack a class use the pooled fit, as do those with
-        the number -1 in `part_of_group` (n_groups,). `rows_of_part` maps the others to
-        a `_PartRows`, or to what a table has in its place.
+        Set `recalibrators_`, from each group to its own, and `_own_share` (n_groups,),
+        its weight in the mean with the pooled one. Groups with the number -1 in
+        `part_of_group`, and of a part whose rows lack a class, use the pooled fit.
+        `rows_of_part` maps the others to a `_PartRows`, or to what a table has in its
+        place.
         """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_
@@ -810,9 +797,8 @@ class _PartRows(NamedTuple):
 
 
 def _merge_neighbours(sizes, least):
-    """Return the number of each group's part (n_groups,), in which neighbours are
-    merged until their `sizes` (n_groups,) reach `least`, as all together must. Groups
-    left over at the end join the last part.
+    """Return each group's part (n_groups,): neighbours are merged until their `sizes`
+    reach `least`, as all together must; those left over join the last part.
     """
     part = 0
     size_of_part = 0.0

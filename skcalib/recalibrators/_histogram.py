@@ -72,7 +72,7 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
 
     def _split(self, fractions, n_steps, scores, labels, weight):
         """Return the (scores, labels, weights) of each of the `n_steps` steps of a fit:
-        all rows, or a part of its own with these `fractions`.
+        all rows, or parts with these `fractions`.
         """
         if fractions is None:
             return [(scores, labels, weight)] * n_steps
@@ -104,8 +104,8 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
 
 
 def _log_odds_up_to(probabilities):
-    """Return, for each of the probabilities (n,), the largest log-odds z for which
-    ``expit(z)``, computed in floating point, is at most that probability.
+    """Return the largest log-odds z (n,) for which ``expit(z)``, in floating point, is
+    at most each probability.
     """
     low = np.full(len(probabilities), -_CERTAIN_LOG_ODDS)
     high = np.full(len(probabilities), _CERTAIN_LOG_ODDS)
@@ -119,11 +119,11 @@ def _log_odds_up_to(probabilities):
 
 def _split_rows(labels, fractions, random_state=None):
     """Return the row indices of consecutive parts with shares `fractions` of the
-    samples, which are shuffled first if `random_state` is given; each has a row.
+    samples, first shuffled if `random_state` is given; each has a row.
 
-    `labels` (n,), booleans, show whether the samples are in an order that a split must
-    not have. Raise a ValueError for fractions that are not positive or do not sum to 1,
-    and for fewer samples than parts.
+    The boolean labels show whether the samples are in an order that a split must not
+    have. Raise a ValueError for fractions that are not positive or do not sum to 1, and
+    for fewer samples than parts.
     """
     n_rows = len(labels)
     are_positive = all(isinstance(share, Real) and share > 0 for share in fractions)
@@ -331,11 +331,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         return super()._why_no_limits()
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
-        """Set the bins and their values, smoothed event frequencies, from the
-        `BinStatistics` of the rows.
-
-        `weighted` says whether the rows had weights, `on_log_odds` that edges are
-        log-odds.
+        """Set the bins and their values, smoothed event frequencies, from
+        `BinStatistics`. `weighted` says whether the rows had weights, `on_log_odds`
+        that edges are log-odds.
         """
         self.bin_edges_ = statistics.edges
         self.n_bins_ = statistics.n_bins
@@ -354,11 +352,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         self.bin_values_ = np.divide(events, weight, out=middle, where=weight > 0)
 
     def _issue_certificate(self, problems, **promise):
-        """Return the certificate of the fitted binary problems, a list, if their edges
-        do not depend on the rows that determine the values; otherwise raise a
-        ValueError.
-
-        `promise` holds the arguments of `certificate`.
+        """Return the certificate of the fitted binary problems if their edges do not
+        depend on the rows that determine the values; else raise a ValueError. `promise`
+        holds the arguments of `certificate`.
         """
         strategy = self._strategy()
         if any(problem._weighted_ for problem in problems):

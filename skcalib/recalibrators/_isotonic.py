@@ -157,8 +157,8 @@ class IsotonicCalibration(BinaryRecalibrator):
 
 
 def _weights_by_score(scores, labels, sample_weight):
-    """Return the distinct scores in order as float64, the weight at each, and the
-    weight of the events at each, all (n_distinct,).
+    """Return the increasing distinct scores as float64, the weight at each, and that of
+    its events.
     """
     if sample_weight is None:
         table = DistinctScores.from_rows(scores, labels)

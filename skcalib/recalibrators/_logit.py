@@ -90,8 +90,8 @@ class LogitRecalibrator(BaseRecalibrator):
         return reason
 
     def _limits_at(self, scores, probabilities, level):
-        """Return the limits at validated scores (n, C): (n, K) and (n, K), or (n,) and
-        (n,) for the second of two classes.
+        """Return the limits at validated scores (n, C): (n, K) each, or (n,) each for
+        the second of two classes.
         """
         logits = self._logits(self._clipped(scores))
         return softmax_limits(
@@ -112,8 +112,8 @@ class LogitRecalibrator(BaseRecalibrator):
         return log_probability(scores)
 
     def _logits_node(self, scores):
-        """Return the expression in `skcalib.maps` of the logits of all classes, from a
-        node of scores that are kept away from 0 and 1.
+        """Return the node of the logits of all classes, from a node of scores kept away
+        from 0 and 1.
         """
         logits = scores
         if self.input == "probability":
@@ -140,15 +140,15 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _calibrated(self, logits, is_impossible):
         """Return the calibrated logits (n, K) of a method without a map, which may need
-        finite ones. Impossible classes (n, K) are left out of the softmax.
+        finite ones; the softmax leaves impossible classes out.
         """
         if not self._leaves_impossible_out:
             logits = impossible_at_clip(logits, is_impossible)
         return self._predict_logits(logits)
 
     def _predict_logits(self, logits):
-        """Return calibrated logits (n, K) of logits (n, K), for subclasses that change
-        them: the logarithms of the probabilities by the expression of `_map`.
+        """Return calibrated logits (n, K), for subclasses that change them: the
+        logarithms of the probabilities by `_map`.
         """
         rows = nodes.Rows(logits)
         node = self._map(nodes.Scores(logits.shape[1]))
@@ -157,7 +157,7 @@ class LogitRecalibrator(BaseRecalibrator):
         return log_probability(np.hstack(probabilities_of_two(node, rows)))
 
     def _logits_of(self, log_odds):
-        """Return the node of two logits, 0 and the log-odds, from a node of log-odds:
-        for methods to which only their difference matters.
+        """Return the node of the logits 0 and the log-odds: for methods to which only
+        the difference matters.
         """
         return two_logits(log_odds)

@@ -192,11 +192,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return row_softmax(calibrated)
 
     def _fit_ridge(self, problem, penalty, near_fit):
-        """Return the parameters (n_parameters,) fitted to an `AffineProblem` with the
-        ridge `penalty` (n_parameters,), and their inverse curvature.
-
-        `near_fit`, a recalibrator of this class fitted to similar rows, gives the start
-        and an inverse curvature, which save steps; it may be None.
+        """Return the parameters fitted to an `AffineProblem` with the ridge `penalty`
+        (n_parameters,), and their inverse curvature. `near_fit`, a fit to similar rows
+        or None, gives a start and an inverse curvature, which save steps.
         """
         start = None
         if near_fit is not None:
@@ -216,9 +214,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
-        """Return what is subtracted from the logits (n, K) of each row, as (n,): their
-        mean over the possible classes, so that a constant added to the row changes
-        nothing.
+        """Return what is subtracted from each row's logits (n, K): their mean over the
+        possible classes, so that a constant added to the row changes nothing.
         """
         xp = namespace_of(logits)
         if xp is np and logits.min() > -np.inf:
@@ -232,8 +229,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
 
 def _alpha_or_default(alpha, default):
-    """Return the strength of the ridge on some of the parameters, `alpha`, as a float;
-    `default`, that of the others, if it is None.
+    """Return `alpha`, the ridge on some of the parameters; `default`, that of the
+    others, for None.
     """
     if alpha is None:
         return float(default)
@@ -386,7 +383,7 @@ class VectorScaling(AffineScaling):
         return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
 
     def _logits_of(self, log_odds):
-        """Return the node of two logits, as the fit received them, from that of their
+        """Return the node of two logits, as the fit received them, from their
         difference: 0 and the log-odds with `center` or one column, else, as a constant
         would matter, the logarithms of both probabilities.
         """
@@ -531,11 +528,9 @@ class MatrixScaling(AffineScaling):
         self.classes = classes
 
     def _penalty(self, n_classes, alpha):
-        """Return the ridge on each parameter, (n_classes * (n_classes + 1),).
-
-        An alpha is multiplied by the number of parameters of its kind: the elements on
-        the diagonal, those off it, or the intercepts. More classes leave fewer rows to
-        each of them.
+        """Return the ridge on each parameter (n_classes * (n_classes + 1),): an alpha
+        times the number of parameters of its kind (diagonal, off it, or intercepts),
+        since more classes leave fewer rows to each.
         """
         diagonal = n_classes * _alpha_or_default(self.alpha_diagonal, alpha)
         intercept = n_classes * _alpha_or_default(self.alpha_intercept, alpha)

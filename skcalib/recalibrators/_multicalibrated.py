@@ -334,8 +334,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return self.recalibrator_.predict_interval(scores, confidence_level)
 
     def _map(self, scores):
-        """Return the map from scores to probabilities as a `Node`; raise a
-        ValueError if there are rounds of trees, which no node can represent.
+        """Return the map from scores to probabilities; raise a ValueError if there are
+        rounds of trees, which no node represents.
         """
         if self.n_rounds_ > 0:
             raise ValueError(
@@ -373,17 +373,16 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _feature_columns(self):
-        """Return the list of the names or positions of the columns of X that are
-        features; an empty one if a function makes them.
+        """Return the names or positions of the columns of X that are features; empty if
+        a function makes them.
         """
         if callable(self.features):
             return []
         return column_keys(self.features, name="features")
 
     def _fit_rounds(self, rows):
-        """Fit the global recalibrator to a `_Rows`, then `n_rounds_` rounds of trees to
-        what it leaves; set `recalibrator_` and `_rounds`, a list of what `_fit_round`
-        returns.
+        """Fit the global recalibrator, `recalibrator_`, then `n_rounds_` rounds of
+        trees, `_rounds`, to what it leaves.
         """
         self.recalibrator_ = self._fit_global(rows)
         self._rounds = []
@@ -402,8 +401,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         )
 
     def _logits(self, recalibrator, scores):
-        """Return the logits (n, K) of the probabilities that a fitted recalibrator
-        gives to scores (n, C); those of two classes are 0 and the log-odds.
+        """Return the logits (n, K) of the probabilities of a fitted recalibrator; those
+        of two classes are 0 and the log-odds.
         """
         probabilities = recalibrator.predict_proba(scores)
         if len(self.classes_) > 2:
@@ -411,12 +410,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return np.column_stack((np.zeros(len(scores)), log_odds(probabilities[:, 1])))
 
     def _fit_round(self, rows, logits):
-        """Fit boosted trees to one Newton step of the log-loss from logits (n, K), for
-        the rows of a `_Rows`.
+        """Fit boosted trees to one Newton step of the log-loss from logits (n, K).
 
-        Return a triple for each class, or for the second of two: its index, the cuts
-        that divide its logits into cells, and the regressor, which predicts the change
-        of the logit from features and cell number.
+        Return for each class, or the second of two, its index, the cuts that divide its
+        logits into cells, and the regressor, which predicts the change of the logit
+        from features and cell.
         """
         # imported here because it takes long
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -455,8 +453,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return models
 
     def _after_round(self, models, features, logits):
-        """Return the logits (n, K) after a round of corrections by the triples of
-        `_fit_round`, for features (n, m) and logits (n, K) before it.
+        """Return the logits (n, K) after a round of corrections by `models`, the result
+        of `_fit_round`, for features (n, m).
         """
         corrected = logits.copy()
         for k, cuts, regressor in models:
@@ -556,8 +554,8 @@ class _Rows(NamedTuple):
 
 
 def _limited_threads(n_rows):
-    """Return a context manager that limits gradient boosting to one thread if there are
-    few rows: more threads would wait for each other.
+    """Return a context that limits gradient boosting of few rows to one thread: more
+    would wait for each other.
     """
     if n_rows > _ROWS_FOR_THREADS:
         return nullcontext()

@@ -386,11 +386,11 @@ class OnlineRecalibrator(ProbabilityTransformer):
             )
 
     def _one_plain_row(self, X, y):
-        """Return the scores (1, C) and the code (1,) of a single sample of two classes,
+        """Return the scores (1, C) and the code (1,) of a single sample of two classes
         if a few comparisons show that both are valid; else None.
 
-        A service learns from one label at a time: the checks of a batch, which look for
-        all that can be wrong, take longer than the step itself.
+        A service learns from one label at a time: the checks of a batch take longer
+        than the step itself.
         """
         width = self.n_features_in_
         has_names = hasattr(self, "feature_names_in_")
@@ -476,10 +476,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
                 raise ValueError("_learned and _faded must contain a curvature")
 
     def _event(self, scores):
-        """Reduce scores (n, C) to the log-odds (n,) of one event, the positive class of
-        two or that the predicted class is right: return the probabilities (n, K), the
-        log-odds and the predicted class (n,); the first and the last are None for two
-        classes.
+        """Return the probabilities (n, K), the log-odds (n,) of one event, the positive
+        class of two or that the predicted class is right, and the predicted class (n,);
+        the first and the last are None for two classes.
         """
         if len(self.classes_) == 2:
             log_odds = two_class_log_odds(scores, self.input)
@@ -505,10 +504,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
     def _member_forecasts(self, X, log_odds, predicted):
         """Return the clipped probabilities (n_members, n) that the members give the
         event: the unchanged scores, the fixed recalibrator if there is one, and the two
-        that learn.
-
-        `log_odds` (n,) are those of the event; `predicted` (n,) is the index of the
-        predicted class, None for two classes.
+        that learn. `predicted` (n,) is None for two classes.
         """
         forecasts = [expit(log_odds)]
         if self.recalibrator is not None:
@@ -553,8 +549,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
 
 def _without_certainty(log_odds):
-    """Return log-odds (n,) in which those of scores of 0 and 1, rounded ones of which
-    it is not known how small they were, are those of 1 in a thousand.
+    """Return log-odds (n,) in which those of scores of 0 and 1, which may have been
+    rounded, are those of 1 in a thousand.
     """
     is_certain = np.abs(log_odds) >= _LIMIT
     if not is_certain.any():

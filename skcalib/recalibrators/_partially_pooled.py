@@ -70,18 +70,16 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         return "all"
 
     def _start_fit(self, scores, codes, sample_weight, shortcuts):
-        """Set `class_pooling_`, which stays 0 where nothing is pooled, beside `clip_`
-        and `floor_`; return the scores (n, C) that the maps are fitted to.
+        """Set `class_pooling_`, 0 where nothing is pooled, beside `clip_` and `floor_`;
+        return the scores to fit to.
         """
         self.class_pooling_ = 0.0
         return super()._start_fit(scores, codes, sample_weight, shortcuts)
 
     def _fit_binary_problems(self, probabilities, codes, sample_weight):
-        """Return a list of recalibrators, one for each class against the rest, fitted
-        to probabilities (n, K).
-
-        A ridge of the strength `class_pooling` pulls the coefficients (d,) of each
-        class to those of one map, fitted to the problems of all classes together.
+        """Return recalibrators, one for each class against the rest, fitted to
+        probabilities (n, K). A ridge of the strength `class_pooling` pulls each class's
+        coefficients (d,) to those of one map of all problems together.
         """
         if not self._pools_classes:
             return super()._fit_binary_problems(probabilities, codes, sample_weight)

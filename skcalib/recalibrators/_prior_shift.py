@@ -166,10 +166,9 @@ class PriorShift(LogitRecalibrator):
         return "any"
 
     def _fit_logits(self, logits, codes, sample_weight):
-        """Set the class frequencies in training and in the target population.
-
-        If neither is given, the target frequencies are the observed ones, and the
-        training frequencies make the mean probabilities agree with them.
+        """Set the class frequencies in training and in the target population. If
+        neither is given, the target's are the observed ones, and those in training make
+        the mean probabilities agree with them.
         """
         if self.target_mean is not None:
             return self._fit_mean(logits, sample_weight)
@@ -240,8 +239,8 @@ class PriorShift(LogitRecalibrator):
         return "it has limits only with target_mean=(estimate, low, high)"
 
     def _limits_at(self, scores, probabilities, level):
-        """Return the limits (n,) and (n,) at calibrated probabilities (n, 2): of the
-        level of the mean's interval its own, of another one normal ones.
+        """Return the limits, (n,) each, at calibrated probabilities (n, 2): the mean's
+        own ones at its level, normal ones at others.
         """
         state = self._limits
         ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
@@ -398,12 +397,9 @@ def estimate_target_prior(
 
 
 def _prior(prior, classes, counts, name):
-    """Return validated class frequencies (n_classes,) from any form in which a user may
-    give them.
-
-    These are: None for the frequencies of the `counts` (n_classes,), "balanced", a dict
-    with the labels in `classes` as keys, an array in their order, or the frequency of
-    the second of two classes. `name` is that of the parameter, for messages.
+    """Return validated class frequencies (n_classes,) from None for those of the
+    `counts`, "balanced", a dict with the labels in `classes` as keys, an array in their
+    order, or the frequency of the second of two classes.
     """
     if prior is None:
         return counts / counts.sum()

@@ -204,10 +204,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return features
 
     def _fit_pooled(self, problems):
-        """Return the `PooledMap`: one parabola, fitted to the binary problems of all
-        classes together, to which the ridge of `class_pooling` pulls each class's own.
-
-        `problems` is a `ClassProblems`.
+        """Return the `PooledMap`: one parabola, fitted to the `ClassProblems` of all
+        classes together, to which `class_pooling` pulls each class's own.
         """
         coef, ridge_matrix, ends = self._fit_parabola(*problems.flat)
         low, high = ends
@@ -215,10 +213,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return PooledMap(features, coef, ridge_matrix, self._lower, ends=ends)
 
     def _fit_parabola(self, log_odds, labels, sample_weight):
-        """Fit the parabola of log-odds (n,) to boolean labels (n,).
-
-        Return its coefficients (3,) (see `_features`), the matrix (3, 3) of the ridge
-        (see `_matrix_for_ridge`), and the lowest and the highest log-odds.
+        """Return the parabola's coefficients (3,) (see `_features`) fitted to log-odds
+        (n,) and boolean labels, the matrix (3, 3) of the ridge (see
+        `_matrix_for_ridge`), and the lowest and the highest log-odds.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())
@@ -245,17 +242,16 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _lower(self):
-        """Lower bounds (3,) of the coefficients of `_features`, None without
-        `monotone`: the value at the low end is free, the slopes are at least 0.
+        """Lower bounds (3,) of the coefficients, None without `monotone`: the value at
+        the low end is free, the slopes are at least 0.
         """
         if self.monotone:
             return np.array([-np.inf, 0, 0])
         return None
 
     def _set_map(self, coef, low, high):
-        """Set the attributes of the parabola ``intercept_ + slope_ z + curvature_ z^2``
-        from the coefficients (3,) of `_features`: its value at the log-odds `low`, and
-        its slopes at `low` and `high`, times the width.
+        """Set ``intercept_ + slope_ z + curvature_ z^2`` from the coefficients (3,) of
+        `_features`.
         """
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
@@ -266,8 +262,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self.log_odds_range_ = (low, high)
 
     def _map(self, log_odds):
-        """Return the map from log-odds to the probability as a `Node`: the sigmoid of
-        the parabola, and of its tangents beyond the range of the fit.
+        """Return the map from log-odds to the probability: the sigmoid of the parabola,
+        and of its tangents beyond the range of the fit.
         """
         low, high = self.log_odds_range_
         parabola = np.polynomial.Polynomial(
@@ -296,9 +292,9 @@ def _width(low, high):
 
 
 def _features(log_odds, low, width):
-    """Return the features (3, n) of log-odds (n,) in the range [low, low + width].
-    Their coefficients are a parabola's value at the low end and its slopes at both,
-    times the width: it never falls if neither is negative.
+    """Return the features (3, n) of log-odds in [low, low + width], whose coefficients
+    are a parabola's value at the low end and its slopes at both, times the width: it
+    never falls if neither is negative.
     """
     position = (log_odds - low) / width  # 0 at the low end, 1 at the high end
     # The slope at a position t is (1 - t) * slope_low + t * slope_high. The features
@@ -310,9 +306,9 @@ def _features(log_odds, low, width):
 
 def _matrix_for_ridge(low, width, inverse_temperature, root_mean_square):
     """Return the matrix M (3, 3) for the ridge ``|M @ (coef - centre)|^2`` on the
-    coefficients of `_features`. It takes them to those of ``A + B z + C z^2 / s``, z =
-    inverse_temperature * x and s their root mean square: deviations of all three count
-    alike.
+    coefficients of `_features`: it takes them to those of ``A + B z + C z^2 / s``, z =
+    inverse_temperature * x and s their root mean square, where deviations of all three
+    count alike.
     """
     # 1. From the value at the low end and the slopes at both ends to a + b x + c x^2:
     # c = (slope_high - slope_low) / (2 width)

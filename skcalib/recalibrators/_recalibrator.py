@@ -186,9 +186,8 @@ class Recalibrator(MeasuredRecalibrator):
             self.chosen_ = self.recalibrator_
 
     def _gain_is_certain(self, unchanged, scores, codes, sample_weight):
-        """Return whether the gain of the recalibrator over the `unchanged` scores (a
-        fitted `Uncalibrated`) exceeds 0 by `n_standard_errors` standard errors that the
-        rows determine.
+        """Return whether the gain over the `unchanged` scores exceeds 0 by
+        `n_standard_errors` standard errors that the rows determine.
 
         n rows cannot support a probability below 1 / n^2, such as votes of 0. If the
         scores contain one, and are wrong in some row, the gain includes an imagined row
@@ -216,8 +215,6 @@ class Recalibrator(MeasuredRecalibrator):
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, design):
         """Return the log-loss that recalibrating saves on held-out rows, in nats per
         row, as an `IntervalEstimate`.
-
-        `recalibrator` is unfitted, `unchanged` the fitted `Uncalibrated`.
         """
         folds = cross_validation_folds(
             self.cv,
@@ -249,8 +246,8 @@ class Recalibrator(MeasuredRecalibrator):
         return self.recalibrator_._why_nan_limits()
 
     def _limits_at(self, scores, probabilities, level):
-        """Return the limits, at validated scores (n, C), of the map that was tried,
-        also where the scores are kept: what is left unchanged is not certain.
+        """Return the limits of the map that was tried, also where scores are kept: what
+        is left unchanged is not certain.
         """
         of_tried = self.recalibrator_._predict_encoded(scores)
         return self.recalibrator_._limits_at(scores, of_tried, level)

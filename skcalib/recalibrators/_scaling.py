@@ -238,11 +238,9 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
         return _affine_features(scores)
 
     def _fit_pooled(self, problems):
-        """Return the `PooledMap`: one logistic regression, fitted to the binary
-        problems of all classes together, to which the ridge of `class_pooling` pulls
-        the coefficients of each class.
-
-        `problems` is a `ClassProblems`.
+        """Return the `PooledMap`: one logistic regression, fitted to the
+        `ClassProblems` of all classes together, to which `class_pooling` pulls the
+        coefficients of each.
         """
         if self.loss == "squared":
             raise ValueError(
@@ -263,9 +261,7 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
         self.slope_, self.intercept_ = coef.tolist()
 
     def _map(self, log_odds):
-        """Return the map from the score of a binary problem to the event's probability
-        as a `skcalib.maps.Node`; the argument is one, too.
-        """
+        """Return the node of the event's probability from that of the score."""
         if self.features is not None:
             slopes = np.array([self.slope_])
             return Expit(self._with_features(log_odds, slopes, self.intercept_))

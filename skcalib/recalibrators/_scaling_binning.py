@@ -331,9 +331,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.n_bins_ = statistics.n_bins
 
     def _map(self, score):
-        """Return the map from the score of a binary problem to the event's probability
-        as a `skcalib.maps.Node`; the argument is one, too.
-        """
+        """Return the node of the event's probability from that of the score."""
         return super()._map(member_node(self.recalibrator_, score))
 
     def _scaled(self, scores):
@@ -342,10 +340,8 @@ class ScalingBinning(BinnedRecalibrator):
 
     def _verifiable(self, scores, y):
         """Return the arguments of `calibration_error_interval` for held-out scores and
-        their labels `y`, as a dict: labels and binned probabilities.
-
-        Raise a ValueError if normalisation made the probabilities take more values than
-        there are bins.
+        labels: labels and binned probabilities. Raise a ValueError if normalisation
+        made these take more values than there are bins.
         """
         probabilities = self.predict_proba(scores)
         y = check_label_vector(y, len(probabilities), name="y", scores_name="X")
@@ -380,8 +376,8 @@ class ScalingBinning(BinnedRecalibrator):
 
 
 def _without_last_digits(scaled):
-    """Return forecasts (n,) rounded to 40 binary digits: those of one score by Python
-    and by a database are then equal, and no edge lies between.
+    """Return forecasts rounded to 40 binary digits: those by Python and by a database
+    are then equal, and no edge lies between.
     """
     mantissa, exponent = np.frexp(scaled)
     digits = np.rint(mantissa * 2.0**_BITS)

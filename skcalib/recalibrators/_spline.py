@@ -258,11 +258,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return _NaturalSplines(self.knots_).features(scores)
 
     def _best_penalty(self, fit, basis, start, log_odds, labels, sample_weight):
-        """Return the roughness penalty, the one given or that of the least
-        leave-one-out log-loss, and the coefficients (d,) fitted with it.
-
-        `fit` is the `_PenalisedSpline`, `basis` the `_NaturalSplines`. The fit with a
-        given penalty starts from the coefficients `start` (d,) unless they are None.
+        """Return the roughness penalty, the one given or that of least leave-one-out
+        log-loss, and the coefficients (d,) fitted with it. With a given penalty the fit
+        starts from `start` (d,) or None.
         """
         features = basis.features(log_odds)
 
@@ -300,8 +298,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return spline(inside) + slope * (log_odds - inside)
 
     def _map(self, log_odds):
-        """Return the map from log-odds to the probability as a `Node`: the sigmoid of
-        cubic pieces, and of their tangents beyond the outer knots.
+        """Return the map from log-odds to the probability: the sigmoid of cubic pieces,
+        and of their tangents beyond the outer knots.
         """
         spline = self._spline
         knots = self.knots_
@@ -486,10 +484,9 @@ def _penalised_spline(basis, inverse_temperature, monotone):
 
 
 def _cubic_pieces(knots, values, second_derivatives):
-    """Return the coefficients (4, n_knots - 1) of the cubic between each two knots, the
-    highest power first, from its values and second derivatives (n_knots,) at the knots.
-
-    This takes a twelfth of the time of `CubicSpline`.
+    """Return the coefficients (4, n_knots - 1) of the cubics between knots, the highest
+    power first, from values and second derivatives there, in a twelfth of the time of
+    `CubicSpline`.
     """
     step = np.diff(knots)
     left = second_derivatives[:-1]
@@ -532,9 +529,8 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
     """Return the log-loss, summed over the rows, of each row under the fit to the
-    others, approximated by one Newton step from the fit `coef` (d,) to all rows.
-    `features` are (d, n), `targets` and weights (n,); the penalty is ``coef @ penalty @
-    coef / 2``, up to its centre.
+    others, approximated by one Newton step from the fit `coef` (d,) to all. The penalty
+    is ``coef @ penalty @ coef / 2``, up to its centre.
     """
     weight = weights_or_ones(sample_weight, len(targets))
     inverse = inverse_hessian(

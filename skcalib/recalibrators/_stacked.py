@@ -320,9 +320,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _keep_limits_of_members(self, cluster):
         """Let the members of two classes keep what their limits are made of, and return
-        those that the mixture uses, which those of the stack are made of.
-
-        `cluster` (n,) is the code of each sample's cluster, or None.
+        those that the mixture uses.
         """
         for member in self.recalibrators_:
             maker = vars(member).pop("_maker", None)
@@ -347,9 +345,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return next(filter(None, reasons), "")
 
     def _limits_at(self, scores, probabilities, level):
-        """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2): as far
-        from the stack's probability as those of the members are in the root mean
-        square.
+        """Return the limits, (n,) each: as far from the stack's probability as those of
+        the members are in the root mean square.
         """
         probability = probabilities[:, 1]
         below = np.zeros(len(scores))
@@ -387,11 +384,12 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return _MOST_TRAIN_ROWS[len(self.classes_) > 2]
 
     def _held_out_forecasts(self, stack_fits, design):
-        """Fit the members to all rows, kept in the `StackFits`, and to the training
-        rows of each fold. Return a list of their probabilities (n, K) for the held-out
-        rows, one fold after the other, and their mean log-losses in the first fold
-        (n_members,). Default members that this fold shows to be hopeless are left out
-        of the others, and have None. `design` holds the weights and clusters.
+        """Return the members' probabilities (n, K) for the held-out rows, fold by fold,
+        and their mean log-losses in the first fold (n_members,). Default members that
+        this fold shows to be hopeless are left out of the others, and have None.
+
+        The fits to all rows are kept in the `StackFits`; `design` holds the weights and
+        clusters.
         """
         folds = stack_fits.folds
         all_members = np.arange(len(stack_fits.members))
@@ -440,11 +438,9 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return predicted, loss_in_first_fold
 
     def _is_hopeless(self, losses, design):
-        """Return which members would have next to no weight in the mixture, booleans
-        (n_members,), from their log-losses (n, n_members) for the rows of one fold, of
-        which `design` holds weights and clusters.
-
-        `Uncalibrated`, the first member if it has a prior weight, is never hopeless.
+        """Return which members (n_members,) would have next to no weight in the
+        mixture, from their log-losses (n, n_members) for the rows of one fold.
+        `Uncalibrated`, the first member if it has a prior weight, never is.
         """
         sample_weight = design.sample_weight
         total = _column_sums(losses, sample_weight)
@@ -466,9 +462,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _left_out_losses(self, predicted, losses, codes, sample_weight, folds, prior):
         """Return the log-loss of each held-out row (n,) under a mixture whose weights
-        and temperature come from the held-out rows of the other folds. Rows come fold
-        by fold: `predicted` (n, K) by each member, `losses` (n, n_members) and codes
-        (n,); `prior` (n_members,) are the weights before.
+        and temperature come from the other folds. Rows come fold by fold: `predicted`
+        (n, K) by each member, `losses` (n, n_members) and codes (n,).
         """
         left_out = np.empty(len(codes))
         held_out = np.concatenate([fold.test for fold in folds])
@@ -510,8 +505,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _mixture_weights(self, losses, sample_weight, prior):
         """Return the weights of the members (n_members,) in the mixture, from their
-        log-losses (n, n_members) on held-out rows and their `prior` weights
-        (n_members,).
+        held-out log-losses (n, n_members) and `prior` weights.
         """
         total = _column_sums(losses, sample_weight)
         # The posterior weights are in proportion to prior * likelihood^power, with a
@@ -526,7 +520,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
     def _mixture_temperature(self, mixture, codes, sample_weight, start=None):
         """Return the temperature of a mixture (n, K) of held-out forecasts, 1 for two
-        classes; `start` is an inverse temperature to start from, or None.
+        classes; `start` is an inverse one or None.
         """
         if len(self.classes_) == 2:
             return 1.0
@@ -534,8 +528,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
         return 1 / _shrunken_inverse_temperature(logits, codes, sample_weight, start)
 
     def _map(self, scores):
-        """Return the map from scores to probabilities as a `Node`: the weighted
-        mean of the members' maps, for more than two classes with a temperature.
+        """Return the map from scores to probabilities: the weighted mean of the
+        members' maps, for more than two classes with a temperature.
         """
         used = np.flatnonzero(self.weights_ > 0)
         weights = tuple(self.weights_[used].tolist())
@@ -552,10 +546,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
         check_same_classes(self, *self.recalibrators_)
 
     def _members(self):
-        """Return the list of unfitted members, those of the user or the default ones,
-        with the `input` and `classes` of the stack.
-
-        `Uncalibrated` comes first if it has a prior weight.
+        """Return the unfitted members, the user's or the default ones, with the stack's
+        `input` and `classes`; `Uncalibrated` comes first if it has a prior weight.
         """
         if self.recalibrators is not None:
             members = self._given_members()
@@ -597,8 +589,8 @@ class StackedRecalibrator(MeasuredRecalibrator):
 
 
 def _state_of_mixture(members):
-    """Return the state of the limits of a stack from the members that it uses; None if
-    one that changes the scores has no limits.
+    """Return the state of the limits of a stack; None if a member that changes the
+    scores has none.
     """
     events = []
     for member in members:
@@ -652,9 +644,9 @@ def _shrunken_inverse_temperature(logits, codes, sample_weight, start=None):
     say little about it.
 
     For that of greatest likelihood b, the information on log(b) is the sum of b^2 times
-    the variance of the logits under each row's probabilities. A normal prior around
-    log(b) = 0 has the information `_PRIOR_INFORMATION`; the result is exp of the
-    posterior mean.
+    the variance of the logits under each row's probabilities. The result is exp of the
+    posterior mean under a normal prior around log(b) = 0 with the information
+    `_PRIOR_INFORMATION`.
     """
     inverse = fit_inverse_temperature(
         logits, codes, sample_weight, start=start, tolerance=_LAST_STEP

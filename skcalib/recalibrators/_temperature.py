@@ -196,11 +196,9 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight, shortcuts=None):
-        """Fit to validated scores (n, C).
-
-        If the scores are kept away from 0 and 1 before they are divided by the
-        temperature, a second fit, without that, sets `plain_temperature_`: the
-        temperature of the model's own logits.
+        """Fit to validated scores (n, C). If they are kept away from 0 and 1, a second
+        fit without that sets `plain_temperature_`, the temperature of the model's own
+        logits.
         """
         limits = super()._fit_scores(scores, codes, sample_weight, shortcuts)
         self.plain_temperature_ = self.temperature_
@@ -222,8 +220,8 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
             raise ValueError(f"features require loss='log', found loss={self.loss!r}.")
 
     def _fit_with_features(self, scores, codes, names, sample_weight, features):
-        """Fit to validated scores (n, C) and features (n, d): a temperature without
-        features first, then how its logarithm depends on them.
+        """Fit a temperature without features (n, d) first, then how its logarithm
+        depends on them.
         """
         self._fit_scores(scores, codes, sample_weight)
         logits = self._logits(self._clipped(scores)).astype(np.float64, copy=False)
@@ -250,8 +248,8 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         return softmax(self._limits_design, self._limits_probabilities)
 
     def _limits_at(self, scores, probabilities, level):
-        """Return the limits at validated scores (n, C): (n, K) and (n, K), or (n,) and
-        (n,) for the second of two classes.
+        """Return the limits at validated scores (n, C): (n, K) each, or (n,) each for
+        the second of two classes.
         """
         if len(self.classes_) > 2:
             return super()._limits_at(scores, probabilities, level)
@@ -268,8 +266,8 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         return row_softmax(self.inverse_temperature_ * logits)
 
     def _inverse_temperature(self, logits, codes, sample_weight, start):
-        """Return the inverse temperature of logits (n, K) of least log-loss, Brier
-        score or loss of the user, from `start` or the optimum of a sample.
+        """Return the inverse temperature of least log-loss, Brier score or loss of the
+        user, from `start` or the optimum of a sample.
         """
         if self.loss == "brier":
             return fit_brier_temperature(logits, codes, sample_weight)
@@ -303,11 +301,9 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
 
     def _minimise_user_loss(self, logits, codes, sample_weight, around):
-        """Return the inverse temperature at which the user's loss is least, within a
-        factor of 30 of the inverse temperature `around`.
-
-        The best point of a grid is found first, on a sample if there are many rows. A
-        minimisation on all rows, between its neighbours, then refines it.
+        """Return the inverse temperature of the user's least loss, within a factor of
+        30 of `around`: the best point of a grid, on a sample if there are many rows,
+        then refined on all rows between its neighbours.
         """
         step = max(logits.shape[0] // _GRID_ROWS, 1)
         sample = slice(None, None, step)
@@ -512,8 +508,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
 
 def _softmax(logits, inverse_temperature):
-    """Return the probabilities (n, K) of logits (n, K) times an inverse temperature,
-    where the logits are, inside [2^-52, 1 - 2^-52].
+    """Return the softmax (n, K) of logits times an inverse temperature, where the
+    logits are, inside [2^-52, 1 - 2^-52].
     """
     if isinstance(logits, np.ndarray):
         return row_softmax(inverse_temperature * logits)

@@ -116,8 +116,8 @@ def _valid_scores(X, xp, input):
 
 
 def _marked(scores, is_impossible, xp):
-    """Return logits (n, C) with -inf for impossible classes; of two classes, with a
-    logit 700 below the other, so that the log-odds stay finite.
+    """Return logits (n, C) with -inf for impossible classes; of two, 700 below the
+    other, so that the log-odds stay finite.
     """
     if scores.shape[1] > 2:
         return xp.where(is_impossible, -np.inf, scores)
@@ -126,8 +126,8 @@ def _marked(scores, is_impossible, xp):
 
 
 def _of_some_doubt(is_impossible, counts, xp):
-    """Return which rows show something about calibration, (n,) booleans: those in which
-    two classes or more are possible. If none that counts would be left, all do.
+    """Return which rows show something about calibration (n,): those with two possible
+    classes or more. If none that counts would be left, all do.
     """
     n_impossible = xp.sum(xp.astype(is_impossible, xp.int32), axis=1)
     n_impossible, _ = as_array(n_impossible)

@@ -85,8 +85,8 @@ class ProbabilityTransformer(
         return sentence
 
     def _with_counted_labels(self, y, sample_weight, X):
-        """Return the labels of a fit (n,); those that occur only with weight zero are
-        replaced by another one, so that they define no class.
+        """Return the labels of a fit (n,); another one replaces those that occur only
+        with weight zero, which define no class.
         """
         shape = several_labels_shape(y)
         if shape is not None:
@@ -102,8 +102,8 @@ class ProbabilityTransformer(
         )
 
     def _in_class_order(self, X, y, columns=None):
-        """Return X with its columns of scores (those at `columns`) in the order of the
-        classes that their names are, and these; else the parameter `classes`.
+        """Return X with its score columns (those at `columns`) in the order of the
+        classes that name them, and these classes; without such names X and `classes`.
         """
         return in_class_order(
             X,
@@ -116,9 +116,8 @@ class ProbabilityTransformer(
         )
 
     def _in_class_order_beside(self, X, y, keys, name):
-        """Return what `_in_class_order` does for a table that has other columns, too:
-        those with the names or positions `keys`, a list, which the parameter `name`
-        holds.
+        """Return what `_in_class_order` does for a table with other columns `keys`,
+        which the parameter `name` holds.
         """
         columns = None
         if keys and column_names(X):
@@ -127,7 +126,7 @@ class ProbabilityTransformer(
 
     def _score_positions(self, X, keys, name):
         """Return the positions of the columns of X that are scores; `keys` are the
-        names or positions of the others, and `name` is the parameter that holds them.
+        others, held by the parameter `name`.
         """
         positions = column_positions(X, keys, name=name)
         score_positions = [k for k in range(X.shape[1]) if k not in positions]
@@ -138,10 +137,8 @@ class ProbabilityTransformer(
         return score_positions
 
     def _scores_and_columns(self, X, keys, name, *, reset):
-        """Return the validated scores (n, C) of X, and its other columns.
-
-        `keys` are the names or positions of the other columns, `name` the parameter
-        that holds them, for messages; `reset` is true in `fit`.
+        """Return the validated scores (n, C) of X, and its other columns `keys`, which
+        the parameter `name` holds.
         """
         if sparse.issparse(X):
             raise TypeError(
@@ -160,10 +157,9 @@ class ProbabilityTransformer(
         return scores, select_columns(X, column_positions(X, keys, name=name))
 
     def _encoded(self, y, scores, classes):
-        """Set `classes_`; return the column index of each label (n,).
-
-        Raise a ValueError if the labels `y` do not fit the validated scores (n, C), or
-        `classes`, the labels of their columns, or None.
+        """Set `classes_`; return the column index of each label (n,). Raise a
+        ValueError if the labels do not fit the scores (n, C), or `classes`, the labels
+        of their columns, or None.
         """
         y = check_label_vector(y, len(scores), name="y", scores_name="X")
         refuse_swapped(y, scores, name="y", scores_name="X")
@@ -193,9 +189,9 @@ class ProbabilityTransformer(
         return self.n_features_in_
 
     def _map_of(self, scores):
-        """Return the node of the probabilities (of two classes, of the positive one's)
-        from that of the scores. Some bases bring the scores to the method's scale
-        around its ``_map``.
+        """Return the node of the probabilities (of two classes, the positive one's)
+        from that of the scores. Some bases bring these to the method's scale around its
+        ``_map``.
         """
         return self._map(scores)
 

@@ -312,8 +312,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return super()._why_no_limits()
 
     def _choose_n_bins(self, n_rows):
-        """Return the number of bins for `n_rows` rows: the one given, but no more than
-        half the rows, or the largest for which `epsilon` is guaranteed.
+        """Return the number of bins: the one given, but at most half the rows, or the
+        largest that guarantees `epsilon`.
         """
         if self.n_bins is not None and self.epsilon is not None:
             raise ValueError(
@@ -336,9 +336,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     def _set_bin_values(self, labels, cuts):
         """Set the values of the bins, their numbers of events and rows, and `_inside_`,
-        those strictly between two cuts, (n_bins,) each, on which a certificate is
-        based. `labels` (n,) are in the order of the scores, means for tied rows; `cuts`
-        (n_bins - 1,) are places in it.
+        those strictly between two cuts, on which a certificate is based. `labels` (n,)
+        are in the order of the scores, means for tied rows; `cuts` (n_bins - 1,) are
+        places in it.
         """
         n_rows = len(labels)
         # events_before[k]: the number of events among the first k rows
@@ -435,11 +435,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             raise ValueError(f"_inside_ must have {self.n_bins_} entries")
 
     def _map(self, score):
-        """Return the map from score to probability as a `Node`: a step function
-        with a step for each bin.
-
-        With `randomize`, the bin of a score that equals a cut depends on the key of its
-        row, which is compared with the key of the cut.
+        """Return the map: a step function with a step for each bin. With `randomize`,
+        the bin of a score that equals a cut depends on its row's key, which is compared
+        with the cut's.
         """
         cuts = self.bin_edges_[1:-1]
         values = self.bin_values_
@@ -515,13 +513,12 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Put the labels of tied rows in place into the order of random keys where a cut
-    between bins is among them, so that chance decides which are below it; return the
-    key at each cut (n_cuts,).
+    """Put the labels of tied rows in place into the order of random keys where a cut is
+    among them, so that chance decides which are below it; return the key at each cut
+    (n_cuts,).
 
-    `ordered` (n,) are the increasing scores with `ordered_labels` (n,), `cuts`
-    (n_cuts,) places among them, and `rows` the scores, labels and keys in [0, 1) in the
-    order of the data, (n,) each.
+    `ordered` (n,) are the increasing scores, `cuts` places among them, and `rows` the
+    scores, labels and keys in [0, 1) in the order of the data.
     """
     scores, labels, keys = rows
     cut_scores = np.unique(ordered[cuts])
@@ -544,10 +541,9 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
 
 
 def _share_ties(ordered, labels, cuts):
-    """Return labels (n,) and cuts that do not depend on the order of tied rows, for
-    increasing scores with labels (n,) and cuts (n_cuts,) among them: tied rows get
-    their mean label, and a cut among them moves to the first, and is dropped where it
-    is then equal to another or comes first of all.
+    """Return labels (n,) and cuts that do not depend on the order of tied rows: these
+    get their mean label, and a cut among them moves to the first, and is dropped where
+    it then equals another or comes first of all.
     """
     # for each distinct score its first place and its number of rows, and for each row
     # the number of its distinct score

@@ -230,11 +230,9 @@ class VennAbers(BinaryRecalibrator):
         )
 
     def _map(self, score):
-        """Return the map from score to probability as a `Node`: a step function
-        with one step at each knot and one between each two.
-
-        With `max_n_knots`, scores are tied with the next knot above, the upper edge of
-        their group, and there is one step for each knot.
+        """Return the map: a step function with one step at each knot and one between
+        each two. With `max_n_knots`, scores are tied with the next knot above, the
+        upper edge of their group, with one step each.
         """
         lower = self.lower_probability_
         upper = self.upper_probability_
@@ -263,8 +261,8 @@ class VennAbers(BinaryRecalibrator):
             )
 
     def _interval(self, scores):
-        """Return the lower and the upper probability of scores (n,), (n,) each: those
-        of isotonic regression with a non-event added, and with an event added.
+        """Return the lower and the upper probability, (n,) each: isotonic regression
+        with a non-event added, and with an event.
         """
         # The lower probability is entry k + 1 for a score at knot k, and entry k for
         # one between knots k - 1 and k; the upper one is entry k for both.
@@ -286,8 +284,8 @@ def _probability(lower, upper):
 
 
 def _upper_edges(scores, sample_weight, n_groups):
-    """Return for each of the scores (n,) the upper edge of its bin, of `n_groups` bins
-    of equal total weight; infinity in the last bin.
+    """Return each score's upper edge in `n_groups` bins of equal total weight; infinity
+    in the last bin.
     """
     edges = EqualMass(n_groups)._edges_of(
         scores, None, sample_weight, support=(-np.inf, np.inf)
@@ -303,22 +301,18 @@ def _reversed(cumulative):
 
 def _isotonic_with_event(weight, positives):
     """Return, for each of m distinct scores, the value there of isotonic regression
-    fitted to the sample with one event added at that score, (m,).
+    with one event added at that score, (m,).
 
     `weight` and `positives` (m + 1,) are cumulative from 0 on: the points P_0, ..., P_m
     of the cumulative sum diagram. The fit has the slopes of the greatest convex
     function below them; scores with the same slope are a block.
 
-    An event added at score i moves the points P_i, ..., P_m by (1, 1), and by the
-    max-min formula the value at i is
-
-        max over a < i of min over b >= i of slope(P_a, P_b + (1, 1)).
-
-    It is enough that b runs over the ends of blocks: the value is at least the slope of
+    An event added at score i moves P_i, ..., P_m by (1, 1), and by the max-min formula
+    the value at i is max over a < i of min over b >= i of slope(P_a, P_b + (1, 1)). It
+    is enough that b runs over the ends of blocks: the value is at least the slope of
     i's block without the event, and a line so steep below the block ends to the right
     lies below all points there. Points before i's block lie above such a line, and do
-    not matter for a. So the minimum over block ends b > a depends on a alone, and the
-    value at i is its maximum over a < i.
+    not matter for a. So the minimum over block ends b > a depends on a alone.
     """
     # 1. The blocks of isotonic regression without the event: block k consists of the
     # scores start[k], ..., end[k] - 1.
@@ -343,10 +337,9 @@ def _isotonic_with_event(weight, positives):
 
 
 def _least_slopes(points, block, weight, positives, end):
-    """Return the least slope (n_points,) from some points of the cumulative sum diagram
-    (see `_isotonic_with_event`) to the ends, moved by (1, 1), of its `block`
-    (n_points,) and of those to the right. The last point of each block is `end`
-    (n_blocks,).
+    """Return the least slope from some points (n_points,) of the cumulative sum diagram
+    (see `_isotonic_with_event`) to the ends, moved by (1, 1), of their `block` and of
+    those to the right. The last point of each block is `end` (n_blocks,).
     """
     end_weight = weight[end]
     end_positives = positives[end]

@@ -286,8 +286,8 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
 
 
 def _fit_candidate(scores, labels, link, transform, free):
-    """Return the `CurveFit` of a generalised linear model of booleans `labels` (n,) and
-    scores (n,) strictly inside (0, 1), by maximum likelihood.
+    """Return the `CurveFit` of a generalised linear model of boolean labels and scores
+    (n,) strictly inside (0, 1), by maximum likelihood.
 
     Its parameters in the search are the linear predictor at the lowest and at the
     highest transformed score, or at one of them if the slope alone is `free` ("b1"):
@@ -365,9 +365,8 @@ def _curve_fit(name, curve, n_parameters, log_likelihood):
 def _negative_log_likelihood(parameters, basis, labels, link):
     """Return the mean negative log-likelihood, and its gradient in the parameters.
 
-    The linear predictor is ``parameters @ basis`` for a basis (n_parameters, n). Under
-    the link "logit" it is the log-odds of the event, under "log" the logarithm of P(1)
-    and under "logflip" that of P(0).
+    The linear predictor ``parameters @ basis`` is the log-odds of the event for the
+    link "logit", the logarithm of P(1) for "log" and that of P(0) for "logflip".
     """
     predictor = parameters @ basis
     if link == "logit":
@@ -388,9 +387,8 @@ def _negative_log_likelihood(parameters, basis, labels, link):
 
 
 def _log_lower_tail(a, b, x):
-    """Return log P(S <= x) of Beta(a, b) for a small x, where the probability itself
-    may underflow: x^a / (a B(a, b)) times the hypergeometric function 2F1(a, 1 - b; a +
-    1; x).
+    """Return log P(S <= x) of Beta(a, b) for a small x, where the probability may
+    underflow: x^a / (a B(a, b)) times 2F1(a, 1 - b; a + 1; x).
     """
     log_leading_term = a * np.log(x) - np.log(a) - betaln(a, b)
     return log_leading_term + np.log(hyp2f1(a, 1 - b, a + 1, x))
@@ -398,7 +396,7 @@ def _log_lower_tail(a, b, x):
 
 def _moment_start(scores):
     """Return the parameters (a, b) of the Beta distribution with the scores' mean and
-    variance, as a start of the search; bounds keep both away from 0.
+    variance as a start, kept away from 0.
     """
     mean = np.clip(scores.mean(), 1e-3, 1 - 1e-3)
     variance = max(scores.var(), 1e-12)

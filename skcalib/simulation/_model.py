@@ -485,8 +485,8 @@ class CalibrationModel:
         return scores, rng.random(n) < self._event_probability(scores, complement)
 
     def _evaluate(self, metrics, n, seeds):
-        """Return the values (n_metrics, n_seeds) of several metrics on the samples of
-        size n that are drawn from each of some seeds.
+        """Return the values (n_metrics, n_seeds) of metrics on samples of size n from
+        each seed.
         """
         values = np.empty((len(metrics), len(seeds)))
         for column, seed in enumerate(seeds):
@@ -506,10 +506,9 @@ class CalibrationModel:
         return np.abs(scores - self._event_probability(scores, complement))
 
     def _event_probability(self, scores, complement):
-        """Return the true event probability of each score (n,), checked.
-
-        `complement` (n,) is 1 - score with all its digits, which a curve may ask for by
-        its attribute `accepts_complement`.
+        """Return the true event probability of each score (n,), checked. `complement`
+        is 1 - score with all its digits, which a curve may ask for by
+        `accepts_complement`.
         """
         curve = self.calibration_curve
         if getattr(curve, "accepts_complement", False):

@@ -166,13 +166,12 @@ def supremum(law, function, breakpoints=None):
 
 
 def _adaptive_integral(function, edges, floor):
-    """Return the integral of a nonnegative vectorised function from the first to the
-    last of the edges (m + 1,), within a relative error of 1e-10 or the absolute error
-    `floor`.
+    """Return the integral of a nonnegative vectorised function over the edges (m + 1,),
+    within a relative error of 1e-10 or the absolute error `floor`.
 
-    Each panel is integrated by a Gauss-Lobatto rule and compared with the sum of its
-    halves; panels that differ are halved again. Lobatto rules have nodes at the ends of
-    a panel: others would miss a jump beside an end.
+    Panels whose Gauss-Lobatto rule differs from the sum over their halves are halved
+    again. Other rules, without nodes at the ends of a panel, would miss a jump beside
+    an end.
     """
     low = edges[:-1]
     high = edges[1:]
@@ -203,8 +202,8 @@ def _adaptive_integral(function, edges, floor):
 
 
 def _panels(function, low, high):
-    """Return the integrals (m,) of a vectorised function over the panels from `low`
-    (m,) to `high` (m,), by one Gauss-Lobatto rule each.
+    """Return the integrals (m,) of a vectorised function from `low` to `high` (m,), by
+    one Gauss-Lobatto rule each.
     """
     nodes, weights = _lobatto(_N_NODES)
     half = (high - low) / 2
@@ -256,7 +255,7 @@ def _atoms(distribution):
 
 def _log_gamma_variates(shape, n, rng):
     """Return logarithms of n variates of Gamma(shape): of Gamma(shape + 1) times U^(1 /
-    shape), which does not underflow for a small shape.
+    shape), which does not underflow.
     """
     uniform = 1 - rng.random(n)  # in (0, 1]
     return np.log(rng.standard_gamma(shape + 1, size=n)) + np.log(uniform) / shape
