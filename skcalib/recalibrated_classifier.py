@@ -498,7 +498,6 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self.estimator
 
     def _check_fitted(self):
-        """Raise a NotFittedError if this is not fitted."""
         # scikit-learn's check collects tags first, a tenth of a prediction of one row.
         if not hasattr(self, "calibrated_classifiers_"):
             check_is_fitted(self)

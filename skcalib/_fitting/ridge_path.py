@@ -322,7 +322,6 @@ def _total(problem):
 
 
 def _n_logits(problem):
-    """Return the number of a problem's logits."""
     n_rows, n_classes = problem.logits.shape
     return n_rows * n_classes
 

@@ -83,7 +83,6 @@ def _limits_of_group(group, tail):
 
 
 def _drawn(hypotheses, request):
-    """Return the `Drawn` that one search asks for."""
     frequency = hypotheses.frequency(request.direction, request.c)
     return hypotheses.drawn(frequency, request.c, with_distances=request.with_distances)
 

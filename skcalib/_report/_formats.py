@@ -152,7 +152,6 @@ def is_packed(path):
 
 
 def _first_bytes(path):
-    """Return the first bytes of a file."""
     with path.open("rb") as file:
         return file.read(_FIRST_BYTES)
 
@@ -167,7 +166,6 @@ def _decompressed(path, packing):
 
 
 def _copy(source, target):
-    """Write what an open file holds to a new file."""
     with target.open("wb") as file:
         shutil.copyfileobj(source, file)
 

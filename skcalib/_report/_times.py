@@ -357,7 +357,6 @@ def _iso(year, month, day):
 
 
 def _month_number(text):
-    """Return the number of a month, 1 to 12, by its name."""
     return 1 + _MONTHS.index(text[:3].lower())
 
 

@@ -164,7 +164,6 @@ def _numbered_duckdb(relation, name):
 
 
 def _are_distinct(values):
-    """Return whether no two of a list of values are equal in Python."""
     return len(set(values)) == len(values)
 
 

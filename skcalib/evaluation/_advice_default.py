@@ -47,7 +47,6 @@ def why_not_the_default(search, chosen, since=None):
 
 
 def _nats(gain):
-    """Return a gain with its interval as text."""
     return interval_words(*gain, unit="nats", level=level_words(0.9))
 
 

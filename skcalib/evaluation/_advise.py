@@ -285,7 +285,6 @@ class Advice(ResultTable):
 
 
 def _gain_words(gain):
-    """Return a gain in log-loss with its interval as text."""
     return interval_words(*gain, unit="nats", level=level_words(_CONFIDENCE_LEVEL))
 
 

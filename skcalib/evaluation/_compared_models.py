@@ -113,7 +113,6 @@ class ComparedModels(NamedTuple):
         return lines
 
     def _others(self):
-        """Return the names of all models but the reference."""
         return [name for name in self.models if name != self.reference]
 
     def _intervals_and_differences(self, metric):

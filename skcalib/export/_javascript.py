@@ -346,7 +346,6 @@ class _Writer(FunctionWriter):
             yield "if (off > 1e-12) x = x.map(v => v / total);"
 
     def _write_Columns(self, node):
-        """Write the values of several nodes side by side."""
         columns = ", ".join(f"...{self.write(part)}" for part in node.parts)
         return f"[{columns}]"
 

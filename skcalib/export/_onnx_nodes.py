@@ -131,23 +131,18 @@ class Graph(NodeWriter):
         return self.add("Where", positive, self.add("Div", x, divisor), otherwise)
 
     def _write_Scores(self, node):
-        """Return the name of the scores."""
         return self.scores
 
     def _write_Features(self, node):
-        """Return the name of the features."""
         return self.features
 
     def _write_OneColumn(self, node):
-        """Write one column of a node."""
         return self.add("Gather", self.write(node.of), [node.index], axis=1)
 
     def _write_Columns(self, node):
-        """Write the columns of several nodes side by side."""
         return self.add("Concat", *(self.write(part) for part in node.parts), axis=1)
 
     def _write_Clip(self, node):
-        """Write values clipped to [low, high]."""
         return self.add("Clip", self.write(node.of), float(node.low), float(node.high))
 
     def _write_Scaled(self, node):
@@ -172,7 +167,6 @@ class Graph(NodeWriter):
         return self.add("Add", product, node.intercept)
 
     def _write_Times(self, node):
-        """Write each value times the row's factor."""
         return self.add("Mul", self.write(node.of), self.write(node.factor))
 
     def _write_Exp(self, node):
@@ -338,7 +332,6 @@ class Graph(NodeWriter):
         return shares
 
     def _write_RowMax(self, node):
-        """Write the largest value of each row."""
         return self.row_extreme("ReduceMax", self.write(node.of))
 
     def _write_Spread(self, node):

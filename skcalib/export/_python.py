@@ -394,7 +394,6 @@ class _Writer(FunctionWriter):
             yield "    x = [v / total for v in x]"
 
     def _write_Columns(self, node):
-        """Write the values of several nodes side by side."""
         columns = ", ".join(f"*{self.write(part)}" for part in node.parts)
         return f"[{columns}]"
 

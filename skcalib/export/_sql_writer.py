@@ -54,15 +54,12 @@ class SqlWriter(NodeWriter):
         self.ids = ids  # text of the column of ids, or None
 
     def _write_Scores(self, node):
-        """Return the texts of the columns of scores."""
         return self.given
 
     def _write_Features(self, node):
-        """Return the texts of the columns of features."""
         return feature_columns(node, self.dialect)
 
     def _write_OneColumn(self, node):
-        """Write one of the values of a node."""
         return [self.write(node.of)[node.index]]
 
     def _write_Columns(self, node):
@@ -73,7 +70,6 @@ class SqlWriter(NodeWriter):
         return texts
 
     def _write_Clip(self, node):
-        """Write values clipped to [low, high]."""
         return [clamped(text, node.low, node.high) for text in self.write(node.of)]
 
     def _write_Scaled(self, node):
@@ -89,7 +85,6 @@ class SqlWriter(NodeWriter):
     _write_Affine = _write_Scaled
 
     def _write_Times(self, node):
-        """Write each value times the row's factor."""
         (factor,) = self.write(node.factor)
         return [f"({text}*{factor})" for text in self.write(node.of)]
 
@@ -330,7 +325,6 @@ class SqlWriter(NodeWriter):
         return [f"({key}/{n_keys})"]
 
     def _write_RowMax(self, node):
-        """Write the largest of the values."""
         return [f"GREATEST({','.join(self.write(node.of))})"]
 
     def _write_Spread(self, node):

@@ -80,7 +80,6 @@ class Place(NodeOf):
     cuts: np.ndarray
 
     def _check(self):
-        """Raise a ValueError unless the cuts increase."""
         require((np.diff(self.cuts) > 0).all(), self, "cuts that increase")
 
     def number(self, rows: Rows) -> np.ndarray:
@@ -198,7 +197,6 @@ class Choice(Node):
         return np.array(slopes)
 
     def _check(self):
-        """Raise a ValueError unless all cases have one width."""
         require(
             all(case.width == self.width for case in self.cases),
             self,

@@ -61,9 +61,6 @@ class Affine(NodeOf):
         return len(self.coef)
 
     def _check(self):
-        """Raise a ValueError unless the coefficients have the shape (width, width of
-        `of`).
-        """
         shape = (len(self.intercept), self.of.width)
         require(
             np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}"
@@ -90,7 +87,6 @@ class Affine(NodeOf):
 
     @cached_property
     def _is_shifted(self):
-        """Whether an intercept is not 0."""
         return bool(np.any(self.intercept))
 
 

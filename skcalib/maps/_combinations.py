@@ -94,7 +94,6 @@ class Times(NodeOf):
     factor: Node
 
     def _check(self):
-        """Raise a ValueError unless the factor has one value."""
         require(self.factor.width == 1, self, "a factor with one value")
 
     def _evaluate(self, values, rows):
@@ -135,9 +134,6 @@ class Mixture(Node):
         return self.parts[0].width
 
     def _check(self):
-        """Raise a ValueError unless there is one weight per node, and nodes have one
-        width.
-        """
         require(
             len(self.weights) == len(self.parts) and np.isfinite(self.weights).all(),
             self,

@@ -98,7 +98,6 @@ class Scaled(NodeOf):
 
     @cached_property
     def _is_shifted(self):
-        """Whether an intercept is not 0."""
         return bool(np.any(self.intercept))
 
 

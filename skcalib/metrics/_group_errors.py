@@ -32,7 +32,6 @@ class GroupErrors(dict):
         return pd.DataFrame(self._columns())
 
     def _columns(self):
-        """Return the columns of the table by name."""
         return {"group": list(self), "error": list(self.values())}
 
     def __str__(self):

@@ -466,7 +466,6 @@ def _has_groups(metric):
 
 
 def _name_of(metric):
-    """Return the name of a metric for a message."""
     return getattr(metric, "__name__", "this metric")
 
 

@@ -218,8 +218,8 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
 
     def _map(self, logits):
-        """Return the map from logits to probabilities: a choice, by the predicted
-        class, between softmaxes of logits scaled for it.
+        """Return a choice, by the predicted class, between softmaxes of logits scaled
+        for it.
         """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
         if len(self.classes_) == 2:

@@ -138,7 +138,6 @@ class FeatureRecalibrator(BaseRecalibrator):
         )
 
     def _features_node(self):
-        """Return the node of the features."""
         return nodes.Features(tuple(self._feature_keys))
 
     def _with_features(self, node, slopes, intercept):

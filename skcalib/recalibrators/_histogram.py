@@ -67,7 +67,6 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     _is_step_function = True
 
     def _strategy(self):
-        """Return the binning strategy that the parameter `binning` stands for."""
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _split(self, fractions, n_steps, scores, labels, weight):

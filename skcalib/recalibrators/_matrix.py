@@ -208,9 +208,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         vars(self).pop("_curvature", None)
 
     def _map(self, logits):
-        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
-        argument is one, too.
-        """
+        """Return the node of the probabilities from that of the logits."""
         return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
@@ -375,9 +373,7 @@ class VectorScaling(AffineScaling):
         return like(logits, np.zeros(logits.shape[0]))
 
     def _map(self, logits):
-        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
-        argument is one, too.
-        """
+        """Return the node of the probabilities from that of the logits."""
         if self.center:
             logits = Centred(logits)
         return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
@@ -632,8 +628,6 @@ class DirichletCalibration(MatrixScaling):
         return log_sum_exp(logits, axis=1)
 
     def _map(self, logits):
-        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
-        argument is one, too.
-        """
+        """Return the node of the probabilities from that of the logits."""
         features = log_probabilities(logits)
         return class_probabilities(Affine(features, self.coef_, self.intercept_))

@@ -304,7 +304,6 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     @property
     def _has_learned(self):
-        """Whether a batch has been processed."""
         return hasattr(self, "n_rows_")
 
     def _learn(self, X, y, classes, sample_weight, *, reset):

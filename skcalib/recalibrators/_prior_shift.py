@@ -249,9 +249,7 @@ class PriorShift(LogitRecalibrator):
         return low, expit(log_odds + ratio * state["above"])
 
     def _map(self, logits):
-        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
-        argument is one, too.
-        """
+        """Return the node of the probabilities from that of the logits."""
         return class_probabilities(Scaled(logits, 1.0, self._log_ratios))
 
     @property

@@ -253,9 +253,7 @@ class Recalibrator(MeasuredRecalibrator):
         return self.recalibrator_._limits_at(scores, of_tried, level)
 
     def _map(self, scores):
-        """Return the map from scores to probabilities as a `skcalib.maps.Node`; the
-        argument is one, too.
-        """
+        """Return the node of the probabilities from that of the scores."""
         return member_node(self.chosen_, scores)
 
     def _check_attributes(self):

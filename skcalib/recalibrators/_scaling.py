@@ -257,7 +257,6 @@ class PlattScaling(FeatureRecalibrator, PartiallyPooledRecalibrator):
         )
 
     def _set_map(self, coef):
-        """Set slope and intercept from coefficients (2,)."""
         self.slope_, self.intercept_ = coef.tolist()
 
     def _map(self, log_odds):

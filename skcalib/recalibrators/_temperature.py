@@ -279,9 +279,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
         return of_log_loss
 
     def _map(self, logits):
-        """Return the map from logits to probabilities as a `skcalib.maps.Node`; the
-        argument is one, too.
-        """
+        """Return the node of the probabilities from that of the logits."""
         scaled = Scaled(logits, self.inverse_temperature_)
         if self.features is not None:
             # exp(feature_coef_ @ (feature_mean_ - features)), the factor of each row
