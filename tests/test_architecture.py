@@ -83,6 +83,22 @@ def _modules():
 
 
 @cache
+def _calls_of_modules():
+    """Return the calls in each file, by its path, each as (name, node): see `_called`.
+
+    Every rule of the form "only this file calls that" reads them.
+    """
+    return {path: list(_calls(tree)) for path, tree in _modules().items()}
+
+
+def _calls(tree):
+    """Yield (name of what is called, node) of each call."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield _called(node), node
+
+
+@cache
 def _imports_of_modules():
     """Return what each file imports, by its path: see `_imports`."""
     return {path: list(_imports(tree)) for path, tree in _modules().items()}
@@ -133,18 +149,13 @@ def test_warnings_have_one_home():
     """A warning points at the user's line: `_input.warn` finds it, and a level that is
     counted by hand goes stale.
     """
-    calls = (
-        node
-        for tree in _modules().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-    )
-    assert (
-        sum(
-            one.attr == "warn" and ast.unparse(one.value) == "warnings" for one in calls
-        )
-        == 1
-    )
+    warned = [
+        path.as_posix()
+        for path, calls in _calls_of_modules().items()
+        for name, node in calls
+        if name == "warn" and ast.unparse(node.func) == "warnings.warn"
+    ]
+    assert warned == ["_input/warn"]
 
 
 def test_imports_go_upwards_only():
@@ -684,11 +695,10 @@ _READS_NAMES = {
 
 def test_one_place_says_which_column_is_which_class():
     found = []
-    for path, tree in _modules().items():
+    for path, calls in _calls_of_modules().items():
         if path.parts[0] == "_input":
             continue
-        for node in ast.walk(tree):
-            name = _called(node)
+        for name, node in calls:
             reads_names = name == "column_names"
             reads_names = reads_names and path.as_posix() not in _READS_NAMES
             if name in _DECIDES or reads_names:
@@ -705,11 +715,11 @@ def test_classes_of_labels_are_found_in_one_place():
         "recalibrators/_groupwise",
     }
     found = []
-    for path, tree in _modules().items():
+    for path, calls in _calls_of_modules().items():
         if path.parts[0] == "_input" or path.as_posix() in exceptions:
             continue
-        for node in ast.walk(tree):
-            if _called(node) != "unique" or not node.args:
+        for name, node in calls:
+            if name != "unique" or not node.args:
                 continue
             if getattr(node.args[0], "id", "") in labels:
                 found.append(f"{path}:{node.lineno}")
@@ -743,8 +753,8 @@ def _callers(*names):
     """Return the files that call one of these functions or classes."""
     return {
         path.as_posix()
-        for path, tree in _modules().items()
-        if any(_called(node) in names for node in ast.walk(tree))
+        for path, calls in _calls_of_modules().items()
+        if any(name in names for name, _ in calls)
     }
 
 
@@ -776,20 +786,22 @@ FOLDS = {
 }
 
 
-def _splits(tree):
-    """Return whether a module makes folds or splits with scikit-learn."""
+def _splits(calls):
+    """Return whether one of the calls makes folds or splits with scikit-learn."""
     splitters = re.compile(
         r"(check_cv|train_test_split|GridSearchCV|cross_val_\w+|\w*KFold|\w+Split)$"
     )
-    return any(splitters.match(_called(node)) for node in ast.walk(tree))
+    return any(splitters.match(name) for name, _ in calls)
 
 
 def test_folds_are_made_in_few_places():
     """A new file that splits samples may be a second comparison of recalibrators."""
-    found = {path.as_posix() for path, tree in _modules().items() if _splits(tree)}
+    modules = _calls_of_modules().items()
+    found = {path.as_posix() for path, calls in modules if _splits(calls)}
     assert found == set(FOLDS)
-    assert _splits(ast.parse("for train, test in StratifiedKFold(5).split(s, y): ..."))
-    assert not _splits(ast.parse("text.split()"))
+    loop = ast.parse("for train, test in StratifiedKFold(5).split(s, y): ...")
+    assert _splits(_calls(loop))
+    assert not _splits(_calls(ast.parse("text.split()")))
 
 
 def test_groups_and_periods_are_tested_in_one_place():
