@@ -31,16 +31,25 @@ _FIT_MISSING_CLASS = tuple(
 )
 
 
-def each_of(recalibrators_):
-    """Return a test parameter of each recalibrator. Those that fit others, several
-    times, take as long as all the rest, and are slow tests.
+def quick(recalibrators_):
+    """Return the first recalibrator of each class, without those that fit others,
+    several times, and take as long as all the rest.
     """
+    first = {}
+    for one in recalibrators_:
+        if not isinstance(one, COMPOSED):
+            first.setdefault(type(one), one)
+    return list(first.values())
+
+
+def each_of(recalibrators_):
+    """Return a test parameter of each recalibrator: the first one of each class is
+    tested fast, its other options slowly.
+    """
+    recalibrators_ = list(recalibrators_)
+    fast = quick(recalibrators_)
     return [
-        pytest.param(
-            one,
-            marks=[pytest.mark.slow] if isinstance(one, COMPOSED) else [],
-            id=repr(one),
-        )
+        pytest.param(one, marks=[] if one in fast else [pytest.mark.slow], id=repr(one))
         for one in recalibrators_
     ]
 

@@ -64,6 +64,7 @@ def test_nothing_is_advised_for_calibrated_scores():
     assert str(advice).startswith("Leave the scores unchanged: no recalibrator is")
 
 
+@pytest.mark.slow
 def test_a_group_of_its_own_gets_a_map_and_the_others_keep_their_scores():
     odds, uniform, groups, _ = _samples(1000)
     y, scores = uniform < expit(odds + 1.2 * (groups == "B")), expit(odds)
@@ -141,6 +142,7 @@ def test_clusters_that_move_together_are_no_reason_to_recalibrate():
     assert advise(y, expit(odds), clusters=clusters).kind == "none"
 
 
+@pytest.mark.slow
 def test_too_few_samples_or_too_few_equal_clusters_say_so():
     few = advise(np.arange(12) < 2, np.full(12, 0.3))
     assert (few.kind, few.code()) == ("none", "")

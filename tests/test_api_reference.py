@@ -44,6 +44,7 @@ def test_every_module_has_a_section():
     assert {module for module, *_ in REFERENCE.SECTIONS} >= set(REFERENCE.MODULES)
 
 
+@pytest.mark.slow
 def test_each_name_has_its_pages_of_the_guide():
     pages = REFERENCE.guide_pages(_PATH.parent)
     assert {path.rpartition(".")[0] for path in pages} >= set(REFERENCE.MODULES)
@@ -139,6 +140,7 @@ def test_provisional_names_exist_and_are_marked():
         assert "stable" in page
 
 
+@pytest.mark.slow
 def test_the_counter_counts_the_pages():
     assert sorted(
         house.public_names(house.package(Path(skcalib.__file__).parents[1]))

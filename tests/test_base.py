@@ -9,7 +9,7 @@ from functools import cache
 import joblib
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, check_each, fits_missing_class, refused
+from _catalog import RECALIBRATORS, check_each, each_of, fits_missing_class, refused
 from _twins import repeated
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, clone
@@ -186,7 +186,7 @@ def test_one_and_two_columns_are_the_same_problem(recalibrator):
         )
 
 
-@pytest.mark.parametrize("original", SCALE_FREE, ids=repr)
+@pytest.mark.parametrize("original", each_of(SCALE_FREE))
 def test_logits_are_probabilities_on_another_scale(original, sample):
     # Methods on probabilities see the softmax; those on the scale that is given see the
     # same order for two classes.
@@ -659,7 +659,7 @@ def test_cross_val_predict_of_scores(recalibrator, sample):
     np.testing.assert_allclose(proba.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("original", SCALE_FREE, ids=repr)
+@pytest.mark.parametrize("original", each_of(SCALE_FREE))
 def test_decision_function_is_a_logit(original):
     recalibrator = clone(original)
     X, y = load_breast_cancer(return_X_y=True)

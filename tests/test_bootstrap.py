@@ -53,6 +53,7 @@ def test_limits_are_those_of_resampled_rows(clustered):
     assert found[1:] == pytest.approx(expected, abs=0.1 * (high - low))
 
 
+@pytest.mark.slow
 def test_any_function_of_labels_and_scores():
     labels, scores = sample()
     brier = calibration_error_interval(
@@ -118,6 +119,7 @@ def test_stratified_resamples_keep_the_class_frequencies():
     assert free.high - free.low > 0.05
 
 
+@pytest.mark.slow
 def test_weights_are_repetitions():
     labels, scores = sample(300)
     weights = np.random.default_rng(1).integers(0, 4, 300)

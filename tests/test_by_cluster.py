@@ -217,6 +217,7 @@ def test_limits_of_a_new_cluster_are_quantiles_of_the_integrated_likelihood():
         assert np.sum(weight * below) == pytest.approx(share, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_outcomes_do_not_decide_which_slopes_are_pooled():
     labels, risk, hospital = _study()
     names = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])[hospital]

@@ -156,6 +156,7 @@ def test_equal_scores_are_the_binomial_test(events, n, score):
     assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
 
 
+@pytest.mark.slow
 def test_the_interval_excludes_zero_exactly_where_the_test_rejects():
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -250,6 +251,7 @@ def test_the_error_interval_is_the_public_one():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

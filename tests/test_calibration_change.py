@@ -482,6 +482,7 @@ def test_importance_weights_by_hand():
         calibration_change(*bins, **options | {"weight_type": "frequency"})
 
 
+@pytest.mark.slow
 def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
     y_before, before, y_after, after = _samples(400, 0.4)
     options = {"norm": 1, "method": "plugin", "n_resamples": 299, "random_state": 0}

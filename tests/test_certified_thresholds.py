@@ -115,6 +115,7 @@ def _level_of_routing(n, eps, gained):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gained", [0, 0.002, 0.01])
 def test_the_level_of_routing_is_exact_with_few_rows(gained):
     assert _level_of_routing(163, 0.01, gained) <= 0.1
@@ -207,6 +208,7 @@ def test_many_clusters_find_a_threshold():
     assert found.accepted > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", PROMISES)
 def test_every_promise_takes_clusters(promise):
     rng = np.random.default_rng(3)

@@ -102,6 +102,7 @@ def test_auto_is_a_fit_above_the_floor(clipping):
     np.testing.assert_allclose(fit.predict_proba(scores), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_auto_pays_on_other_rows_of_a_forest(clipping):
     scores, y = forest(4000)
     fit, held_out = slice(0, 2000), slice(2000, None)

@@ -33,6 +33,7 @@ def _close_figures():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_bars_are_the_differences_of_the_table():
     table = compare(Y, MODELS, metrics=["log_loss", "brier_score"])
     for metric, rows in (("log_loss", [1, 2]), ("brier_score", [4, 5])):

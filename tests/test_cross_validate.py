@@ -318,6 +318,7 @@ def test_several_classes():
     )
 
 
+@pytest.mark.slow
 def test_the_catalogue_is_compared_by_default():
     labels, scores = _forecasts()
     result = cross_validate(labels, scores, cv=2)

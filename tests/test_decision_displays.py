@@ -86,6 +86,7 @@ def test_nothing_certified_is_said():
     assert RiskCoverageDisplay.from_predictions(Y, SCORES).target_line_ is None
 
 
+@pytest.mark.slow
 def test_displays_of_estimators():
     X, y = load_breast_cancer(return_X_y=True)
     model = LogisticRegression(max_iter=10_000).fit(X[::2], y[::2])

@@ -211,6 +211,7 @@ def test_gain_of_a_recalibrator_that_is_fitted_on_the_device(monkeypatch):
     assert copied[1] <= 1.1 * copied[0]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from(["float32", "float64"]))
 def test_sums_by_bin_of_classes_are_those_of_a_loop(seed, dtype):
     """With scores that tie, and that lie on edges."""

@@ -108,6 +108,7 @@ def test_lines_end_where_next_to_no_rows_are():
     assert np.isfinite(three.lines_[0].get_xydata()).all()
 
 
+@pytest.mark.slow
 def test_a_logarithmic_number_of_rows_says_so():
     rng = np.random.default_rng(0)
     rare = rng.beta(0.3, 30, 5000)
@@ -296,6 +297,7 @@ def test_consistency_band_keeps_calibrated_models_inside(binning):
     assert np.mean(inside) > 0.84
 
 
+@pytest.mark.slow
 def test_isotonic_bins_are_drawn_as_the_steps_of_the_isotonic_fit():
     y, scores = _scores(500)
     display = ReliabilityDisplay.from_predictions(
@@ -606,6 +608,7 @@ def test_rare_events_fill_the_axes():
     assert frequent.ax_.get_xlim()[0] > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(2.2, 2.2), (3, 4.5), (10, 10)], ids=str)
 def test_the_users_size_of_a_figure_is_kept(size):
     y, scores = _scores(300)

@@ -490,6 +490,7 @@ def _spelled(rng, labels):
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(50), range(50, 100)], ids=str)
 def test_random_spellings(seeds):
     check_each(_check_random_spellings, seeds)
@@ -540,6 +541,7 @@ def _check_random_spellings(seed):
 # --- several labels per row, exports, and certain scores ------------------------------
 
 
+@pytest.mark.slow
 def test_a_multilabel_classifier_is_drawn():
     X = RANDOM.normal(size=(N, 3))
     Y = (X + RANDOM.normal(size=(N, 3)) > 0).astype(int)
@@ -571,6 +573,7 @@ def test_names_that_a_language_reserves_are_refused():
             to_python(fitted, name=name)
 
 
+@pytest.mark.slow
 def test_groups_in_sql_server():
     """Its literals need N for characters of any language, and its columns usually do
     not tell upper case from lower.

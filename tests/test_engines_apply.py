@@ -347,6 +347,7 @@ def test_columns_that_are_called_like_those_of_this_package(engine):
             np.testing.assert_array_equal(column(result, name, by="id"), values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "ibis"])
 def test_databases_do_not_tell_upper_from_lower_case(engine):
     pytest.importorskip(engine)

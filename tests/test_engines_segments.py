@@ -325,6 +325,7 @@ def test_a_low_depth_of_expressions_is_an_error_of_ours():
         ).weighted_scores()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
 def test_weights_whose_sums_are_infinite(engine):
     score, label, _ = rows()

@@ -42,6 +42,7 @@ def test_nothing_can_be_started(alone):
         multiprocessing.get_context("spawn").Process(target=print).start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
 def test_examples_run_alone(name, alone):

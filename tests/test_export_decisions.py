@@ -143,6 +143,7 @@ def test_two_classes(promise, recalibrator):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [[0, 1, 2, 3], ["</script>", "a", "b'", "c"]])
 def test_many_classes_and_impossible_ones(labels):
     model, logits, decided = many_classes(labels)

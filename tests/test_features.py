@@ -227,6 +227,7 @@ def _plain_temperature(X, y, new):
     return softmax(factor[:, None] * new[:, :3], axis=1), strength
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effect", [0.8, 0.0])
 def test_temperature_is_the_penalised_fit_of_largest_evidence(effect):
     X, y = _varying_temperatures(300, effect=effect)
@@ -666,6 +667,7 @@ class _Blind(LogisticRegression):
         return super().decision_function(np.asarray(X)[:, :2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", ["auto", True, False])
 @pytest.mark.parametrize("method", ADDITIVE.values())
 def test_features_of_the_model_inside_the_classifier(ensemble, method):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, check_each, refused
+from _catalog import RECALIBRATORS, check_each, quick, refused
 from _golden_recalibrators import golden_recalibrators
 from _programs import required
 from scipy.special import softmax
@@ -24,7 +24,6 @@ from sklearn.base import clone
 from skcalib import (
     GroupwiseRecalibrator,
     PlattScaling,
-    Recalibrator,
     maps,
 )
 from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_python, to_sql
@@ -308,17 +307,10 @@ def fit(number, name):
     return fitted.fit(given.scores, given.y)
 
 
-def _is_quick(recalibrator):
-    """Return False for a stack in a `Recalibrator`, as slow as all others together."""
-    if not isinstance(recalibrator, Recalibrator):
-        return True
-    return recalibrator.recalibrator is not None
-
-
-QUICK = [
-    pytest.param(number, id=str(recalibrator))
-    for number, recalibrator in enumerate(RECALIBRATORS)
-    if _is_quick(recalibrator)
+QUICK = quick(RECALIBRATORS)
+QUICK_NUMBERS = [
+    pytest.param(RECALIBRATORS.index(recalibrator), id=str(recalibrator))
+    for recalibrator in QUICK
 ]
 
 
@@ -332,21 +324,21 @@ def _matrix():
     for number, recalibrator in enumerate(RECALIBRATORS):
         for name, given in INPUTS.items():
             n_columns = given.scores.shape[1]
-            quick = [kind for kind in FORMATS if kind != "SQL"]
+            fast = [kind for kind in FORMATS if kind != "SQL"]
             if n_columns == 2:
-                quick = ["map", "JSON", "ONNX", "ONNX, float32"]
+                fast = ["map", "JSON", "ONNX", "ONNX, float32"]
             slow = []
             if n_columns == 1:
-                quick.append("SQL")
+                fast.append("SQL")
             elif name != "four logits" or isinstance(recalibrator, LogitRecalibrator):
                 slow = ["SQL"]
             # two columns are the same problem as one
-            if n_columns == 2 or not _is_quick(recalibrator):
-                slow += quick
-                quick = []
+            if n_columns == 2 or recalibrator not in QUICK:
+                slow += fast
+                fast = []
             text = f"{recalibrator}-{name}"
-            if quick:
-                yield pytest.param(number, name, quick, id=text)
+            if fast:
+                yield pytest.param(number, name, fast, id=text)
             if slow:
                 marks = [pytest.mark.slow]
                 yield pytest.param(number, name, slow, marks=marks, id=f"{text}-slow")
@@ -372,7 +364,7 @@ def _check_format(fitted, given, kind):
 
 
 @pytest.mark.parametrize("name", ["two probabilities", "two logits"])
-@pytest.mark.parametrize("number", QUICK)
+@pytest.mark.parametrize("number", QUICK_NUMBERS)
 def test_a_fit_to_two_columns_takes_one_score(number, name):
     """A probability of the event, or log-odds: Python and JavaScript have no other."""
     fitted, given = fit(number, name), INPUTS[name]

@@ -359,6 +359,7 @@ def test_shared_objects_cost_no_more_than_the_text():
     assert time.process_time() - start < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [10**400, -(10**400)])
 def test_integers_beyond_the_range_of_floats(number):
     for document in _documents():

@@ -83,6 +83,7 @@ def test_smooth_error_at_its_own_width_is_itself():
         smooth_calibration_error(y, p, bandwidth=1.5)
 
 
+@pytest.mark.slow
 def test_smooth_error_at_a_width_has_test_and_interval():
     y, p = _grid200()
     metric = partial(smooth_calibration_error, bandwidth=0.1)

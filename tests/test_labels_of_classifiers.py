@@ -36,7 +36,9 @@ IS_MARKED = MARKED == -1
 @pytest.mark.parametrize(
     "model", [SelfTrainingClassifier(GaussianNB()), LabelSpreading()], ids=str
 )
-@pytest.mark.parametrize("ensemble", [True, False, "auto"])
+@pytest.mark.parametrize(
+    "ensemble", [pytest.param(True, marks=pytest.mark.slow), False, "auto"]
+)
 def test_unlabelled_rows_are_no_class(model, ensemble):
     recalibrated = RecalibratedClassifierCV(model, PlattScaling(), ensemble=ensemble)
     recalibrated.fit(X, MARKED)
@@ -154,7 +156,9 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("model", SEARCHES, ids=range(4))
-@pytest.mark.parametrize("ensemble", [True, False, "auto"])
+@pytest.mark.parametrize(
+    "ensemble", [pytest.param(True, marks=pytest.mark.slow), False, "auto"]
+)
 def test_the_fitted_model_says_which_scores_it_has(model, ensemble):
     recalibrated = RecalibratedClassifierCV(model, PlattScaling(), ensemble=ensemble)
     proba = recalibrated.fit(X, FULL).predict_proba(X)

@@ -30,6 +30,7 @@ def _loss(coef, features, targets, weight, penalty, start):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "start", [np.zeros(3), np.array([0.5, 1, -2])], ids=["zero", "elsewhere"]
 )
@@ -132,6 +133,7 @@ def test_a_bound_that_holds_takes_no_more_steps():
     assert len(passes) < 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_bounds", [False, True], ids=["free", "bounded"])
 def test_starts_without_curvature_lead_to_the_minimum(has_bounds):
     """All predicted probabilities are 0 or 1 there, and a Newton step leads nowhere."""

@@ -197,6 +197,7 @@ def test_gain_equals_a_loop(loss, n_classes):
     )
 
 
+@pytest.mark.slow
 def test_gain_of_labels_of_any_kind_and_order_of_rows():
     y, proba = _over_confident()
     expected = recalibration_gain(y, proba, recalibrator=PlattScaling())

@@ -29,6 +29,7 @@ def _all_pairs(scores, labels, level):
     return distinct, low, high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [1, 6])
 def test_blocks_are_narrower_than_all_pairs(digits):
     rng = np.random.default_rng(0)

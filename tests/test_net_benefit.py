@@ -77,6 +77,7 @@ def test_everybody_or_nobody_treated_has_wilson_limits():
     assert low == pytest.approx(-(Z**2) / (50 + Z**2) / 4)
 
 
+@pytest.mark.slow
 def test_limits_of_a_ratio_meet_their_critical_value():
     """Profiled over all distributions by brute force, on a grid of the simplex."""
     counts = np.array([[3.0, 2.0, 4.0, 11.0]])

@@ -207,6 +207,7 @@ def test_pairwise_columns_are_no_classes(rows):
             fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [SVC(), OneVsOneClassifier(SVC())], ids=["ovr", "1v1"]
 )

@@ -106,6 +106,7 @@ def test_json_pools_in_the_same_way(rows):
         from_dict(document)
 
 
+@pytest.mark.slow
 def test_a_pool_predicts_better_than_a_mean():
     X, y = load_digits(return_X_y=True)
     forest = RandomForestClassifier(30, random_state=0)

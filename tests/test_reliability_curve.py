@@ -166,6 +166,7 @@ def test_the_numbers_are_those_of_the_summary():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "size", "inside", "n_rows"),
     [

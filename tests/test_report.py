@@ -1327,6 +1327,7 @@ def test_periods_without_an_order_are_refused(values, words):
         named_periods(np.array(values, dtype=object), "t")
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_a_failed_write_leaves_the_report_that_was_there(
     file, tmp_path, capsys, monkeypatch

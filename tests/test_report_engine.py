@@ -29,6 +29,7 @@ def _sites(sizes, scores_by_name=("p",), seed=1):
     )
 
 
+@pytest.mark.slow
 def test_one_large_site_gives_no_limits_but_a_reason_everywhere():
     """One site of 600 rows among eleven of 40 is worth 2.9 of equal size."""
     table = _sites([600] + [40] * 11, ("p", "q"))

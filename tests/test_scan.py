@@ -114,6 +114,7 @@ def test_a_quote_in_a_name(tmp_path):
     assert scan(tmp_path / "it's.csv").fetchall() == [(0.5, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", ["0.5", "nan", "1e-3", "oops"])
 def test_a_csv_column_that_begins_with_whole_numbers_is_not_rounded(tmp_path, late):
     """DuckDB looks at the first 20,480 rows, and would read 0.5 as 1."""

@@ -38,7 +38,7 @@ every_scorer = pytest.mark.parametrize(
     "name",
     [
         pytest.param(
-            name, marks=pytest.mark.slow if name == "neg_refinement_brier_score" else []
+            name, marks=pytest.mark.slow if name.startswith("neg_refinement") else []
         )
         for name in get_scorer_names()
     ],

@@ -213,6 +213,7 @@ def test_true_error_sees_jumps():
     assert model.true_calibration_error() == pytest.approx(truth**0.5, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_cells", [100, 1000])
 def test_true_error_of_a_noisy_curve_with_and_without_its_breakpoints(n_cells):
     noisy, smooth = NoisyPlattCurve(2, 1, n_cells=n_cells), PlattCurve(2, 1)

@@ -92,6 +92,7 @@ def test_kde_estimates_the_error_of_a_smooth_curve():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_smooth_error_is_the_fixed_point_of_the_direct_sum(ties):
     scores, labels, weights = sample(2, ties=ties)

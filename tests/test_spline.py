@@ -72,6 +72,7 @@ def test_fit_is_the_minimum_of_the_objective(roughness_penalty, weighted):
         assert abs(up - down) / 2e-3 < 1e-4
 
 
+@pytest.mark.slow
 def test_penalty_is_the_one_of_least_leave_one_out_loss():
     # Refit without each row in turn, with the temperature and the knots of all rows.
     z, y = sample(30, seed=3)
@@ -122,6 +123,7 @@ def _evaluate(values, knots, x):
     return spline(inside) + spline(inside, 1) * (x - inside)
 
 
+@pytest.mark.slow
 def test_leave_one_out_is_exact_to_second_order():
     rng = np.random.default_rng(4)
     features = np.column_stack((np.ones(200), rng.standard_normal((200, 2))))

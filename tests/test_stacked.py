@@ -479,6 +479,7 @@ def test_options_out_of_range_are_refused(option):
         StackedRecalibrator(**option).fit(*sample(40))
 
 
+@pytest.mark.slow
 def test_a_member_without_a_chance_is_fitted_to_one_fold_alone(monkeypatch):
     """A weak ridge overfits 50 rows of each of 20 classes: its weight would be 0."""
     rng = np.random.default_rng(3)

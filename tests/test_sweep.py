@@ -66,6 +66,7 @@ def sample(rng, kind):
     return scores, labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["mass", "width"])
 @pytest.mark.parametrize("weighted", ["none", "integer", "fraction"])
 @pytest.mark.parametrize(

@@ -360,6 +360,7 @@ def test_separable_single_precision_is_doubted_and_always_wrong_ends_at_the_boun
     assert fit_inverse_temperature(logits, (y + 1) % 3) == pytest.approx(1e-6 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_the_brier_score_has_no_lower_minimum_elsewhere(seed):
     # Rows of very different spread: one minimum for the sure rows, another for the

@@ -140,6 +140,7 @@ def test_randomized_is_the_limit_of_small_perturbations():
     np.testing.assert_allclose(model.bin_values_, means, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion():
     # 600 equal scores in 6 bins: a new row falls into each bin with probability near
     # 1/6

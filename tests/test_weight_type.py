@@ -244,6 +244,7 @@ def test_a_row_that_dominates_draws_labels():
     assert found == drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_closed_forms_keep_their_level_with_heavy_rows(n_samples):
     methods = ("kuiper", "kolmogorov_smirnov", "spiegelhalter")
