@@ -93,9 +93,8 @@ def _numbers_of(table):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", LARGE)
 def test_large_tables_say_what_is_true(key):
-    for n in (20_000, 100_000):
-        model = _numbers_of(WORLDS[key].table(n, 0))
-        assert LARGE[key] <= set(model["claims"]), model["summary"]
+    model = _numbers_of(WORLDS[key].table(30_000, 0))
+    assert LARGE[key] <= set(model["claims"]), model["summary"]
 
 
 @pytest.mark.parametrize(
