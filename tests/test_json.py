@@ -600,3 +600,18 @@ def test_deep_nesting():
     document["parameters"]["classes"] = inner
     with refused(ValueError, "deeply"):
         from_dict(document)
+
+
+@pytest.mark.parametrize("gain", [[0.1, None, None], [None, None, None]])
+def test_a_gain_without_limits_is_read(gain):
+    scores, y = np.linspace(0.05, 0.95, 60), np.arange(60) % 3 == 0
+    document = to_dict(skcalib.StackedRecalibrator().fit(scores, y))
+    document["fitted"]["gain_"] = {"tuple": gain}
+    again = from_dict(document)
+    wanted = [np.nan if item is None else item for item in gain]
+    np.testing.assert_array_equal(again.gain_, wanted)
+    assert json.loads(json.dumps(to_dict(again)))["fitted"] == document["fitted"]
+    for broken in ([None, 0.0, 0.1], [0.1, None, 0.2], ["0.1", None, None]):
+        document["fitted"]["gain_"] = {"tuple": broken}
+        with pytest.raises(ValueError, match="gain_"):
+            from_dict(document)

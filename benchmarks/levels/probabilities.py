@@ -143,6 +143,8 @@ def _share_held(recalibrator, sample, seed):
     points = np.quantile(sample.scores, _POINTS, method="nearest")
     of_point = [np.flatnonzero(sample.scores == point)[0] for point in points]
     truth = sample.truth[of_point]
+    if len(np.unique(sample.labels)) < 2:
+        return np.nan  # no fit, which is said
     low, high = _fitted(recalibrator, sample).predict_interval(points, _LEVEL).T
     if np.isnan(low).any():
         return np.nan  # which is said

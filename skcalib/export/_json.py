@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import check_provenance
-from skcalib._intervals.one_probability.states import check_limits
+from skcalib._inference.results import IntervalEstimate
+from skcalib._intervals.one_probability.lazy import NO_LIMITS, LazyLimits
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_older import (
@@ -73,7 +74,7 @@ _OPTIONAL = {
     "_group_column": text,
     "_no_certificate": text,
     "_tuned": text,
-    "_limits": check_limits,
+    "_limits": LazyLimits.of_document,
 }
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 # Requests for predictions, to check what was read, for each object in the document.
@@ -343,8 +344,13 @@ class _Encoder:
             derived |= names_of_problem
         stored = {}
         for name, value in attributes.items():
+            if isinstance(value, IntervalEstimate):  # without limits, they are NaN
+                value = tuple(None if np.isnan(item) else item for item in value)
             if name not in derived:
                 stored[name] = value
+        limits = stored.pop("_limits", NO_LIMITS).state
+        if limits is not None:
+            stored["_limits"] = limits
         unknown = stored.keys() - _checks(estimator).keys()
         if unknown:
             raise ValueError(
@@ -688,7 +694,7 @@ def _check_predictions(fitted, where):
             probabilities = tried(
                 lambda: fitted._predict_checked(scores, features=features), where
             )
-        if hasattr(fitted, "_limits"):
+        if not fitted._why_no_limits():
             tried(lambda: fitted.predict_interval(scores), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "does not predict one number for each class")

@@ -12,8 +12,8 @@ from skcalib.maps._node import Rows
 from skcalib.maps._tabulated import tabulated
 from skcalib.maps._value_functions import Expit
 
-# Maps each recalibrator that has predicted to its attributes at that time, its number
-# of columns, and its map.
+# Maps each recalibrator that has predicted to the attributes of its map at that time,
+# its number of columns, and its map.
 _MAPS = WeakKeyDictionary()
 
 
@@ -24,12 +24,7 @@ def predicted_node(recalibrator, n_columns):
     The map is built once. It is built again where an attribute of the recalibrator is
     another object than at that time, as after a new fit.
     """
-    attributes = dict(vars(recalibrator))
-    # Limits are no part of the map. What they are made of may hold the recalibrator,
-    # which would then never be freed.
-    attributes.pop("_limits", None)
-    attributes.pop("_unmade_limits", None)
-    attributes = list(attributes.values())
+    attributes = recalibrator._map_attributes()
     known, columns, node = _MAPS.get(recalibrator, ((), 0, None))
     is_known = columns == n_columns and len(known) == len(attributes)
     if is_known and all(map(is_, known, attributes)):

@@ -173,12 +173,16 @@ def counts_inside(value):
 
 def estimate(value):
     """Return a triple (estimate, low, high), the gain of a recalibrator, as an
-    `IntervalEstimate`; raise a ValueError unless low <= estimate <= high.
+    `IntervalEstimate`; raise a ValueError unless low <= estimate <= high, or both
+    limits, and the estimate if it is unknown, too, are None: they become NaN.
     """
     words = "an estimate and the limits of its interval"
     if not isinstance(value, tuple) or len(value) != 3:
         raise _refused(words, value)
     middle, low, high = value
+    if low is None and high is None:
+        middle = np.nan if middle is None else number(middle)
+        return gain_estimate(middle, np.nan, np.nan, _LEVEL_OF_GAINS)
     if not number(low) <= number(middle) <= number(high):
         raise _refused(words, value)
     return gain_estimate(float(middle), float(low), float(high), _LEVEL_OF_GAINS)

@@ -5,7 +5,6 @@ short functions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property, partial
 from numbers import Real
 from tempfile import TemporaryFile
 from typing import Any, Literal, Self
@@ -34,6 +33,7 @@ from skcalib._input.tensors import (
 )
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import cluster_codes
+from skcalib._intervals.one_probability.lazy import NO_LIMITS, LazyLimits
 from skcalib._intervals.one_probability.normal import why_none
 from skcalib._intervals.one_probability.samples import Maker, widened_limits
 from skcalib._intervals.one_probability.states import has_few_events
@@ -116,6 +116,8 @@ class BaseRecalibrator(ProbabilityTransformer):
     # Whether `predict` gives the class of the largest score, also where probabilities
     # round or are spread otherwise.
     _keeps_decisions = False
+    # What the limits of `predict_interval` are computed from.
+    _limits = NO_LIMITS
 
     def __init__(
         self,
@@ -204,51 +206,15 @@ class BaseRecalibrator(ProbabilityTransformer):
             names, *columns = others or (None,)
             self._check_classes_present(codes)
             vars(self).pop("_limits", None)  # of an earlier fit
-            vars(self).pop("_unmade_limits", None)
             maker = fit_rows(
                 scores, like(scores, codes), names, like(scores, weight), *columns
             )
             if isinstance(maker, Maker):
-                self._keep_limits(
-                    maker, None if names is None else cluster_codes(names)
-                )
+                cluster = None if names is None else cluster_codes(names)
+                self._limits = LazyLimits.of_fit(maker, cluster)
             self.provenance_ = provenance(self, scores, codes, weight, weight_type)
             vars(self).pop("_has_label_tensor", None)
         return self
-
-    def _keep_limits(self, maker, cluster):
-        """Keep what the state of the limits of `predict_interval` is made of, by a
-        `Maker` and the clusters (n,) of the samples or None. Clusters, which nothing
-        else needs, have it made at once.
-        """
-        kept = maker.keep(cluster)
-        if kept is not None:
-            self._unmade_limits = partial(maker.make, kept)
-        if cluster is not None:
-            self._has_limits()
-
-    @cached_property
-    def _limits(self):
-        """The state of the limits of `predict_interval`, made when it is first asked
-        for. A method without limits does not have this attribute.
-        """
-        limits = None
-        if "_unmade_limits" in vars(self):
-            limits = self._unmade_limits()
-            if limits is not None:
-                self._limits = limits  # before another thread misses both
-            del self._unmade_limits
-        if limits is None:
-            raise AttributeError(f"{type(self).__name__} has no limits")
-        return limits
-
-    def _has_limits(self):
-        """Return whether there are limits for one probability; make their state."""
-        return hasattr(self, "_limits")
-
-    def __getstate__(self):
-        self._has_limits()  # what it is made of stays here
-        return super().__getstate__()
 
     def fit_batches(self, batches: Iterable[tuple[ArrayLike, ...]]) -> Self:
         """Fit the calibration map to batches, of which one at a time is in memory.
@@ -400,6 +366,14 @@ class BaseRecalibrator(ProbabilityTransformer):
         if scores.shape[1] > 2:
             is_impossible = None
         return self._restricted(probabilities, is_impossible)
+
+    def _map_attributes(self):
+        """Return the list of the attributes on which the map depends: all but the
+        limits, which may hold this object.
+        """
+        attributes = dict(vars(self))
+        attributes.pop("_limits", None)
+        return list(attributes.values())
 
     def _predict_encoded(
         self,
@@ -605,7 +579,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         unknown = self._why_nan_limits()
         if unknown:
             warn(f"The limits are NaN: {unknown}.")
-        elif has_few_events(self._limits):
+        elif has_few_events(self._limits.state):
             warn(
                 "The recalibrator was fitted to fewer than ten events, or to fewer than"
                 " ten samples of the other label: the limits hold less often than"
@@ -620,12 +594,16 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     def _why_no_limits(self):
         """Return why there are no limits for one probability, else "". A fit returns
-        the `Maker` of their state, `_limits`, and ``_limits_at(scores, probabilities,
-        level)`` reads it.
+        the `Maker` of `_limits`, which ``_limits_at(scores, probabilities, level)``
+        reads.
         """
         if self._has_limits():
             return ""
         return super()._why_no_limits()
+
+    def _has_limits(self):
+        """Return whether there are limits for one probability; make their state."""
+        return self._limits.state is not None
 
     def _read_scores(self, X):
         """Return the validated scores (n, C) of new rows."""
@@ -633,7 +611,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     def _why_nan_limits(self):
         """Return why clusters leave the limits unknown, else an empty text."""
-        return why_none(self._limits)
+        return why_none(self._limits.state)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Return the smallest scores that reach the given probabilities.

@@ -150,13 +150,14 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _limits_at(self, scores, probabilities, level):
         """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2)."""
-        limits_at = LIMITS[self._limits["kind"]]
+        state = self._limits.state
+        limits_at = LIMITS[state["kind"]]
         binary_scores = self._binary_scores(self._clipped(scores))
         low = np.empty(len(scores))
         high = np.empty(len(scores))
         for rows in row_blocks(len(scores), _FEATURES_OF_LIMITS):
             position = self._limits_position(binary_scores[rows])
-            low[rows], high[rows] = limits_at(self._limits, position, level)
+            low[rows], high[rows] = limits_at(state, position, level)
         return low, high
 
     def _limits_position(self, scores):

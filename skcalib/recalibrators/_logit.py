@@ -95,7 +95,7 @@ class LogitRecalibrator(BaseRecalibrator):
         """
         logits = self._logits(self._clipped(scores))
         return softmax_limits(
-            self._limits, self._limits_design(logits), probabilities, level
+            self._limits.state, self._limits_design(logits), probabilities, level
         )
 
     def _logits(self, scores):

@@ -242,7 +242,7 @@ class PriorShift(LogitRecalibrator):
         """Return the limits, (n,) each, at calibrated probabilities (n, 2): the mean's
         own ones at its level, normal ones at others.
         """
-        state = self._limits
+        state = self._limits.state
         ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
         log_odds = logit(probabilities[:, 1])
         low = expit(log_odds - ratio * state["below"])

@@ -24,6 +24,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
+from skcalib._intervals.one_probability.lazy import NO_LIMITS
 from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_probability
 from skcalib.maps.checks import check_same_classes, estimate, fitted
@@ -233,8 +234,8 @@ class Recalibrator(MeasuredRecalibrator):
 
     @property
     def _limits(self):
-        """What the limits of the map that was tried need."""
-        return self.recalibrator_._limits
+        """The limits of the map that was tried."""
+        return getattr(self.recalibrator_, "_limits", NO_LIMITS)
 
     def _why_no_limits(self):
         tried = self.recalibrator_

@@ -22,6 +22,7 @@ from skcalib._fitting.wrapped import check_recalibrator, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import Interval
+from skcalib._intervals.one_probability.lazy import LazyLimits
 from skcalib._intervals.one_probability.samples import Maker, widened_limits
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken, weights_or_ones
@@ -325,7 +326,7 @@ class StackedRecalibrator(MeasuredRecalibrator):
         for member in self.recalibrators_:
             maker = vars(member).pop("_maker", None)
             if maker is not None and len(self.classes_) == 2:
-                member._keep_limits(maker, cluster)
+                member._limits = LazyLimits.of_fit(maker, cluster)
         return self._used_members()
 
     def _used_members(self):
@@ -595,7 +596,7 @@ def _state_of_mixture(members):
     events = []
     for member in members:
         if member._has_limits():
-            events.append(member._limits["events"])
+            events.append(member._limits.state["events"])
         elif not isinstance(member, Uncalibrated):
             return None
     return {"kind": "mixture", "events": min(events, default=np.inf)}

@@ -255,7 +255,7 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
             return super()._limits_at(scores, probabilities, level)
         logits = self._logits(self._clipped(scores))
         log_odds = logits[:, [1]] - logits[:, [0]]
-        return LIMITS["regression"](self._limits, log_odds.T, level)
+        return LIMITS["regression"](self._limits.state, log_odds.T, level)
 
     def _limits_design(self, logits):
         """Return how logits (n, K) depend on the inverse temperature."""
