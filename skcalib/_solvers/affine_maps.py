@@ -39,13 +39,6 @@ class DiagonalMap:
         return parameters.reshape(2, -1).T.ravel()
 
     @staticmethod
-    def features_by_class(features):
-        """Return the derivatives (n, K, 2) of the logit of each class by its slope and
-        intercept, from features (n, K).
-        """
-        return np.stack((features, np.ones_like(features)), axis=-1)
-
-    @staticmethod
     def apply(parameters, features):
         """Return the logits (K, n) of features (K + 1, n): for each class its slope
         times its feature, plus its intercept.
@@ -147,15 +140,6 @@ class MatrixMap:
     def by_class(parameters):
         """Return the parameters in the order of the classes, which they have."""
         return parameters
-
-    @staticmethod
-    def features_by_class(features):
-        """Return the derivatives (n, K, K + 1) of the logit of each class by its row of
-        the matrix and its intercept, from features (n, K).
-        """
-        n_rows, n_classes = features.shape
-        with_one = np.column_stack((features, np.ones(n_rows)))
-        return np.broadcast_to(with_one[:, None], (n_rows, n_classes, n_classes + 1))
 
     @staticmethod
     def apply(parameters, features):

@@ -37,6 +37,7 @@ from skcalib._intervals.one_probability.lazy import NO_LIMITS, LazyLimits
 from skcalib._intervals.one_probability.normal import why_none
 from skcalib._intervals.one_probability.samples import Maker, widened_limits
 from skcalib._intervals.one_probability.states import has_few_events
+from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import (
     LARGEST_GAP,
@@ -53,6 +54,7 @@ from skcalib.recalibrators._tensor_rows import (
 )
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
+_ARRAYS_OF_LIMITS = 2  # of the size of the probabilities, while limits are computed
 _MOST_MARKS = 2  # distinct finite logits that mark impossible classes, at most
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
@@ -586,16 +588,26 @@ class BaseRecalibrator(ProbabilityTransformer):
                 " stated."
             )
         scores = self._read_scores(X)
-        probabilities = self._predict_checked(scores)
-        scores, _ = self._with_marks(scores)
-        return widened_limits(
-            *self._limits_at(scores, probabilities, level), probabilities
-        )
+        limits_at = self._limits_at(level)
+        n_classes = len(self.classes_)
+        shape = (len(scores), 2)
+        if n_classes > 2:
+            shape = (len(scores), n_classes, 2)
+        limits = np.empty(shape)
+        for rows in row_blocks(len(scores), _ARRAYS_OF_LIMITS * n_classes):
+            probabilities = self._predict_checked(scores[rows])
+            marked_scores, _ = self._with_marks(scores[rows])
+            limits[rows] = widened_limits(
+                *limits_at(marked_scores, probabilities), probabilities
+            )
+        return limits
 
     def _why_no_limits(self):
         """Return why there are no limits for one probability, else "". A fit returns
-        the `Maker` of `_limits`, which ``_limits_at(scores, probabilities, level)``
-        reads.
+        the `Maker` of `_limits`, which ``_limits_at(level)`` reads: it returns a
+        function of validated scores (n, C), in which impossible classes are marked, and
+        calibrated probabilities (n, K), which returns the lower and the upper limits:
+        (n, K) and (n, K), or (n,) and (n,) for the second of two classes.
         """
         if self._has_limits():
             return ""

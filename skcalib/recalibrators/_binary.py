@@ -16,7 +16,7 @@ from skcalib._cells.columns import top_label
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._intervals.one_probability.samples import limits_of_rows
 from skcalib._intervals.one_probability.states import LIMITS
-from skcalib._rows.blocks import row_blocks, taken
+from skcalib._rows.blocks import taken
 from skcalib._rows.links import (
     log_odds_against_rest,
     rounded,
@@ -34,7 +34,6 @@ from skcalib.recalibrators._base import BaseRecalibrator
 _DIFFERENCE = np.array([[-1.0, 1.0]])
 
 # Limits are made in blocks of rows, as large as they should be for eight features.
-_FEATURES_OF_LIMITS = 8
 
 
 class BinaryRecalibrator(BaseRecalibrator):
@@ -148,21 +147,25 @@ class BinaryRecalibrator(BaseRecalibrator):
             )
         return super()._why_no_limits()
 
-    def _limits_at(self, scores, probabilities, level):
-        """Return the limits (n,) and (n,) at validated scores (n, 1) or (n, 2)."""
+    def _limits_at(self, level):
         state = self._limits.state
-        limits_at = LIMITS[state["kind"]]
-        binary_scores = self._binary_scores(self._clipped(scores))
-        low = np.empty(len(scores))
-        high = np.empty(len(scores))
-        for rows in row_blocks(len(scores), _FEATURES_OF_LIMITS):
-            position = self._limits_position(binary_scores[rows])
-            low[rows], high[rows] = limits_at(state, position, level)
-        return low, high
+        limits_of = LIMITS[state["kind"]](state, level)
+
+        def limits_at(scores, probabilities):
+            return limits_of(self._limits_position(self._new_binary_scores(scores)))
+
+        return limits_at
+
+    def _new_binary_scores(self, scores):
+        """Return the scores (n,) of the positive class on the method's scale, as its
+        map computes them from validated scores (n, 1) or (n, 2).
+        """
+        clipped = self._clipped_node(nodes.Scores(scores.shape[1]))
+        return nodes.Rows(scores)(self._binary_score_node(clipped))[:, 0]
 
     def _limits_position(self, scores):
-        """Return what the limits depend on at scores (n,): features (d, n) of a
-        regression, bins (n,), or the scores.
+        """Return what the limits depend on at scores (n,) on the method's scale:
+        features (d, n) of a regression, or bins or other places (n,).
         """
         return scores
 

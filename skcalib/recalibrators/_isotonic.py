@@ -10,6 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from skcalib._intervals.one_probability.monotone import monotone
 from skcalib._rows.sorting import DistinctScores
+from skcalib.binning._base import BinLookup
 from skcalib.maps import piecewise_polynomial
 from skcalib.maps.checks import knots, shares
 from skcalib.recalibrators._binary import BinaryRecalibrator
@@ -138,6 +139,9 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.probability_knots_ = solution.x[ends]
         return monotone(distinct, distinct, weight, events)
 
+    def _limits_position(self, scores):
+        return places_among_ranges(self._limits.state, scores)
+
     def _map(self, score):
         """Return the map from score to probability as a `Node`: lines between
         the knots, and constants beyond the outer ones.
@@ -154,6 +158,21 @@ class IsotonicCalibration(BinaryRecalibrator):
         origins = [knots[0], *knots[1:], knots[-1]]
         coefficients = [values[:1], *lines, values[-1:]]
         return piecewise_polynomial(score, knots, origins, coefficients)
+
+
+def places_among_ranges(state, scores):
+    """Return where scores (n,) are among the ranges of the state of the limits of a
+    curve that never falls: see `monotone_limits`.
+    """
+    last = state["last"]
+    # The first range that does not end below the score; between the edges 0 and 1 a
+    # table finds it.
+    edges = np.concatenate(([min(0.0, last[0])], last, [1.0]))
+    if last[-1] >= 1:
+        edges[-1] = np.inf
+    at_most = BinLookup(edges, scores)(scores)
+    is_inside = np.append(state["first"], np.inf)[at_most] <= scores
+    return 2 * at_most + is_inside
 
 
 def _weights_by_score(scores, labels, sample_weight):

@@ -89,14 +89,25 @@ class LogitRecalibrator(BaseRecalibrator):
             )
         return reason
 
-    def _limits_at(self, scores, probabilities, level):
-        """Return the limits at validated scores (n, C): (n, K) each, or (n,) each for
-        the second of two classes.
+    def _limits_at(self, level):
+        limits_of = softmax_limits(self._limits.state, level)
+
+        def limits_at(scores, probabilities):
+            logits = self._new_logits(scores)
+            return limits_of(self._limits_design(logits), probabilities)
+
+        return limits_at
+
+    def _new_logits(self, scores):
+        """Return the logits (n, K) of validated scores (n, C) whose limits are asked
+        for.
         """
-        logits = self._logits(self._clipped(scores))
-        return softmax_limits(
-            self._limits.state, self._limits_design(logits), probabilities, level
-        )
+        clipped = self._clipped(scores)
+        if clipped.shape[1] == 1 and self.input == "probability":
+            # with one logarithm, as the map computes them
+            log_odds = nodes.Rows(clipped)(nodes.LogOdds(nodes.Scores(1)))
+            return np.hstack((np.zeros_like(log_odds), log_odds))
+        return self._logits(clipped)
 
     def _logits(self, scores):
         """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""

@@ -16,7 +16,11 @@ from skcalib._fitting.ridge_path import (
 )
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import like, namespace_of, widest_dtype
-from skcalib._intervals.one_probability.softmax import SoftmaxDesign, softmax
+from skcalib._intervals.one_probability.softmax import softmax
+from skcalib._intervals.one_probability.softmax_designs import (
+    OwnSlopes,
+    SharedFeatures,
+)
 from skcalib._rows.links import row_log_sum_exp, row_softmax
 from skcalib._solvers.affine_maps import DiagonalMap, MatrixMap
 from skcalib._solvers.sums import blocks_of, cast, log_sum_exp
@@ -175,19 +179,16 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             logits - self._reference(logits)[:, None]
         )
         features[~np.isfinite(features)] = 0.0
-        return SoftmaxDesign(self._affine_map.features_by_class(features))
+        return self._design_of(features)
 
     def _limits_probabilities(self, logits):
         """Return the probabilities (n, K) of logits (n, K)."""
-        features = self._limits_design(logits).features
         parameters = self._affine_map.by_class(
             self._affine_map.packed(
                 self.coef_ / self.inverse_temperature_, self.intercept_
             )
         )
-        calibrated = np.einsum(
-            "nkb,kb->nk", features, parameters.reshape(features.shape[1:])
-        )
+        calibrated = self._limits_design(logits).logits(parameters)
         calibrated[logits == -np.inf] = -np.inf
         return row_softmax(calibrated)
 
@@ -217,6 +218,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         """
         xp = namespace_of(logits)
         if xp is np and logits.min() > -np.inf:
+            if logits.shape[1] == 2:  # in a tenth of the time of `mean`
+                return np.add(logits[:, 0], logits[:, 1], dtype=np.float64) / 2
             return logits.mean(axis=1, dtype=np.float64)
         if xp is np:
             return logits.mean(axis=1, dtype=np.float64, where=logits > -np.inf)
@@ -336,6 +339,7 @@ class VectorScaling(AffineScaling):
     }
 
     _affine_map = DiagonalMap
+    _design_of = OwnSlopes
     _fits_tensors = True
     _takes_shortcuts = True
     _attributes = {**AffineScaling._attributes, "coef_": numbers}
@@ -501,6 +505,7 @@ class MatrixScaling(AffineScaling):
     }
 
     _affine_map = MatrixMap
+    _design_of = SharedFeatures.of_logits
     _fits_tensors = True
     _takes_shortcuts = True
 

@@ -238,15 +238,17 @@ class PriorShift(LogitRecalibrator):
             return ""
         return "it has limits only with target_mean=(estimate, low, high)"
 
-    def _limits_at(self, scores, probabilities, level):
-        """Return the limits, (n,) each, at calibrated probabilities (n, 2): the mean's
-        own ones at its level, normal ones at others.
-        """
+    def _limits_at(self, level):
+        # of the level of the mean's interval its own, of another one normal ones
         state = self._limits.state
         ratio = ndtri((1 + level) / 2) / ndtri((1 + state["level"]) / 2)
-        log_odds = logit(probabilities[:, 1])
-        low = expit(log_odds - ratio * state["below"])
-        return low, expit(log_odds + ratio * state["above"])
+
+        def limits_at(scores, probabilities):
+            log_odds = logit(probabilities[:, 1])
+            low = expit(log_odds - ratio * state["below"])
+            return low, expit(log_odds + ratio * state["above"])
+
+        return limits_at
 
     def _map(self, logits):
         """Return the node of the probabilities from that of the logits."""

@@ -246,12 +246,16 @@ class Recalibrator(MeasuredRecalibrator):
     def _why_nan_limits(self):
         return self.recalibrator_._why_nan_limits()
 
-    def _limits_at(self, scores, probabilities, level):
-        """Return the limits of the map that was tried, also where scores are kept: what
-        is left unchanged is not certain.
-        """
-        of_tried = self.recalibrator_._predict_encoded(scores)
-        return self.recalibrator_._limits_at(scores, of_tried, level)
+    def _limits_at(self, level):
+        # those of the map that was tried, also where the scores are kept: what is left
+        # unchanged is not certain
+        tried = self.recalibrator_
+        limits_of_tried = tried._limits_at(level)
+
+        def limits_at(scores, probabilities):
+            return limits_of_tried(scores, tried._predict_encoded(scores))
+
+        return limits_at
 
     def _map(self, scores):
         """Return the node of the probabilities from that of the scores."""

@@ -345,23 +345,32 @@ class StackedRecalibrator(MeasuredRecalibrator):
         reasons = [m._why_nan_limits() for m in members if m._has_limits()]
         return next(filter(None, reasons), "")
 
-    def _limits_at(self, scores, probabilities, level):
-        """Return the limits, (n,) each: as far from the stack's probability as those of
-        the members are in the root mean square.
-        """
-        probability = probabilities[:, 1]
-        below = np.zeros(len(scores))
-        above = np.zeros(len(scores))
+    def _limits_at(self, level):
+        # as far from the stack's probability as those of the members are in the root
+        # mean square
+        members = []
         used = self.weights_[self.weights_ > 0]
         for weight, member in zip(used, self._used_members(), strict=True):
-            of_member = member._predict_encoded(scores)
-            low = high = of_member[:, 1]
+            of_member = None  # `Uncalibrated` is certain
             if not isinstance(member, Uncalibrated):
-                limits = member._limits_at(scores, of_member, level)
-                low, high = widened_limits(*limits, of_member).T
-            below += weight * np.maximum(probability - low, 0) ** 2
-            above += weight * np.maximum(high - probability, 0) ** 2
-        return probability - np.sqrt(below), probability + np.sqrt(above)
+                of_member = member._limits_at(level)
+            members.append((weight, member, of_member))
+
+        def limits_at(scores, probabilities):
+            probability = probabilities[:, 1]
+            below = np.zeros(len(scores))
+            above = np.zeros(len(scores))
+            for weight, member, limits_of in members:
+                calibrated = member._predict_encoded(scores)
+                low = high = calibrated[:, 1]
+                if limits_of is not None:
+                    limits = limits_of(scores, calibrated)
+                    low, high = widened_limits(*limits, calibrated).T
+                below += weight * np.maximum(probability - low, 0) ** 2
+                above += weight * np.maximum(high - probability, 0) ** 2
+            return probability - np.sqrt(below), probability + np.sqrt(above)
+
+        return limits_at
 
     def _keep_members(self, stack_fits):
         """Set the members fitted to all rows, from a `StackFits`, and the seconds that

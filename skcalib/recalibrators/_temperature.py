@@ -18,7 +18,8 @@ from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.tensors import as_array, like, namespace_of, widest_dtype
 from skcalib._intervals.one_probability.regression import regression
 from skcalib._intervals.one_probability.samples import Samples
-from skcalib._intervals.one_probability.softmax import SoftmaxDesign, softmax
+from skcalib._intervals.one_probability.softmax import softmax
+from skcalib._intervals.one_probability.softmax_designs import OneSlope
 from skcalib._intervals.one_probability.states import LIMITS
 from skcalib._rows.links import PROBABILITY_CLIP, row_softmax
 from skcalib._rows.namespaces import clipped, row_exponentials, row_shares
@@ -247,19 +248,19 @@ class TemperatureScaling(FeatureRecalibrator, ClippedRecalibrator, LogitRecalibr
             return slope._replace(keep=partial(_kept_of_two_logits, slope.keep))
         return softmax(self._limits_design, self._limits_probabilities)
 
-    def _limits_at(self, scores, probabilities, level):
-        """Return the limits at validated scores (n, C): (n, K) each, or (n,) each for
-        the second of two classes.
-        """
+    def _limits_at(self, level):
         if len(self.classes_) > 2:
-            return super()._limits_at(scores, probabilities, level)
-        logits = self._logits(self._clipped(scores))
-        log_odds = logits[:, [1]] - logits[:, [0]]
-        return LIMITS["regression"](self._limits.state, log_odds.T, level)
+            return super()._limits_at(level)
+        limits_of = LIMITS["regression"](self._limits.state, level)
+
+        def limits_at(scores, probabilities):
+            return limits_of(np.diff(self._new_logits(scores).T, axis=0))
+
+        return limits_at
 
     def _limits_design(self, logits):
         """Return how logits (n, K) depend on the inverse temperature."""
-        return SoftmaxDesign(np.where(logits > -np.inf, logits, 0.0))
+        return OneSlope(np.where(logits > -np.inf, logits, 0.0))
 
     def _limits_probabilities(self, logits):
         """Return the probabilities (n, K) of logits (n, K)."""

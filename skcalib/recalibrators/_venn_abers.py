@@ -21,6 +21,7 @@ from skcalib.binning._base import assign_bins
 from skcalib.maps import just_below, step_function
 from skcalib.maps.checks import check_lengths, knots, shares
 from skcalib.recalibrators._binary import BinaryRecalibrator
+from skcalib.recalibrators._isotonic import places_among_ranges
 
 
 class VennAbers(BinaryRecalibrator):
@@ -228,6 +229,9 @@ class VennAbers(BinaryRecalibrator):
         return monotone(
             first, table.scores, np.diff(table.weight), np.diff(table.positives)
         )
+
+    def _limits_position(self, scores):
+        return places_among_ranges(self._limits.state, scores)
 
     def _map(self, score):
         """Return the map: a step function with one step at each knot and one between

@@ -47,9 +47,11 @@ def _state(samples, bins_of, count, positives):
     }
 
 
-def bins_limits(state, bin_of_score, level):
-    """Return the limits (n,) and (n,) of the event frequency in bins (n,): Wilson's."""
+def bins_limits(state, level):
+    """Return a function of bins (n,) that returns the limits (n,) and (n,) of the event
+    frequency in them: Wilson's.
+    """
     low, high = binomial_interval(
         state["positives"], state["count"], confidence_level=level, interval="wilson"
     )
-    return low[bin_of_score], high[bin_of_score]
+    return lambda bin_of_score: (low[bin_of_score], high[bin_of_score])

@@ -22,6 +22,7 @@ class LazyLimits:
 
     def __init__(self, make):
         self._make = make
+        self._derived = None
 
     @classmethod
     def of_fit(cls, maker, cluster):
@@ -49,6 +50,14 @@ class LazyLimits:
     @property
     def state(self):
         return self._made()._state
+
+    def derived(self, function):
+        """Return ``function(state)``, which is the same function at each call and is
+        called once.
+        """
+        if self._derived is None:
+            self._derived = function(self.state)
+        return self._derived
 
     def _made(self):
         """Make the state unless there is one; return self."""

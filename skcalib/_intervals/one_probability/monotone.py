@@ -60,22 +60,20 @@ def _state(samples, first, last, weight, positives):
     return state
 
 
-def monotone_limits(state, scores, level):
-    """Return the limits (n,) and (n,) at scores (n,) of a curve that never falls.
+def monotone_limits(state, level):
+    """Return a function that returns the limits (n,) and (n,) of a curve that never
+    falls at some places (n,), integers: 2 j + 1 in the range j of scores of the state,
+    2 j below it and above the one before.
 
-    Between two scores of the state, the lower limit of the one below and the upper
-    limit of the one above hold.
+    Between two ranges, the lower limit of the one below and the upper limit of the one
+    above hold.
     """
     low, high = _monotone_table(
         state["count"].tobytes(), state["positives"].tobytes(), float(level)
     )
-    at_most = np.searchsorted(state["last"], scores, side="left")
-    first = np.append(state["first"], np.inf)
-    is_inside = first[at_most] <= scores
-    return (
-        np.append(0.0, low)[at_most + is_inside],
-        np.append(high, 1.0)[at_most],
-    )
+    low_at = np.repeat(np.append(0.0, low), 2)[1:]
+    high_at = np.repeat(np.append(high, 1.0), 2)[:-1]
+    return lambda place: (low_at[place], high_at[place])
 
 
 @lru_cache(maxsize=64)

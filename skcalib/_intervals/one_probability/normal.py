@@ -9,24 +9,37 @@ from skcalib._intervals.sandwich import (
     too_few_events,
 )
 
+_LARGEST_EXPONENT = 700.0  # whose exponential is a number
+_TINY = np.finfo(np.float64).tiny
 
-def half_width(state, gradient, level):
-    """Return half the width (n,) of the limits of log-odds with gradients (d, n) by the
-    parameters: normal ones, Student's with clusters, NaN where these are too few.
 
-    The variance of independent samples is the larger one of two estimates.
+def quantile_of(state, level):
+    """Return the quantile of limits on the log-odds: normal, Student's with clusters,
+    NaN where these are too few.
     """
     if why_none(state):
-        return np.full(gradient.shape[1], np.nan)
-    variance = quadratic_form(state["sandwich"], gradient)
-    if "model" in state:
-        variance = np.maximum(variance, quadratic_form(state["model"], gradient))
+        return np.nan
     tail = (1 + level) / 2
     if np.isfinite(state["degrees"]):
-        quantile = stdtrit(state["degrees"], tail)
-    else:
-        quantile = ndtri(tail)
-    return quantile * np.sqrt(variance)
+        return stdtrit(state["degrees"], tail)
+    return ndtri(tail)
+
+
+def covariances_of(state):
+    """Return the list of the covariances of the parameters of a state: of independent
+    samples there are two, and the larger variance counts.
+    """
+    return [state[name] for name in ("sandwich", "model") if name in state]
+
+
+def largest_form(covariances, gradient):
+    """Return the largest variance (n,) of log-odds with gradients (d, n) by the
+    parameters.
+    """
+    largest = np.zeros(gradient.shape[1])
+    for covariance in covariances:
+        np.maximum(largest, quadratic_form(covariance, gradient), out=largest)
+    return largest
 
 
 def limits_about(log_odds, half):
@@ -36,6 +49,16 @@ def limits_about(log_odds, half):
     with np.errstate(over="ignore"):  # the odds of a probability of 0
         # in less time than by `expit`
         return 1 / (1 + np.exp(half - log_odds)), 1 / (1 + np.exp(-half - log_odds))
+
+
+def limits_of_shares(own, rest, half):
+    """Return the probabilities whose log-odds are those of probabilities less and plus
+    half a width, arrays of one shape; `rest` is what the other classes have.
+    """
+    ratio = np.exp(np.minimum(half, _LARGEST_EXPONENT))
+    low = own / (own + np.maximum(rest, _TINY) * ratio)
+    raised = own * ratio
+    return low, raised / (raised + np.maximum(rest, _TINY))
 
 
 def why_none(state):

@@ -6,7 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skcalib._intervals.one_probability.normal import half_width, limits_about
+from skcalib._intervals.one_probability.normal import (
+    covariances_of,
+    largest_form,
+    limits_about,
+    quantile_of,
+)
 from skcalib._intervals.one_probability.samples import Maker
 from skcalib._intervals.sandwich import (
     left_out_covariance,
@@ -142,9 +147,16 @@ def _state(rows, features, start, centre, penalty):
     return state
 
 
-def regression_limits(state, design, level):
-    """Return the limits (n,) and (n,) of the probabilities of a regression at features
-    (d, n): normal ones on the log-odds, or Student's with clusters.
+def regression_limits(state, level):
+    """Return a function of features (d, n) that returns the limits (n,) and (n,) of the
+    probabilities of a regression: normal ones on the log-odds, or Student's with
+    clusters.
     """
-    log_odds = state["coef"] @ design
-    return limits_about(log_odds, half_width(state, design, level))
+    quantile = quantile_of(state, level)
+    covariances = covariances_of(state)
+
+    def limits_of(design):
+        half = quantile * np.sqrt(largest_form(covariances, design))
+        return limits_about(state["coef"] @ design, half)
+
+    return limits_of

@@ -6,8 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._intervals.few_events import effective_events
-from skcalib._intervals.one_probability.normal import half_width, limits_about
+from skcalib._intervals.one_probability.normal import (
+    covariances_of,
+    largest_form,
+    limits_of_shares,
+    quantile_of,
+)
 from skcalib._intervals.one_probability.samples import Maker
+from skcalib._intervals.one_probability.softmax_designs import Shares
 from skcalib._intervals.sandwich import (
     left_out_covariance,
     left_out_steps,
@@ -24,37 +30,6 @@ _ROWS_PER_PARAMETER = 20
 _NO_CURVATURE = 1e-12
 
 
-class SoftmaxDesign(NamedTuple):
-    """How the K logits of samples depend on the parameters of a map.
-
-    `features` are (n, K): the derivative of each logit by the only parameter; or
-    (n, K, b): those of the logit of class k by its own b parameters. Parameters are
-    then in the order of the classes.
-    """
-
-    features: np.ndarray
-
-    @property
-    def n_parameters(self):
-        """Number of parameters."""
-        if self.features.ndim == 2:
-            return 1
-        return self.features.shape[1] * self.features.shape[2]
-
-    def combined(self, coefficient):
-        """Return the derivatives (n, n_parameters) of the sum of the logits times
-        coefficients (n, K).
-        """
-        if self.features.ndim == 2:
-            return np.sum(coefficient * self.features, axis=1, keepdims=True)
-        product = coefficient[:, :, None] * self.features
-        return product.reshape(len(product), -1)
-
-    def of_rows(self, rows):
-        """Return the design of some rows, a slice."""
-        return SoftmaxDesign(self.features[rows])
-
-
 def softmax(design_of, probabilities_of, ridge=0.0):
     """Return the `Maker` of the state of a softmax of linear logits from
     `Samples` whose scores are logits (n, K) and whose labels are codes: the covariance
@@ -63,8 +38,8 @@ def softmax(design_of, probabilities_of, ridge=0.0):
     Parameters
     ----------
     design_of, probabilities_of : callable
-        Functions of logits (n, K): the `SoftmaxDesign`, and the probabilities (n, K) by
-        the map.
+        Functions of logits (n, K): a design of `softmax_designs`, and the probabilities
+        (n, K) by the map.
     ridge : float or ndarray of shape (n_parameters,), default=0
         Second derivative of the ridge by each parameter.
     """
@@ -176,7 +151,7 @@ def _of_clusters(kept, design, probabilities, scores, information):
     steps = []
     variances = []
     for rows in np.split(order, ends[:-1]):
-        part = SoftmaxDesign(design.features[rows])
+        part = design.of_rows(rows)
         weight = kept.weight[rows]
         own = basis.T @ _information(part, probabilities[rows], weight) @ basis
         score = scores[rows].sum(axis=0) @ basis
@@ -203,41 +178,33 @@ def _of_clusters(kept, design, probabilities, scores, information):
     }
 
 
-def softmax_limits(state, design, probabilities, level):
-    """Return the limits (n, K) and (n, K) of probabilities (n, K) of a softmax, on the
-    log-odds of each class; (n,) and (n,) for the second of two classes.
+def softmax_limits(state, level):
+    """Return a function that returns the limits (n, K) and (n, K) of probabilities (n,
+    K) of a softmax with a design, on the log-odds of each class; (n,) and (n,) for the
+    second of two classes.
     """
-    n_classes = probabilities.shape[1]
-    if n_classes == 2:
-        rest, own = probabilities.T
-        of_logits = np.array([[-1.0, 1.0]])
-        return _class_limits(state, design, of_logits, own, rest, level)
-    low = np.empty_like(probabilities)
-    high = np.empty_like(probabilities)
-    for rows in row_blocks(len(probabilities), design.n_parameters):
-        proba = probabilities[rows]
-        for k in range(n_classes):
-            # The log-odds of class k: its logit, less the mean of the others' logits by
-            # their shares.
-            others = proba.copy()
-            others[:, k] = 0.0
-            rest = np.maximum(others.sum(axis=1), np.finfo(np.float64).tiny)
-            of_logits = -others / rest[:, None]
-            of_logits[:, k] = 1.0
-            low[rows, k], high[rows, k] = _class_limits(
-                state, design.of_rows(rows), of_logits, proba[:, k], rest, level
-            )
-    return low, high
+    quantile = quantile_of(state, level)
+    covariances = covariances_of(state)
 
+    def limits_of(design, probabilities):
+        if probabilities.shape[1] == 2:
+            rest, own = probabilities.T
+            features, matrix = design.of_two_classes()
+            of_features = [matrix @ c @ matrix.T for c in covariances]
+            half = quantile * np.sqrt(largest_form(of_features, features))
+            return limits_of_shares(own, rest, half)
+        low = np.empty_like(probabilities)
+        high = np.empty_like(probabilities)
+        forms = [design.form_of(covariance) for covariance in covariances]
+        for rows in row_blocks(len(probabilities), probabilities.shape[1] ** 2):
+            shares = Shares(np.ascontiguousarray(probabilities[rows].T))
+            of_rows = design.of_rows(rows)
+            variance = np.zeros_like(shares.probability)
+            for form in forms:
+                np.maximum(variance, of_rows.variance(form, shares), out=variance)
+            half = quantile * np.sqrt(variance)
+            of_rows = limits_of_shares(shares.probability, shares.rest, half)
+            low[rows], high[rows] = (limits.T for limits in of_rows)
+        return low, high
 
-def _class_limits(state, design, of_logits, own, rest, level):
-    """Return the limits (n,) and (n,) of the probabilities `own` (n,) of a class, where
-    the others have `rest` (n,) together; `of_logits` (n, K) or (1, K) are the
-    derivatives of its log-odds by the logits.
-    """
-    half = half_width(state, design.combined(of_logits).T, level)
-    tiny = np.finfo(np.float64).tiny
-    log_odds = np.log(np.maximum(own, tiny)) - np.log(np.maximum(rest, tiny))
-    low, high = limits_about(log_odds, half)
-    high[own == 0] = 0.0  # of an impossible class
-    return low, high
+    return limits_of

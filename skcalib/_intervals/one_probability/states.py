@@ -7,8 +7,8 @@ from skcalib._intervals.one_probability.bins import bins_limits
 from skcalib._intervals.one_probability.monotone import monotone_limits
 from skcalib._intervals.one_probability.regression import regression_limits
 
-# What each kind of state says: functions of a state, of what the limits depend on, and
-# of the level.
+# What each kind of state says: functions of a state and the level, which return a
+# function of what the limits depend on.
 LIMITS = {
     "regression": regression_limits,
     "bins": bins_limits,
