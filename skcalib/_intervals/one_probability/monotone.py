@@ -9,8 +9,9 @@ from scipy.special import expit, log_expit, ndtri, xlogy
 
 from skcalib._intervals.one_probability.samples import Maker
 
-# Scores at which the limits are tabulated.
+# Scores at which the limits are tabulated, and ranges that a fit keeps as they are.
 _MOST_KNOTS = 512
+_MOST_KEPT = 1 << 14
 # Log-odds beyond 40 are certain; 48 halvings find a root between them to 3e-13.
 _CERTAIN = 40.0
 _HALVINGS = 48
@@ -28,36 +29,68 @@ def monotone(first, last, weight, positives):
     weight, positives : ndarray of shape (m,)
         Total weight of the samples, and of the events, in each.
     """
-    state = partial(_state, first=first, last=last, weight=weight, positives=positives)
-    return Maker(state, dict)  # nothing is left to be made
+    keep = partial(_kept, first=first, last=last, weight=weight, positives=positives)
+    return Maker(keep, _state)
 
 
-def _state(samples, first, last, weight, positives):
-    """Return the state of a curve that never falls: see `monotone`."""
-    if len(first) > _MOST_KNOTS:
-        cumulative = np.cumsum(weight)
-        shares = np.arange(_MOST_KNOTS) / _MOST_KNOTS
-        at_share = np.searchsorted(cumulative, shares * cumulative[-1], side="right")
-        starts = np.unique(at_share)
-        last = last[np.append(starts[1:], len(first)) - 1]
-        first = first[starts]
-        weight = np.add.reduceat(weight, starts)
-        positives = np.add.reduceat(positives, starts)
-    state = {
-        "kind": "monotone",
-        "first": first.astype(np.float64),
-        "last": last.astype(np.float64),
-    }
+class _Ranges(NamedTuple):
+    """Ranges of scores: their ends, the total effective weight of the samples and of
+    the events in each (m,), and how many independent samples the rarer label is worth.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    weight: np.ndarray
+    positives: np.ndarray
+    events: float
+
+    def merged(self, most):
+        """Return at most so many ranges of nearly equal weight."""
+        if len(self.first) <= most:
+            return self
+        cumulative = np.cumsum(self.weight)
+        shares = np.arange(most) / most * cumulative[-1]
+        starts = np.unique(np.searchsorted(cumulative, shares, side="right"))
+        return self._replace(
+            first=self.first[starts],
+            last=self.last[np.append(starts[1:], len(self.first)) - 1],
+            weight=np.add.reduceat(self.weight, starts),
+            positives=np.add.reduceat(self.positives, starts),
+        )
+
+
+def _kept(samples, first, last, weight, positives):
+    """Return the `_Ranges` of `Samples`: the given ones, or where there are many or
+    the samples are dependent, at most as many as there are in a state.
+    """
+    ranges = _Ranges(first, last, weight, positives, 0.0)
+    if len(first) > _MOST_KEPT or samples.is_dependent:
+        ranges = ranges.merged(_MOST_KNOTS)
     worth = 1.0
     fitted = None
     if samples.is_dependent:
-        curve = isotonic_regression(positives / weight, weights=weight).x
-        fitted = curve[np.searchsorted(last, samples.scores)]
+        frequency = ranges.positives / ranges.weight
+        curve = isotonic_regression(frequency, weights=ranges.weight).x
+        fitted = curve[np.searchsorted(ranges.last, samples.scores)]
         worth = samples.worth_of_weight / samples.design_effect(fitted)
-    state["count"] = np.asarray(weight * worth, dtype=np.float64)
-    state["positives"] = np.asarray(positives * worth, dtype=np.float64)
-    state["events"] = samples.events(fitted)
-    return state
+    return ranges._replace(
+        weight=ranges.weight * worth,
+        positives=ranges.positives * worth,
+        events=samples.events(fitted),
+    )
+
+
+def _state(ranges):
+    """Return the state of a curve that never falls: see `monotone`."""
+    ranges = ranges.merged(_MOST_KNOTS)
+    return {
+        "kind": "monotone",
+        "first": ranges.first.astype(np.float64),
+        "last": ranges.last.astype(np.float64),
+        "count": ranges.weight.astype(np.float64),
+        "positives": ranges.positives.astype(np.float64),
+        "events": ranges.events,
+    }
 
 
 def monotone_limits(state, level):

@@ -196,7 +196,7 @@ def softmax_limits(state, level):
         low = np.empty_like(probabilities)
         high = np.empty_like(probabilities)
         forms = [design.form_of(covariance) for covariance in covariances]
-        for rows in row_blocks(len(probabilities), probabilities.shape[1] ** 2):
+        for rows in row_blocks(len(probabilities), design.numbers_per_row):
             shares = Shares(np.ascontiguousarray(probabilities[rows].T))
             of_rows = design.of_rows(rows)
             variance = np.zeros_like(shares.probability)

@@ -64,6 +64,11 @@ class OneSlope(NamedTuple):
     def n_parameters(self):
         return 1
 
+    @property
+    def numbers_per_row(self):
+        """Size of the largest arrays of `variance`, per row."""
+        return self.features.shape[1]
+
     def of_rows(self, rows):
         """Return the design of some rows."""
         return OneSlope(self.features[rows])
@@ -106,6 +111,8 @@ class OwnSlopes(NamedTuple):
     @property
     def n_parameters(self):
         return 2 * self.features.shape[1]
+
+    numbers_per_row = n_parameters
 
     def of_rows(self, rows):
         """Return the design of some rows."""
@@ -170,6 +177,8 @@ class SharedFeatures(NamedTuple):
     @property
     def n_parameters(self):
         return self.n_classes * self.features.shape[1]
+
+    numbers_per_row = n_parameters
 
     def of_rows(self, rows):
         """Return the design of some rows."""
