@@ -540,11 +540,11 @@ def bin_statistics(
             _add(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
-    if moments < 2:
-        # `_SUMS` has the power of the score in each sum.
-        is_left_out = [power > moments for power in _SUMS.values()]
-        sums[is_left_out] = np.nan
     by_name = dict(zip(_SUMS, sums, strict=True))
+    if moments < 2:
+        for name, power in _SUMS.items():
+            if power > moments:
+                by_name[name].fill(np.nan)
     by_name["count"] = sums[_COUNT].astype(np.int64)
     return unchecked_statistics(edges, **by_name)
 
@@ -647,21 +647,25 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
     cell += labels
 
     def sums_by_label(values):
-        """Return the sums (n_bins, 2) of values (n,), or the counts for None."""
+        """Return the sums (n_bins,) of values (n,), or the counts for None: of all
+        rows, and of those with the event.
+        """
         by_cell = np.bincount(cell, weights=values, minlength=2 * n_bins)
-        return by_cell.reshape(n_bins, 2)
+        return by_cell[::2] + by_cell[1::2], by_cell[1::2]
 
-    count = sums_by_label(None)
-    weight = count
-    if sample_weight is not None:
-        weight = sums_by_label(sample_weight)
-    sums[_COUNT] += count.sum(axis=1)
-    sums[_WEIGHT] += weight.sum(axis=1)
-    sums[_LABEL] += weight[:, 1]
+    count, n_events = sums_by_label(None)
+    sums[_COUNT] += count
+    if sample_weight is None:
+        sums[_WEIGHT] += count
+        sums[_LABEL] += n_events
+    else:
+        weight, weight_of_events = sums_by_label(sample_weight)
+        sums[_WEIGHT] += weight
+        sums[_LABEL] += weight_of_events
     if moments:
-        score = sums_by_label(weighted_score)
-        sums[_SCORE] += score.sum(axis=1)
-        sums[_SCORE_LABEL] += score[:, 1]
+        score, score_of_events = sums_by_label(weighted_score)
+        sums[_SCORE] += score
+        sums[_SCORE_LABEL] += score_of_events
 
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):

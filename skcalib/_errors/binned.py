@@ -225,7 +225,7 @@ class PluginPower(ErrorPower):
         the gaps.
         """
         gaps = np.abs(frequency - self.scores)
-        if self.norm == np.inf:
+        if self.norm in (1, np.inf):
             return gaps
         return gaps**self.norm
 
@@ -530,7 +530,10 @@ def has_thin_bins(statistics):
 
 def _thin_share(statistics):
     """Return the share of the weight in bins with fewer than two rows."""
-    return statistics.share[statistics.weight < 2].sum()
+    is_thin = statistics.weight < 2
+    if not is_thin.any():
+        return 0.0
+    return statistics.share[is_thin].sum()
 
 
 def _refuse_thin_bins(statistics, binning):

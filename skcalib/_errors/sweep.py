@@ -16,6 +16,7 @@ _TOGETHER = 64
 # Smaller differences of frequencies, and of a sum of events from an integer, are
 # rounding.
 _TIED, _ROUNDING = 1e-12, 1e-6
+_FIRST_COLUMNS = 32
 
 
 class SweepPower(ErrorPower):
@@ -58,17 +59,21 @@ class SweepPower(ErrorPower):
         """
         # cumulative numbers of events, (draws, m + 1)
         positives = np.zeros((len(frequency), len(self.scores) + 1))
-        np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
-        if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
-            np.rint(positives, out=positives)  # counts, free of rounding
+        if (self.weight == 1).all():  # frequencies of 0 and 1 are the events
+            np.cumsum(frequency, axis=1, out=positives[:, 1:])
+        else:
+            np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
+            if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
+                np.rint(positives, out=positives)  # counts, free of rounding
         powers = np.empty(len(frequency))
         # Draws whose frequencies rise from score to score have the most bins.
-        is_rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
-        finest = positions_of_most_bins(self.table, self.cut_rule)
-        powers[is_rising] = self._binned(positives[is_rising], finest)
+        rising = _rising_rows(frequency)
+        if len(rising):
+            finest = positions_of_most_bins(self.table, self.cut_rule)
+            powers[rising] = self._binned(positives[rising], np.unique(finest))
         # The others go through 2, 3, ... bins together. Few draws are left after many
         # bins: each is swept by itself.
-        draws = np.flatnonzero(~is_rising)
+        draws = np.delete(np.arange(len(frequency)), rising)
         draws = self._sweep_together(positives, draws, powers)
         for draw in draws:
             cuts = self._sweep(positives[draw])
@@ -83,10 +88,12 @@ class SweepPower(ErrorPower):
         """
         cuts_before = np.array([0, len(self.scores)])
         for cuts in self.partitions:
-            events = np.diff(positives[np.ix_(draws, cuts)], axis=1)
-            bin_frequency = events / np.diff(self.table.weight[cuts])
+            before = positives[draws[:, None], cuts]
+            weight_before = self.table.weight[cuts]
+            bin_frequency = before[:, 1:] - before[:, :-1]
+            bin_frequency /= weight_before[1:] - weight_before[:-1]
             falls = bin_frequency[:, 1:] < bin_frequency[:, :-1] - _TIED
-            has_fall = np.any(falls, axis=1)
+            has_fall = falls.any(axis=1)
             stopped = draws[has_fall]
             powers[stopped] = self._binned(positives[stopped], cuts_before)
             draws = draws[~has_fall]
@@ -112,16 +119,16 @@ class SweepPower(ErrorPower):
         cumulative numbers of events (m + 1,).
         """
         _, cuts = sweep(self.table._replace(positives=positives), self.cut_rule)
-        return cuts
+        return np.unique(cuts)
 
     def _binned(self, positives, cuts):
         """Return the p-th powers (draws,) of the plugin error in the bins between cuts
-        (numbers of scores below each), for cumulative events (draws, m + 1).
+        (increasing numbers of scores below each), for cumulative events (draws, m + 1).
         """
-        cuts = np.unique(cuts)
-        weight = np.diff(self.table.weight[cuts])
-        excess = np.diff(self.weighted_scores[cuts] - positives[:, cuts], axis=1)
-        gap = np.abs(excess) / weight
+        weight_before = self.table.weight[cuts]
+        weight = weight_before[1:] - weight_before[:-1]
+        excess_before = self.weighted_scores[cuts] - positives[:, cuts]
+        gap = np.abs(excess_before[:, 1:] - excess_before[:, :-1]) / weight
         if self.norm == np.inf:
             return gap.max(axis=1, initial=0)
         return gap**self.norm @ (weight / self.table.weight[-1])
@@ -131,6 +138,17 @@ class SweepPower(ErrorPower):
         score, as the finest bins have it.
         """
         return float(self.norm_of(np.abs(frequency - self.scores)))
+
+
+def _rising_rows(frequency):
+    """Return the positions of the rows of frequencies (draws, m) that never fall."""
+    rising = np.arange(len(frequency))
+    # Most rows fall among the first few columns: only the others are looked at whole.
+    for end in (_FIRST_COLUMNS, frequency.shape[1]):
+        columns = frequency[rising, :end]
+        falls = columns[:, 1:] < columns[:, :-1] - _TIED
+        rising = rising[~falls.any(axis=1)]
+    return rising
 
 
 def _sums_before(values):

@@ -239,7 +239,7 @@ class _Batch:
             others = others[~is_beyond]
             if len(others) == 0:
                 continue
-            search = self._opposite(direction, others)
+            search = search.at(np.flatnonzero(~is_beyond))
             c = search.crossing()
             c = np.where(c < np.inf, c, search.end)
             high[others] = np.maximum(high[others], search.power_at(c))
@@ -378,23 +378,29 @@ class _Search:
         high = np.minimum(np.maximum(0.5 * np.sqrt(ratio), SMALLEST_STEP), self.end)
         low = np.zeros(len(high))
         found = np.full(len(high), np.inf)
-        is_at_0 = self.excess(low) >= 0
+        at_low = self.excess(low)
+        at_high = np.empty(len(high))
+        is_at_0 = at_low >= 0
         found[is_at_0] = 0
         # Growing steps until the excess is no longer negative.
         some = np.flatnonzero(~is_at_0)
-        search = self
         bracketed = []
         while len(some):
-            search = self.at(some)
-            is_above = search.excess(high[some]) >= 0
+            at_high[some] = self.at(some).excess(high[some])
+            is_above = at_high[some] >= 0
             bracketed.append(some[is_above])
             some = some[~is_above & (high[some] < self.end[some])]
             low[some] = high[some]
+            at_low[some] = at_high[some]
             high[some] = np.minimum(_GROWTH * high[some], self.end[some])
         some = np.concatenate([*bracketed, some])
         if len(some):
             found[some] = bracketed_root(
-                self.at(some), low[some], high[some], tolerance=_PRECISION
+                self.at(some),
+                low[some],
+                high[some],
+                ends=(at_low[some], at_high[some]),
+                tolerance=_PRECISION,
             )
         return found
 

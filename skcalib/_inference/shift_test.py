@@ -432,10 +432,15 @@ def _distances_at_level(tail_probability, level, first_guess):
 
     low = np.zeros(len(first_guess))
     high = first_guess
-    while (is_above := excess(high) > 0).any():
+    at_high = excess(high)
+    while (is_above := at_high > 0).any():
         low = np.where(is_above, high, low)
         high = np.where(is_above, 2 * high, high)
-    while (is_below := excess(low) < 0).any():
+        at_high = excess(high)
+    at_low = excess(low)
+    while (is_below := at_low < 0).any():
         high = np.where(is_below, low, high)
+        at_high = np.where(is_below, at_low, at_high)
         low = np.where(is_below, low - first_guess, low)
-    return bracketed_root(excess, low, high, tolerance=1e-12)
+        at_low = excess(low)
+    return bracketed_root(excess, low, high, ends=(at_low, at_high), tolerance=1e-12)

@@ -49,7 +49,11 @@ def invalid(name, wanted, value):
 
 def check_int(value, name, *, minimum=1, maximum=_LARGEST_INT):
     """Return a whole number from `minimum` to `maximum` as an int."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+    # The type first: the abstract class of all integers takes ten times as long.
+    is_int = type(value) is int
+    if not is_int:
+        is_int = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_int or value < minimum:
         raise invalid(name, f"an int of at least {minimum}", value)
     if value > maximum:
         raise invalid(name, f"an int of at most {maximum:,}", value)
@@ -144,7 +148,12 @@ def _as_float(value):
     """Return a number as a float, infinite beyond the range of floats; NaN for anything
     that is not a number.
     """
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if type(value) is float:
+        return value
+    is_number = type(value) is int
+    if not is_number:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number:
         return nan
     try:
         return float(value)

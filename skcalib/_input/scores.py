@@ -424,7 +424,13 @@ def _normalize_rows(scores, total, name, refused, untouched):
         # A row within rounding stays as it is, so that a score on the edge of a bin
         # stays there.
         total[off <= untouched] = 1
-        scores = scores / total[:, None].astype(scores.dtype)
+        total = total.astype(scores.dtype)
+        if scores.shape[1] == 2:  # a column at a time takes a third of the time
+            shares = np.empty_like(scores)
+            np.divide(scores[:, 0], total, out=shares[:, 0])
+            np.divide(scores[:, 1], total, out=shares[:, 1])
+            return shares
+        scores = scores / total[:, None]
     return scores
 
 

@@ -5,7 +5,7 @@ import numpy as np
 _MOST_STEPS = 100
 
 
-def bracketed_root(function, low, high, *, tolerance=1e-13):
+def bracketed_root(function, low, high, *, ends=None, tolerance=1e-13):
     """Return where each function is 0, by Chandrupatla's method (1997).
 
     It steps by inverse quadratic interpolation where three points fit one, and halves
@@ -20,6 +20,8 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     low, high : ndarray of shape (m,)
         Ends of a bracket. Where both values have the same sign, the end whose value is
         nearer to 0 is returned.
+    ends : tuple of two ndarrays of shape (m,), default=None
+        The values at `low` and at `high`, if they are known.
     tolerance : float, default=1e-13
         Width of the last bracket, relative to the first.
 
@@ -31,8 +33,9 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     # a is the newest point of each function, and b the other end of its bracket.
     a = np.array(high, dtype=np.float64)
     b = np.array(low, dtype=np.float64)
-    at_a = function(a)
-    at_b = function(b)
+    if ends is None:
+        ends = function(b), function(a)
+    at_b, at_a = ends
     width = np.abs(a - b) * tolerance
     has_root = np.sign(at_a) != np.sign(at_b)
     # what is returned where the bracket holds no root

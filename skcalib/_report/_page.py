@@ -1,6 +1,7 @@
 """The HTML page of a report: numbers and pictures in, one self-contained text out."""
 
 from base64 import b64encode
+from functools import cache
 
 import skcalib._report._format as show
 import skcalib._report._sections as say
@@ -110,8 +111,9 @@ def counts_page(numbers, picture):
     )
 
 
+@cache
 def _pages():
-    """Return the environment of the pages' templates."""
+    """Return the environment of the pages' templates, which are compiled once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     pages = Environment(

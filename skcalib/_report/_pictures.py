@@ -135,10 +135,10 @@ def _drawn(size, *rows, from_sums=False, **options):
     is in inches; the rest are arguments of `from_predictions`, or with `from_sums` of
     `from_statistics`.
     """
-    import matplotlib.pyplot as plt
+    from matplotlib import style
     from matplotlib.figure import Figure
 
-    with plt.style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
+    with style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
         figure = Figure(figsize=size, layout="constrained")
         out = BytesIO()
         options |= {"confidence_level": CONFIDENCE_LEVEL, "ax": figure.subplots()}

@@ -2,6 +2,7 @@
 for many, a hash of them, and weights that are None where each row counts once.
 """
 
+from functools import cache
 from hashlib import blake2b
 from tempfile import TemporaryFile
 
@@ -15,6 +16,8 @@ def row_blocks(n_rows, n_columns=1, *, at_least=1):
     `at_least` rows or more.
     """
     size = max(_BLOCK_ELEMENTS // n_columns, at_least)
+    if 0 < n_rows <= size:
+        return [slice(0, size)]
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
@@ -175,6 +178,16 @@ def label_hash(codes):
     return digest.hexdigest()
 
 
+@cache
+def bits_of(number, dtype):
+    """Return the unsigned integer type as long as a type of floats, and the bits of a
+    number of that type as such an integer.
+    """
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    (bits,) = np.full(1, number, dtype).view(unsigned)
+    return unsigned, bits
+
+
 def inside_unit_interval(scores):
     """Return whether no score is negative (-0 included), above 1 or NaN, without a
     temporary array.
@@ -182,8 +195,7 @@ def inside_unit_interval(scores):
     The bits of nonnegative floats, read as unsigned integers, have the order of the
     floats; those of negative floats and of NaN are larger than those of 1.
     """
-    unsigned = f"u{scores.itemsize}"
-    (bits_of_one,) = np.ones(1, scores.dtype).view(unsigned)
+    unsigned, bits_of_one = bits_of(1, scores.dtype)
     return scores.view(unsigned).max(initial=0) <= bits_of_one
 
 

@@ -84,12 +84,20 @@ def log_odds(probability, complement=None):
     return out
 
 
+def odds_of_two(probabilities):
+    """Return the odds (n,) of the second of two classes, from the probabilities (n, 2)
+    of both, of which none counts less than 2^-52.
+    """
+    odds = np.maximum(probabilities[:, 1], PROBABILITY_CLIP)
+    odds /= np.maximum(probabilities[:, 0], PROBABILITY_CLIP)
+    return odds
+
+
 def log_odds_of_two(probabilities):
     """Return the log-odds (n,) of the second of two classes, from the probabilities
     (n, 2) of both, of which none counts less than 2^-52. One logarithm is enough.
     """
-    odds = np.maximum(probabilities[:, 1], PROBABILITY_CLIP)
-    odds /= np.maximum(probabilities[:, 0], PROBABILITY_CLIP)
+    odds = odds_of_two(probabilities)
     return np.log(odds, out=odds)
 
 

@@ -5,8 +5,8 @@ from scipy.special import expit
 
 from skcalib._rows.links import (
     PROBABILITY_CLIP,
-    log_odds_of_two,
     log_probability,
+    odds_of_two,
     row_softmax,
 )
 from skcalib._rows.namespaces import row_sums
@@ -23,6 +23,8 @@ from skcalib._rows.namespaces import row_sums
 POOLING_EXPONENT = 1.03
 # A row whose sum is closer to 1 than this is normalised, and 1 is its sum.
 _ROUNDING = 1e-9
+# Odds are between 2^-52 and 2^52: a product of so many of them stays a float.
+_MOST_FACTORS = 16
 
 
 def geometric_pool(forecasts, exponent=1.0):
@@ -49,9 +51,11 @@ def geometric_pool(forecasts, exponent=1.0):
     """
     n_forecasts = len(forecasts)
     if forecasts[0].shape[1] == 2:
-        log_odds = sum(log_odds_of_two(forecast) for forecast in forecasts)
+        log_odds = _sum_of_log_odds(forecasts)
         log_odds *= exponent / n_forecasts
-        pooled = np.column_stack((expit(-log_odds), expit(log_odds)))
+        pooled = np.empty(forecasts[0].shape)
+        expit(-log_odds, out=pooled[:, 0])
+        expit(log_odds, out=pooled[:, 1])
         np.clip(pooled, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=pooled)
     else:
         mean_log = sum(log_probability(forecast) for forecast in forecasts)
@@ -65,3 +69,16 @@ def geometric_pool(forecasts, exponent=1.0):
         pooled = np.where(is_off, np.minimum(total * pooled, 1), pooled)
     pooled[summed == 0] = 0
     return pooled
+
+
+def _sum_of_log_odds(forecasts):
+    """Return the sums (n,) of the log-odds of the second of two classes over forecasts
+    (n, 2), with one logarithm for many.
+    """
+    total = np.zeros(len(forecasts[0]))
+    for start in range(0, len(forecasts), _MOST_FACTORS):
+        product = np.ones(len(total))
+        for forecast in forecasts[start : start + _MOST_FACTORS]:
+            product *= odds_of_two(forecast)
+        total += np.log(product, out=product)
+    return total

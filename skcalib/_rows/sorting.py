@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._rows.blocks import row_blocks, taken
+from skcalib._rows.blocks import bits_of, row_blocks, taken
 
 # To find scores near given ranks without sorting all rows, the rows are counted by
 # cells of scores, and only the rows of few cells are sorted.
@@ -55,8 +55,7 @@ def sorted_rows(scores, labels):
     bits, and the highest two bits are 0. Shifted to the left by one bit, they leave the
     last bit for the label.
     """
-    bits = f"u{scores.itemsize}"
-    (bits_of_two,) = np.full(1, 2, scores.dtype).view(bits)
+    bits, bits_of_two = bits_of(2, scores.dtype)
     if scores.view(bits).max() >= bits_of_two:  # a score is negative, or 2 or more
         order = np.lexsort((labels, scores))
         return scores[order], labels[order]

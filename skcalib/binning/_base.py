@@ -118,7 +118,7 @@ class BaseBinning(DescribedEstimator, DefaultObjects, BaseEstimator):
         edges[0], edges[-1] = support
         # The first bin may be a point: scores of exactly 0 that are kept apart from
         # those just above.
-        if not (np.all(edges[1:-1] < edges[2:]) and edges[0] <= edges[1]):
+        if not (edges[0] <= edges[1] and (edges[1:-1] < edges[2:]).all()):
             raise ValueError(
                 f"{type(self).__name__} must return increasing edges, found"
                 f" {edges.tolist()}."
@@ -289,7 +289,7 @@ class BinLookup:
     def __call__(self, scores):
         """Return the bin (n,) of each score (n,)."""
         if self.table is None:
-            return np.searchsorted(self.cuts, scores)
+            return self.cuts.searchsorted(scores)
         bins = self._bins_by_table(self.table, scores)
         if self.table.has_several:
             # Negative bins are those that the table does not know.

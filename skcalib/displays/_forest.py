@@ -182,10 +182,12 @@ def _frame(ax, n_rows, n_lines):
     """Return the `Frame` of the given axes, or of a new figure with room for rows of
     `n_lines` lines of text, with the size of text that fits.
     """
-    plt = require_matplotlib()
-    base = plt.rcParams["font.size"]
+    rc = require_matplotlib().rcParams
+    base = rc["font.size"]
     if ax is None:
-        width = plt.rcParams["figure.figsize"][0]
+        from matplotlib import pyplot as plt
+
+        width = rc["figure.figsize"][0]
         text_size = base * min(1, width / 4)  # in narrow figures it is smaller
         # In inches: lines of text with a gap between rows, less for many rows.
         row_height = (0.3 + 1.4 * n_lines) * text_size / 72

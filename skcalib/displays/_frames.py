@@ -180,11 +180,11 @@ def _new_frame(n_panels, strips):
     them. `strips` are the heights of the low axes below each panel, in units of its
     height.
     """
-    plt = require_matplotlib()
+    matplotlib = require_matplotlib()
     n_columns = _n_columns(n_panels)
-    figure_size = plt.rcParams["figure.figsize"]
+    figure_size = matplotlib.rcParams["figure.figsize"]
     users_width, users_height = figure_size
-    is_users = list(figure_size) != list(plt.rcParamsDefault["figure.figsize"])
+    is_users = list(figure_size) != list(matplotlib.rcParamsDefault["figure.figsize"])
     if n_panels == 1 and is_users:  # the size that the user has asked for is kept
         # Ticks and labels take about a tenth of the width, and with titles three tenths
         # of the height.
@@ -211,7 +211,9 @@ def _drawn_frame(n_panels, strips, figure_size, side, size):
     """Return the frame of a new figure with a constrained layout. `figure_size` and
     `side`, a panel's width, are in inches; `size`, of the text, is in points.
     """
-    figure = require_matplotlib().figure(figsize=figure_size, layout="constrained")
+    from matplotlib import pyplot as plt
+
+    figure = plt.figure(figsize=figure_size, layout="constrained")
     figure.get_layout_engine().set(w_pad=_PAD, h_pad=_PAD, hspace=0.02, wspace=0.03)
     n_columns = _n_columns(n_panels)
     n_rows = ceil(n_panels / n_columns)

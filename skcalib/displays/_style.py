@@ -45,12 +45,16 @@ CURVE = "skcalib-curve"
 
 
 def require_matplotlib():
-    """Return `matplotlib.pyplot`, or raise with what to install."""
+    """Return `matplotlib`, or raise with what to install.
+
+    `matplotlib.pyplot`, whose import takes half a second, is left to who makes a figure
+    of its own.
+    """
     try:
-        import matplotlib.pyplot as plt
+        import matplotlib
     except ImportError as error:
         raise ImportError(f"Displays need matplotlib: {install('plot')}.") from error
-    return plt
+    return matplotlib
 
 
 def colors(n_colors: int) -> list[str]:
@@ -66,10 +70,10 @@ def colors(n_colors: int) -> list[str]:
     colors : list of str
         Colours in a form that matplotlib accepts, repeated if there are too few.
     """
-    plt = require_matplotlib()
+    rc = require_matplotlib().rcParams
     from matplotlib import rcParamsDefault
 
-    cycle = plt.rcParams["axes.prop_cycle"]
+    cycle = rc["axes.prop_cycle"]
     palette = _OKABE_ITO
     if cycle != rcParamsDefault["axes.prop_cycle"]:
         palette = cycle.by_key().get("color") or _OKABE_ITO
@@ -90,11 +94,11 @@ def neutral(opacity):
     """Return a mixture of the text's colour, with weight `opacity` in [0, 1], and the
     background's: greys that suit dark styles as well.
     """
-    plt = require_matplotlib()
+    rc = require_matplotlib().rcParams
     from matplotlib.colors import to_hex, to_rgb
 
-    text = np.array(to_rgb(plt.rcParams["axes.labelcolor"]))
-    background = np.array(to_rgb(plt.rcParams["axes.facecolor"]))
+    text = np.array(to_rgb(rc["axes.labelcolor"]))
+    background = np.array(to_rgb(rc["axes.facecolor"]))
     return to_hex(opacity * text + (1 - opacity) * background)
 
 
