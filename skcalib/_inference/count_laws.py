@@ -149,14 +149,14 @@ class QuietCounts(RareCounts):
             cell = position[cell]
         # 2. Where the values for their numbers of events stand, each at least one.
         n_cells = len(self._smallest)
-        entry = cell + np.intp(n_cells)
-        rest = slice(None)  # those that may have more events
+        cell = cell.astype(np.intp, copy=False)  # `take` would convert it each time
+        entry = cell + n_cells
+        rest = None  # those that may have more events; None for all
         for cumulative in self._cumulative[1:]:
-            has_more = uniform[rest] > np.take(cumulative, cell[rest])
-            if isinstance(rest, slice):
-                rest = np.flatnonzero(has_more)
-            else:
-                rest = rest[has_more]
+            has_more = np.flatnonzero(uniform > cumulative.take(cell))
+            uniform = uniform.take(has_more)
+            cell = cell.take(has_more)
+            rest = has_more if rest is None else rest.take(has_more)
             entry[rest] += n_cells
         # 3. The sums of these values.
         return [

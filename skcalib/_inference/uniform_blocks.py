@@ -135,12 +135,14 @@ class ListedBlock:
 
     def __init__(self, block, floor):
         self.n_draws = block.n_draws
-        draw, cell, uniform = block.above(floor)
-        order = np.argsort(cell, kind="stable")
-        self._draw = draw[order].astype(np.int32)
-        self._cell = cell[order].astype(np.int32)
-        self._uniform = uniform[order]
-        self._n_of_cell = np.bincount(cell, minlength=len(floor))
+        columns = np.ascontiguousarray(block.uniform.T)  # in the order of the cells
+        is_above = columns > floor[:, None]
+        place = np.flatnonzero(is_above)
+        cell, draw = np.divmod(place, block.n_draws)
+        self._draw = draw.astype(np.int32)
+        self._cell = cell.astype(np.int32)
+        self._uniform = np.take(columns, place)
+        self._n_of_cell = np.count_nonzero(is_above, axis=1)
 
     def above(self, threshold):
         """Return what ``UniformBlock.above`` does, in the order of the cells."""
