@@ -184,7 +184,9 @@ def _nearest(scores, cumulative, needed):
         """
         return last_score[first] - scores >= scores - scores[first]
 
-    first = _first_true(index, reaches_right)
+    # last_score[i] + scores[i] reaches 2 s there, but for rounding.
+    near_first = np.searchsorted(last_score + scores, 2 * scores)
+    first = _first_true(index, reaches_right, near_first)
     radius_before = np.where(first > 0, scores - scores[first - 1], np.inf)
     radius = np.minimum(last_score[first] - scores, radius_before)
 
@@ -198,18 +200,23 @@ def _nearest(scores, cumulative, needed):
         """Return the same for positions that are counted from the last score."""
         return scores[n_scores - 1 - n_from_end] - scores <= radius
 
-    left = _first_true(index, is_within_left)
-    n_beyond = _first_true(index[::-1], is_within_right)
+    near_left = np.searchsorted(scores, scores - radius)
+    left = _first_true(index, is_within_left, near_left)
+    near_right = np.searchsorted(scores, scores + radius, side="right")
+    n_beyond = _first_true(index[::-1], is_within_right, n_scores - near_right)
     return left, n_scores - n_beyond
 
 
-def _first_true(highest, holds):
+def _first_true(highest, holds, guess):
     """Return for each entry the first index in [0, highest] (m,) at which
     ``holds(indices)`` is True, by bisection. It must be True at `highest`, and from the
-    first such index on.
+    first such index on. `guess` (m,) are indices that are mostly next to it: others are
+    sought among all.
     """
-    low = np.full_like(highest, -1)
-    high = highest.copy()
+    low = np.clip(guess - 1, 0, highest)
+    low[holds(low)] = -1
+    high = np.clip(guess + 1, 0, highest)
+    high = np.where(holds(high), high, highest)
     while np.any(high - low > 1):
         middle = np.maximum((low + high) // 2, 0)
         is_true = holds(middle)

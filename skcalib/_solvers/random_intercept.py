@@ -142,20 +142,30 @@ class _Likelihood:
             for order, term in enumerate(terms):
                 derivatives[position, order] = np.bincount(cluster, term)
         table = BPoly.from_derivatives(self._grid, list(derivatives))
-        # (degree 5 to 0, interval, cluster)
-        self._coefficients = PPoly.from_bernstein_basis(table).c
+        # (degree 5 to 0, interval, cluster):
+        coefficients = PPoly.from_bernstein_basis(table).c
+        # one line for each degree, all intervals and clusters
+        self._coefficients = [lines.ravel() for lines in coefficients]
         self._at_ends = derivatives[0], derivatives[-1]
         # nodes and weights, which take longer to find than to use
         self._quadrature = np.polynomial.hermite_e.hermegauss(_N_NODES)
+
+    def _values(self, shifts):
+        """Return f_j for shifts (..., n_clusters); see `_clusters`."""
+        inside, distance, entry = self._places(shifts)
+        outside = shifts - inside
+        if outside.any():
+            return self._clusters(shifts)[0]
+        value = np.zeros(shifts.shape)
+        for coefficients in self._coefficients:
+            value = value * distance + coefficients.take(entry)
+        return value
 
     def _clusters(self, shifts):
         """Return f_j and its first and second derivative for shifts (..., n_clusters):
         straight lines outside of the table.
         """
-        inside = np.clip(shifts, self._grid[0], self._grid[-1])
-        interval = ((inside - self._grid[0]) / _STEP).astype(np.intp)
-        interval = np.minimum(interval, len(self._grid) - 2)
-        distance = inside - self._grid[interval]
+        inside, distance, entry = self._places(shifts)
         value = np.zeros(shifts.shape)
         slope = np.zeros(shifts.shape)
         half_curvature = np.zeros(shifts.shape)
@@ -163,13 +173,22 @@ class _Likelihood:
         for coefficients in self._coefficients:
             half_curvature = half_curvature * distance + slope
             slope = slope * distance + value
-            value = value * distance + coefficients[interval, self._numbers]
+            value = value * distance + coefficients.take(entry)
         outside = shifts - inside
         return value + slope * outside, slope, 2 * half_curvature * (outside == 0)
 
-    @property
-    def _numbers(self):
-        return np.arange(self.n_clusters)
+    def _places(self, shifts):
+        """Return shifts (..., n_clusters) moved into the table, their distances from
+        the start of their intervals, and the entries of these in `_coefficients`.
+        """
+        inside = np.maximum(shifts, self._grid[0])
+        np.minimum(inside, self._grid[-1], out=inside)
+        interval = ((inside - self._grid[0]) / _STEP).astype(np.intp)
+        interval = np.minimum(interval, len(self._grid) - 2)
+        distance = inside - self._grid.take(interval)
+        interval *= self.n_clusters
+        interval += np.arange(self.n_clusters)
+        return inside, distance, interval
 
     def value(self, intercepts, taus):
         """Return the log-likelihoods (m,) at intercepts and taus (m,).
@@ -183,7 +202,7 @@ class _Likelihood:
         nodes, node_weight = self._quadrature
         spread = 1 / np.sqrt(curvature)
         deviations = mode + spread * nodes[:, None, None]  # (nodes, m, n_clusters)
-        log_density = self._clusters(start + tau * deviations)[0] - deviations**2 / 2
+        log_density = self._values(start + tau * deviations) - deviations**2 / 2
         log_weight = np.log(node_weight)[:, None, None] + nodes[:, None, None] ** 2 / 2
         integrals = logsumexp(log_density + log_weight, axis=0)
         integrals += np.log(spread) - np.log(2 * np.pi) / 2
