@@ -63,22 +63,23 @@ def _sample(n=600, n_groups=3, seed=0, shift=1.0):
     )
 
 
-def _convolution(probabilities):
+def _convolution(log_odds):
     mass = np.ones(1)
-    for probability in probabilities:
-        mass = np.convolve(mass, [1 - probability, probability])
+    for z in log_odds:
+        mass = np.convolve(mass, [expit(-z), expit(z)])
     return mass
 
 
 def _twin(scores, events, level):
     """Return p-value and limits by a convolution at every shift of the log-odds."""
-    tail, log_odds = (1 - level) / 2, logit(scores)
+    tail = (1 - level) / 2
+    log_odds = logit(np.clip(scores, 2.0**-52, 1 - 2.0**-52))
 
     def upper(delta):
-        return _convolution(expit(log_odds + delta))[events:].sum()
+        return _convolution(log_odds + delta)[events:].sum()
 
     def lower(delta):
-        return _convolution(expit(log_odds + delta))[: events + 1].sum()
+        return _convolution(log_odds + delta)[: events + 1].sum()
 
     def bias(delta):
         return np.mean(scores - expit(log_odds + delta))
@@ -181,6 +182,22 @@ def test_scores_of_zero_and_one(scores):
         found = bias_test(scores, impossible, 0.9)
         assert found.pvalue < 1e-9
         assert found.low < found.high < 0
+
+
+@pytest.mark.parametrize(("n_zeros", "n_ones"), [(2, 5), (11, 8), (4, 2)])
+def test_the_order_of_scores_of_zero_and_one_changes_nothing(n_zeros, n_ones):
+    """As many events as ones: most shifts expect so many, and the estimated one may be
+    so large that 1 - p of a one has no digits left.
+    """
+    scores = np.repeat([0.0, 1.0], [n_zeros, n_ones])
+    expected = _twin(scores, n_ones, 0.9)
+    for seed in range(10):
+        shuffled = np.random.default_rng(seed).permutation(scores)
+        found = bias_test(shuffled, n_ones, 0.9)
+        np.testing.assert_allclose(found[:3], expected, atol=1e-9)
+        # Five problems of a size are computed together.
+        together = BiasTestsOfRows.of([BiasProblem(shuffled, n_ones)] * 5).at(0.9)
+        np.testing.assert_allclose(np.transpose(together), [found] * 5, atol=1e-9)
 
 
 def test_two_points_a_bin_have_its_mean_and_variance():

@@ -27,6 +27,7 @@ from skcalib._input.label_weights import LabelWeights
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._intervals.influence import Influence
+from skcalib._rows.blocks import effective_size
 from skcalib._rows.links import impossible, impossible_at_clip
 from skcalib._rows.pooling import geometric_pool
 from skcalib._solvers.leave_one_out import left_out_log_odds
@@ -391,3 +392,13 @@ def test_small_groups_are_merged_by_shrunken_residuals():
 def test_a_probability_that_each_logit_reaches_belongs_to_minus_infinity():
     steps = IsotonicCalibration(input="logit").fit([-1.0, 0, 1, 2], [0, 1, 0, 1])
     assert np.ravel(steps.inverse_transform([0.0])).tolist() == [-np.inf]
+
+
+def test_weights_are_worth_the_rows_that_kish_counts():
+    """(1 + 2 + 3)^2 / (1 + 4 + 9); equal weights are worth as many rows as there are,
+    and no weight is worth none.
+    """
+    assert effective_size(6.0, 14.0) == 36 / 14
+    assert effective_size(0.0, 0.0) == 0
+    of_groups = effective_size(np.array([3.0, 0.0]), np.array([3.0, 0.0]))
+    np.testing.assert_array_equal(of_groups, [3, 0])

@@ -10,6 +10,7 @@ from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib._cells.tasks import BinaryTask, is_counted, with_fields
 from skcalib._input.label_weights import is_importance, label_weights, warn_of_counts
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
+from skcalib._rows.blocks import effective_size
 
 # A variance of the scores of a bin below it is that of one score, rounded.
 _ONE_SCORE = 1e-12
@@ -57,7 +58,7 @@ class BinnedTask:
         squares = self.bins.weight_squared[self.bins.weight > 0]
         if len(squares) != len(cells.weight):
             return cells
-        return with_fields(cells, trials=cells.weight**2 / squares)
+        return with_fields(cells, trials=effective_size(cells.weight, squares))
 
     def cells(self, most=None):
         """Return the cells of the distinct scores; raise a ValueError if a bin holds
@@ -77,12 +78,12 @@ class BinnedTask:
     @property
     def n_rows(self):
         """How many rows the weights are worth: their sum where they count rows, else
-        ``sum(w)**2 / sum(w**2)``.
+        Kish's number.
         """
         weight = self.bins.weight
         if is_counted(weight):
             return weight.sum()
-        return weight.sum() ** 2 / self.bins.weight_squared.sum()
+        return effective_size(weight.sum(), self.bins.weight_squared.sum())
 
     def _refuse(self, *needed):
         """Raise: this needs the rows, or one of the other things named in `needed`."""

@@ -13,6 +13,7 @@ from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._input.device_scores import sums_of_rows
 from skcalib._input.label_weights import few_effective_events, looks_like_counts
 from skcalib._input.several_labels import NORMALISED
+from skcalib._rows.blocks import effective_size
 from skcalib._rows.sorting import in_order, sorted_rows
 from skcalib.binning import check_binning
 
@@ -92,14 +93,14 @@ class BinaryTask(NamedTuple):
     @property
     def n_rows(self):
         """How many rows the weights are worth: their sum where they count rows, else
-        ``sum(w)**2 / sum(w**2)``.
+        Kish's number.
         """
         weight = self.sample_weight
         if weight is None:
             return len(self.scores)
         if is_counted(weight):
             return weight.sum()
-        return weight.sum() ** 2 / (weight @ weight)
+        return effective_size(weight.sum(), weight @ weight)
 
     def bin_cells(self, binning):
         """Return the filled bins of a strategy as cells.

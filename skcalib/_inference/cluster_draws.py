@@ -14,7 +14,7 @@ from skcalib._inference.cluster_cells import (
 from skcalib._inference.label_dependence import RowsInCells, label_copula
 from skcalib._inference.uniform_blocks import MOST_STORED, block_sizes
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.blocks import effective_size, weights_or_ones
 
 # With fewer expected events or non-events the dependence within clusters is not known
 # well enough for the test to hold its level.
@@ -303,8 +303,8 @@ def cluster_correlation(fitted, labels, weight, cluster):
         From 0 to .99.
     """
     cluster_weight = np.bincount(cluster, weight)
-    # Kish's number of clusters of equal size that they are worth
-    n_clusters = cluster_weight.sum() ** 2 / (cluster_weight @ cluster_weight)
+    # clusters of equal size that they are worth
+    n_clusters = effective_size(cluster_weight.sum(), cluster_weight @ cluster_weight)
     n_clusters = max(n_clusters, 2.0)
 
     def sum_of_squares(values):

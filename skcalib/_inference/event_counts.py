@@ -30,7 +30,7 @@ _FEW_PROBLEMS, _LARGEST_BATCH = 4, 1 << 16
 _NEAR_ZERO = 1e-4
 
 
-def event_count_pmf(scores, weight=None):
+def event_count_pmf(scores, weight=None, complement=None):
     """Return the distribution of the number S of independent events (Poisson binomial).
 
     Parameters
@@ -39,6 +39,8 @@ def event_count_pmf(scores, weight=None):
         Probabilities of the events.
     weight : ndarray of shape (n,), default=None
         Whole numbers of rows with each score; None means 1.
+    complement : ndarray of shape (n,), default=None
+        1 - p, if it is known more exactly than the subtraction gives it.
 
     Returns
     -------
@@ -46,21 +48,25 @@ def event_count_pmf(scores, weight=None):
         P(S = j) for j = 0, 1, ..., n_rows.
     """
     probability = as_numbers(scores, "scores")
+    if complement is None:
+        complement = 1 - probability
     if weight is not None:
-        probability = np.repeat(probability, weight.astype(np.int64))
+        counts = weight.astype(np.int64)
+        probability = np.repeat(probability, counts)
+        complement = np.repeat(complement, counts)
     n_rows = len(probability)
     # The rows are dealt to eight groups, whose distributions (a line of `pmf` each) are
     # computed in one loop and then convolved. Rows of probability 0, which change
     # nothing, make the groups equally large.
-    padded = np.pad(probability, (0, -n_rows % _GROUPS))
-    groups = padded.reshape(_GROUPS, -1)
-    pmf = np.zeros((_GROUPS, groups.shape[1] + 1))
+    to_add = 0, -n_rows % _GROUPS
+    of_event = np.pad(probability, to_add).reshape(_GROUPS, -1)
+    of_none = np.pad(complement, to_add, constant_values=1).reshape(_GROUPS, -1)
+    pmf = np.zeros((_GROUPS, of_event.shape[1] + 1))
     pmf[:, 0] = 1  # without rows there are 0 events
     # One more row r of each group: P(j) becomes P(j) (1 - r) + P(j - 1) r.
-    for row in range(groups.shape[1]):
-        row_probability = groups[:, row, None]
-        with_event = pmf[:, :-1] * row_probability
-        pmf *= 1 - row_probability
+    for row in range(of_event.shape[1]):
+        with_event = pmf[:, :-1] * of_event[:, row, None]
+        pmf *= of_none[:, row, None]
         pmf[:, 1:] += with_event
     return reduce(np.convolve, pmf)[: n_rows + 1]
 
@@ -258,7 +264,7 @@ class EventCountTails:
         for law, chosen in ((_Exact, is_exact), (_OneEvent, is_one)):
             if chosen.any():
                 some = rows.by_row(chosen)
-                of_law = law(rows.at(chosen), p[some], events[chosen])
+                of_law = law(rows.at(chosen), z[some], events[chosen])
                 self._laws.append((chosen, of_law))
         if is_other.any():
             skewness = third[is_other] / (6 * self.variance[is_other])
@@ -297,14 +303,14 @@ class EventCountTails:
 
 
 class _Exact:
-    """Exact tails of few rows with probabilities p (m,) and `events` (n_problems,)."""
+    """Exact tails of few rows with log-odds z (m,) and `events` (n_problems,)."""
 
-    def __init__(self, rows, p, events):
+    def __init__(self, rows, z, events):
         # The distributions log P(S = j) for j = 0, ..., n, one after the other.
-        p = np.repeat(p, rows.weight.astype(np.int64))
+        z = np.repeat(z, rows.weight.astype(np.int64))
         n_rows = np.rint(rows.total).astype(np.int64)
         with np.errstate(divide="ignore"):
-            self._log_mass = np.log(_event_count_pmfs(p, n_rows))
+            self._log_mass = np.log(_event_count_pmfs(z, n_rows))
         self._sizes = n_rows + 1
         self._starts = np.cumsum(self._sizes) - self._sizes
         j = np.arange(len(self._log_mass)) - np.repeat(self._starts, self._sizes)
@@ -331,11 +337,11 @@ class _Exact:
 
 
 class _OneEvent:
-    """Tails of one event among many rows with probabilities p (m,)."""
+    """Tails of one event among many rows with log-odds z (m,)."""
 
-    def __init__(self, rows, p, events):
+    def __init__(self, rows, z, events):
         self._rows = rows
-        self._odds = p / (1 - p)
+        self._odds = np.exp(z)
 
     def at_least(self, tau):
         """Return P(S >= 1) = 1 - P(S = 0) for tau (n_problems,)."""
@@ -403,16 +409,18 @@ class _Saddlepoint:
         return np.copysign(np.sqrt(2 * np.maximum(half_square, 0.0)), tau)
 
 
-def _event_count_pmfs(p, n_rows):
+def _event_count_pmfs(z, n_rows):
     """Return the distributions of the numbers of events of several problems, P(S = j)
     for j = 0, ..., n, one after the other.
 
-    `p` (n,) are the probabilities of the rows of all problems, and `n_rows`
-    (n_problems,) says how many rows each has.
+    `z` (n,) are the log-odds of the rows of all problems, and `n_rows` (n_problems,)
+    says how many rows each has.
     """
+    # 1 - p would lose the digits of the complement of a probability next to 1.
+    of_event, of_none = expit(z), expit(-z)
     first = np.cumsum(n_rows) - n_rows
     first_mass = first + np.arange(len(n_rows))
-    pmfs = np.empty(len(p) + len(n_rows))
+    pmfs = np.empty(len(z) + len(n_rows))
     order = np.argsort(n_rows, kind="stable")
     start = 0
     while start < len(order):
@@ -425,21 +433,23 @@ def _event_count_pmfs(p, n_rows):
         start = end
         if len(batch) < _FEW_PROBLEMS:
             for k in batch:
-                mass = event_count_pmf(p[first[k] : first[k] + n_rows[k]])
+                rows = slice(first[k], first[k] + n_rows[k])
+                mass = event_count_pmf(of_event[rows], complement=of_none[rows])
                 pmfs[first_mass[k] : first_mass[k] + n_rows[k] + 1] = mass
             continue
         # One column a problem. Rows of probability 0, which change nothing, make the
         # problems equally large.
         of_row = np.arange(n_rows[batch].max())[:, None]
         is_row = of_row < n_rows[batch]
-        position = np.minimum(first[batch] + of_row, len(p) - 1)
-        probability = np.where(is_row, p[position], 0)
+        position = np.minimum(first[batch] + of_row, len(z) - 1)
+        probability = np.where(is_row, of_event[position], 0)
+        complement = np.where(is_row, of_none[position], 1)
         pmf = np.zeros((len(of_row) + 1, len(batch)))
         pmf[0] = 1
-        for row, row_probability in enumerate(probability):
+        for row in range(len(of_row)):
             # One more row r: P(j) becomes P(j) (1 - r) + P(j - 1) r.
-            with_event = pmf[: row + 1] * row_probability
-            pmf[: row + 1] *= 1 - row_probability
+            with_event = pmf[: row + 1] * probability[row]
+            pmf[: row + 1] *= complement[row]
             pmf[1 : row + 2] += with_event
         of_mass = np.arange(len(pmf))[:, None]
         is_mass = of_mass <= n_rows[batch]

@@ -15,6 +15,7 @@ import numpy as np
 from skcalib._guide import see
 from skcalib._input.scalars import check_option
 from skcalib._input.warn import warn
+from skcalib._rows.blocks import effective_size
 
 # With fewer effective events, or non-events, the observed squares w^2 (y - s)^2 are
 # hardly more than a function of the scores: tests then reject up to 62 % of 5 %.
@@ -130,15 +131,13 @@ def few_effective_events(labels, weight, why=_DECLARE):
     """Return why labels (n,) with weights (n,) hold too few events, or non-events, for
     the observed squares of residuals; "" where there are enough.
 
-    Events are worth (sum w)^2 / sum w^2 events of equal weight. `why` says why these
+    Events are worth Kish's number of events of equal weight. `why` says why these
     squares are needed.
     """
     labels = np.asarray(labels, dtype=bool)
     for name, is_one in (("events", labels), ("non-events", ~labels)):
         found = weight[is_one]
-        worth = 0.0
-        if found.any():
-            worth = float(found.sum() ** 2 / (found @ found))
+        worth = effective_size(found.sum(), found @ found)
         if worth < FEWEST_EVENTS * (1 - 1e-9):
             return (
                 f"the effective number of {name} is {worth:.2g}, below"

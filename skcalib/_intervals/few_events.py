@@ -9,7 +9,7 @@ where there are enough events to show it.
 
 import numpy as np
 
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.blocks import effective_size, weights_or_ones
 
 # With fewer events sums over labels are drawn; from here on they are normal.
 FEWEST_FOR_NORMAL = 10.0
@@ -41,8 +41,8 @@ def effective_events(
     weight : ndarray of shape (n,), default=None
         Positive weights; None means 1.
     importance : bool, default=False
-        Whether a row was seen once whatever its weight: weights w then are worth
-        (sum w)^2 / sum w^2 samples. False: weights count rows.
+        Whether a row was seen once whatever its weight: weights then are worth Kish's
+        number of samples. False: weights count rows.
     cluster : ndarray of int, shape (n,), default=None
         Cluster of each row, 0 to G - 1: the number is divided by the design effect of
         the residuals, the variance of their sum from the sums of clusters over that of
@@ -58,10 +58,8 @@ def effective_events(
     fewest = np.inf
     for label in (0, 1):
         has_label = labels == label
-        square = row_square[has_label].sum()
-        if square == 0:
-            return 0.0
-        fewest = min(fewest, weight[has_label].sum() ** 2 / square)
+        size = effective_size(weight[has_label].sum(), row_square[has_label].sum())
+        fewest = min(fewest, size)
     if cluster is None:
         return float(fewest)
     sums = np.bincount(cluster, weight * residual)

@@ -220,3 +220,11 @@ def total_weight(sample_weight, n_rows):
     if sample_weight is None:
         return n_rows
     return sample_weight.sum()
+
+
+def effective_size(total, squares):
+    """Return Kish's effective number of rows, (sum w)^2 / sum w^2, from the sums of the
+    weights and of their squares, numbers or arrays; 0 where these are 0.
+    """
+    size = np.zeros(np.shape(squares))
+    return np.divide(total**2, squares, out=size, where=squares > 0)[()]

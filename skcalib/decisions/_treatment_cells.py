@@ -20,6 +20,7 @@ from skcalib._intervals.influence import (
     too_few_units,
 )
 from skcalib._intervals.score import score_limits
+from skcalib._rows.blocks import effective_size
 
 # With fewer rows on which the model does better than another model, or worse, the
 # difference of both has no interval.
@@ -117,18 +118,13 @@ class TreatmentCells(NamedTuple):
         """Return the number of samples on which the model decides better than the
         reference, and the number on which it decides worse, (m, 2) for m thresholds.
 
-        A sample with weights counts by Kish's effective number, (sum w)^2 / sum w^2 for
-        the samples of a cell: one label, and treated by the model alone, by the
-        reference alone, or alike by both.
+        A sample with weights counts by Kish's effective number of the samples of a
+        cell: one label, and treated by the model alone, by the reference alone, or
+        alike by both.
         """
         # What a sample of each cell adds to the net benefit, (m, 2, 3).
         gain = self.treatment_value[..., None] * _DIFFERENCE
-        n_effective = np.divide(
-            self.weight**2,
-            self.squares,
-            out=np.zeros_like(self.weight),
-            where=self.squares > 0,
-        )
+        n_effective = effective_size(self.weight, self.squares)
         n_better = np.sum(n_effective * (gain > 0), axis=(1, 2))
         n_worse = np.sum(n_effective * (gain < 0), axis=(1, 2))
         return np.column_stack((n_better, n_worse))

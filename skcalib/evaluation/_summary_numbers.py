@@ -19,7 +19,7 @@ from skcalib._inference.shift_test import event_ratio_limits
 from skcalib._input.label_weights import LabelWeights, is_importance
 from skcalib._intervals.influence import Influence
 from skcalib._intervals.rare import area_limits, mean_loss_interval
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.blocks import effective_size, weights_or_ones
 
 # With fewer events or non-events a number whose variance needs both has no limits.
 _FEWEST_OF_A_CLASS = 10
@@ -110,8 +110,7 @@ class SummaryRows(NamedTuple):
             weight = self.weight[self.labels == label]
             n_effective = weight.sum()
             if self.is_importance:
-                # Kish's effective sample size
-                n_effective = n_effective**2 / (weight @ weight)
+                n_effective = effective_size(n_effective, weight @ weight)
             if n_effective < _FEWEST_OF_A_CLASS:
                 return f"fewer than {_FEWEST_OF_A_CLASS} {name}"
         return ""

@@ -30,7 +30,7 @@ from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
-from skcalib._rows.blocks import taken, weights_or_ones
+from skcalib._rows.blocks import effective_size, taken, weights_or_ones
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib._verdicts import count_words, pvalue_words, rounded, sentences_html
 from skcalib.metrics._segment_columns import split_column
@@ -602,8 +602,7 @@ class _Segments:
             weight = self.weight * is_one
             total = self._cell_sums(weight).sum(axis=1)
             squares = self._cell_sums(weight**2).sum(axis=1)
-            enough &= total**2 >= FEWEST_EVENTS * (1 - 1e-9) * squares
-            enough &= total > 0
+            enough &= effective_size(total, squares) >= FEWEST_EVENTS * (1 - 1e-9)
         return enough
 
     def statistics(self, drawn):

@@ -11,7 +11,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._input.sklearn_private import num_samples
 from skcalib._intervals.influence import Influence, Spread, cluster_codes
-from skcalib._rows.blocks import row_blocks, taken, weights_or_ones
+from skcalib._rows.blocks import effective_size, row_blocks, taken, weights_or_ones
 from skcalib.binning import EqualMass, check_binning
 
 # Known labels are mixed with the scores from so many on, and so many of the rarer kind.
@@ -177,16 +177,14 @@ class ResidualCurve:
         self.new_bins = np.searchsorted(cuts, new_scores)
         self.frequency = np.clip(new_scores + mean_residual[self.new_bins], 0, 1)
         self.n_bins = n_bins
-        # Kish's effective sample size of each bin: (sum w)^2 / sum w^2, with w1 w0 in
-        # place of w^2 if the weights of both labels are known. A frequency weight w
-        # stands for w samples of weight 1, with w as the sum of their squares.
+        # The effective sample size of each bin, with w1 w0 in place of w^2 if the
+        # weights of both labels are known. A frequency weight w stands for w samples of
+        # weight 1, with w as the sum of their squares.
         squared_weight = weight
         if labelled.is_importance:
             squared_weight = weight * labelled.label_weights.other_or_same
         sum_of_squares = np.bincount(bins, squared_weight, n_bins)
-        n_effective = np.divide(
-            total**2, sum_of_squares, out=np.zeros(n_bins), where=total > 0
-        )
+        n_effective = effective_size(total, sum_of_squares)
         share = np.divide(events, total, out=np.full(n_bins, 0.5), where=total > 0)
         # Half an event and half a non-event are added (one pseudo-observation).
         smoothed = (share * n_effective + 0.5) / (n_effective + 1)
