@@ -413,7 +413,6 @@ def _verifies(sample, seed):
         np.tile(scores[rows], 2),
         np.repeat([1, 0], len(rows)),
         sample_weight=np.append(chance, 1 - chance),
-        weight_type="importance",
     )
     binned = model.predict_proba(scores)[:, 1]
     bins = np.unique(binned, return_inverse=True)[1]
