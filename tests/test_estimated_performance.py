@@ -9,6 +9,7 @@ from scipy.stats import t as student
 from sklearn.metrics import brier_score_loss, log_loss
 
 from benchmarks.label_free import WORLDS, coverage, figures
+from skcalib.binning import FixedEdges
 from skcalib.monitoring import estimated_performance
 
 ALL = (
@@ -290,6 +291,42 @@ def test_weights_count_samples_and_clusters_widen():
     two = estimated_performance(y, s, t, clusters=np.arange(400) % 2)
     assert np.isnan(two.low).all()
     assert "below 3" in two.reason[0]
+
+
+def test_heavy_samples_are_left_out_of_their_own_bin():
+    """Weights of 30 for a few samples at random: the residual of each sample is that
+    about the mean of the others in its bin.
+    """
+    y, s, t, _ = _samples(n=300)
+    weight = np.where(np.random.default_rng(4).random(300) < 0.1, 30.0, 1.0)
+    found = estimated_performance(
+        y,
+        s,
+        t,
+        metrics="event_frequency",
+        sample_weight=weight,
+        weight_type="importance",
+        binning=FixedEdges([0.0, 0.5, 1.0]),
+        confidence_level=0.9,
+    )
+    forecasts = t.copy()
+    terms = []  # what each sample adds to the estimate
+    for is_old, is_new in ((s < 0.5, t < 0.5), (s >= 0.5, t >= 0.5)):
+        residual, w = (y - s)[is_old], weight[is_old]
+        forecasts[is_new] += w @ residual / w.sum()
+        for k in range(len(w)):
+            others = np.arange(len(w)) != k
+            centred = residual[k] - w[others] @ residual[others] / w[others].sum()
+            terms.append(is_new.mean() * w[k] / w.sum() * centred)
+    assert 0 < forecasts.min() < forecasts.max() < 1
+    terms = np.array(terms)
+    square = np.sum(terms**2) * 300 / 299
+    kurtosis = 300 * np.sum(terms**4) * (300 / 299) ** 2 / square**2
+    variance = square + np.sum(forecasts * (1 - forecasts)) / len(t) ** 2
+    degrees = 2 * 300 / (kurtosis - 1) * (variance / square) ** 2
+    half_width = student.ppf(0.95, degrees) * np.sqrt(variance)
+    assert found.estimate[0] == pytest.approx(forecasts.mean())
+    assert found.high[0] - found.estimate[0] == pytest.approx(half_width)
 
 
 def test_labels_known_by_a_design_that_looks_at_them():

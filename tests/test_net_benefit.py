@@ -130,6 +130,49 @@ def test_equal_importance_weights_change_nothing():
     np.testing.assert_allclose(weighted.high, plain.high, atol=1e-9)
 
 
+def test_a_few_heavy_rows_leave_few_degrees_of_freedom():
+    """Two weights at random, at a threshold of 1/2: a treated event adds 1, a treated
+    non-event -1. The limits are score limits of the rows that the cells are worth, with
+    Student's quantile for the kurtosis of what the rows add.
+    """
+    rng = np.random.default_rng(3)
+    scores = rng.random(400)
+    labels = rng.random(400) < scores
+    weight = np.where(rng.random(400) < 0.1, 20.0, 1.0)
+    found = net_benefit(
+        labels,
+        scores,
+        thresholds=[0.5],
+        sample_weight=weight,
+        weight_type="importance",
+    )
+    gain = (scores >= 0.5) * (2.0 * labels - 1)
+    terms = weight * (gain - np.average(gain, weights=weight))
+    kurtosis = 400 * np.sum(terms**4) / np.sum(terms**2) ** 2
+    z = student.ppf(0.95, 2 * 400 / (kurtosis - 1))
+    assert z > 1.02 * Z
+    counts, values, row_weights = [], [], []
+    for value in (1, -1, 0):
+        for label in (True, False) if value == 0 else (value == 1,):
+            w = weight[(gain == value) & (labels == label)]
+            counts.append(w.sum() ** 2 / (w @ w))
+            row_weights.append(w @ w / w.sum())
+            # A heavier row may be hidden: one of those with the same treatment.
+            alike = weight[(gain != 0) == (value != 0)]
+            counts.append(0.0)
+            row_weights.append(max(row_weights[-1], alike @ alike / alike.sum()))
+            values += [value, value]
+    row_weights = np.array([row_weights])
+    low, high = score_limits(
+        np.array([counts]),
+        np.array([values]) * row_weights,
+        row_weights,
+        np.ones(row_weights.shape, dtype=bool),
+        np.array([z]),
+    )
+    assert (found.low[0], found.high[0]) == pytest.approx((low[0], high[0]), abs=1e-9)
+
+
 def test_clusters_by_hand():
     """Eight clusters of two rows, one treated event or one treated other in some.
 

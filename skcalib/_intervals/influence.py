@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from skcalib._rows.blocks import weights_or_ones
+from skcalib._rows.blocks import effective_size, weights_or_ones
 
 # Fewer units of equal weight say nothing about how far units differ.
 FEWEST_UNITS = 3.0
@@ -251,27 +251,27 @@ def tail_degrees(n_units, square, fourth):
     With the kurtosis K of their influences, k `fourth` / `square`^2 for the sums of
     their squares and fourth powers, the variance has about 2 k / (K - 1) degrees of
     freedom (Satterthwaite 1946): few where a few units carry it. At most three times
-    the units.
+    the units. Sums may be arrays.
     """
     kurtosis = n_units * fourth / square**2
-    return max(2 * n_units / max(kurtosis - 1, 2 / 3), 1.0)
+    return np.maximum(2 * n_units / np.maximum(kurtosis - 1, 2 / 3), 1.0)
 
 
 def too_few_units(weight, importance=False, cluster=None):
     """Return why the units (rows, or clusters of rows) are too few, or too unequal in
     weight, for an interval; else "".
 
-    Kish's number of equal units that the weights are worth is (sum w)^2 / sum w^2. It
-    depends on weights alone, so that no label decides whether there is an interval. A
-    weight (n,) counts rows unless `importance`; `cluster` (n,) holds codes from 0 on.
+    Kish's number of equal units depends on weights alone, so that no label decides
+    whether there is an interval. A weight (n,) counts rows unless `importance`;
+    `cluster` (n,) holds codes from 0 on.
     """
     total = weight.sum()
     if cluster is not None:
         mass = np.bincount(cluster, weight)
-        n_units = total**2 / (mass @ mass)
+        n_units = effective_size(total, mass @ mass)
         unit = "clusters"
     elif importance:
-        n_units = total**2 / (weight @ weight)
+        n_units = effective_size(total, weight @ weight)
         unit = "samples"
     else:
         n_units = total

@@ -275,8 +275,10 @@ def net_benefit(
     treated non-events, or none: 25 treated events among 500 samples at a threshold of
     .95 do not rule out that treatment is harmful. Importance weights are taken into
     account, approximately, by the effective number of samples in each cell of label and
-    decision. If they say nothing of the weight of the other label, limits are NaN with
-    fewer than 20 effective events or non-events.
+    decision. If they say nothing of the weight of the other label, the quantiles are
+    those of Student's t distribution, with few degrees of freedom if a few samples
+    carry the variance, and limits are NaN with fewer than 20 effective events or
+    non-events.
 
     With `clusters`, sample sizes are divided by a design effect: the ratio of the
     jackknife variance of the clusters' sums (CR3) to the variance of independent
@@ -385,7 +387,15 @@ def net_benefit(
     reasons = _reasons(
         cells, weight, importance, cluster, strategies.reference == "model", few
     )
-    influences = unit_influences(cells, events, n_reached, weight, squares, cluster)
+    influences = unit_influences(
+        cells,
+        events,
+        n_reached,
+        weight,
+        squares,
+        cluster,
+        has_unknown_weights=known is not None and not known.is_known,
+    )
     # The critical values are those of a band if draws are asked for.
     n_draws = None
     rng = None

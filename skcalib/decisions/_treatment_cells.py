@@ -17,6 +17,7 @@ from skcalib._intervals.influence import (
     cluster_masses,
     cluster_variance,
     intraclass_design_effect,
+    tail_degrees,
     too_few_units,
 )
 from skcalib._intervals.score import score_limits
@@ -320,7 +321,8 @@ class UnitInfluences(NamedTuple):
     residuals : ndarray of shape (n_units, m)
         Sum of the influences of the rows of each unit.
     degrees : ndarray of shape (m,)
-        Degrees of freedom of their variance; infinite without clusters.
+        Degrees of freedom of their variance; infinite without clusters and without
+        weights that say nothing of the other label.
     least_effect : ndarray of shape (m,)
         Smallest design effect: that which the correlation within clusters implies; 1
         without clusters.
@@ -331,7 +333,9 @@ class UnitInfluences(NamedTuple):
     least_effect: np.ndarray
 
 
-def unit_influences(cells, events, n_reached, weight, squares, cluster):
+def unit_influences(
+    cells, events, n_reached, weight, squares, cluster, *, has_unknown_weights=False
+):
     """Return the `UnitInfluences` of independent units.
 
     A unit is a cluster, whose sum is scaled up as in the CR3 estimator. Without
@@ -351,6 +355,9 @@ def unit_influences(cells, events, n_reached, weight, squares, cluster):
         weights are importance weights.
     cluster : ndarray of int, shape (n,), or None
         Codes of clusters.
+    has_unknown_weights : bool, default=False
+        Whether importance weights say nothing of the other label: the variance then has
+        the degrees of freedom that a few heavy rows leave it (see `tail_degrees`).
     """
     m = len(cells.treatment_value)
     if cluster is None:
@@ -364,7 +371,15 @@ def unit_influences(cells, events, n_reached, weight, squares, cluster):
         row_reached = [numbers[first] for numbers in n_reached]
         row_unit = np.arange(len(first))
         sums = _influence_sums(cells, events[first], row_reached, row_weight, row_unit)
-        return UnitInfluences(sums, degrees=np.full(m, np.inf), least_effect=np.ones(m))
+        degrees = np.full(m, np.inf)
+        if has_unknown_weights:
+            # Influences phi have the sums of w^2 phi^2 and of w^4 phi^4.
+            share = np.bincount(unit, squares**2) / np.bincount(unit, squares) ** 2
+            square = np.sum(sums**2, axis=0)
+            varies = square > 0
+            fourth = share @ sums[:, varies] ** 4
+            degrees[varies] = tail_degrees(len(events), square[varies], fourth)
+        return UnitInfluences(sums, degrees=degrees, least_effect=np.ones(m))
     sums = _influence_sums(cells, events, n_reached, weight, cluster)
     is_importance = squares is not weight
     mass, squared_mass = cluster_masses(weight, is_importance, cluster)

@@ -244,9 +244,11 @@ def estimated_performance(
     Clusters, importance weights, `binning`, and fewer than 30 labelled or new samples
     keep the bins.
 
-    With `clusters`, the first sum over bins is replaced by the jackknife variance of
-    the clusters' sums (CR3) if that is larger, and the quantiles are those of Student's
-    t distribution with Satterthwaite degrees of freedom. If the effective number of
+    If importance weights say nothing of the other label, the first sum over bins is
+    replaced by that of squared residuals, each about the mean of the others in its bin
+    (HC3). With `clusters`, it is replaced by the jackknife variance of the clusters'
+    sums (CR3) if that is larger, and the quantiles are those of Student's t
+    distribution with Satterthwaite degrees of freedom. If the effective number of
     clusters is below three, the limits are NaN.
 
     With known labels and their sampling probabilities pi, the estimate is the mean of

@@ -202,6 +202,11 @@ class ResidualCurve:
         self._influence = None
         if labelled.cluster is not None or labelled.has_unknown_weights:
             centred = labelled.events - labelled.scores - mean_residual[bins]
+            if labelled.has_unknown_weights:
+                # The deviation from the mean of the others in the bin (HC3), which a
+                # heavy sample does not draw to itself.
+                share = weight / total[bins]
+                centred = centred / np.where(share < 1, 1 - share, 1.0)
             self._influence = centred * weight.sum() / total[bins]
 
     def spread_of_curve(self, slope):
