@@ -23,14 +23,17 @@ from skcalib._input.label_weights import (
     few_effective_events,
     label_weights,
     looks_like_counts,
+    weight_of_event,
 )
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualMass, FixedEdges
+from skcalib.decisions import net_benefit
 from skcalib.evaluation import describe_weights
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error,
     calibration_error_interval,
+    calibration_slope_intercept,
     calibration_test,
     kernel_calibration_error,
     segment_calibration_test,
@@ -684,3 +687,41 @@ def test_every_function_warns_of_counts_that_follow_the_label(name):
         _CALLS[name](y, scores, sample_weight=weight, weight_type="frequency")
     texts = " ".join(str(one.message) for one in caught)
     assert "as if one label had been sampled" in texts
+
+
+def test_the_weight_of_an_event_is_that_beside_a_non_event_of_its_score():
+    """Weights 1 / s are those of the score alone, though events are lighter; hidden
+    ones have a factor of 1 / 20 for events, and noise. One event as heavy as non-events
+    may stand for others.
+    """
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.02, 0.6, 4000)
+    labels = rng.random(4000) < scores
+    assert weight_of_event(1 / scores, labels, scores) == pytest.approx(1, abs=0.01)
+    weight = np.where(labels, 1, 20) / scores * rng.uniform(0.7, 1.4, 4000)
+    assert weight_of_event(weight, labels, scores) == pytest.approx(1 / 20, rel=0.03)
+    weight[np.flatnonzero(labels)[0]] *= 20
+    assert weight_of_event(weight, labels, scores) == 1
+
+
+def test_limits_where_labels_decide_hidden_weights_are_as_wide_as_known_ones():
+    """All events and one of twenty others: with the weights known, the product of both
+    is; hidden behind a little noise, each is taken beside its own label.
+    """
+    rng = np.random.default_rng(1)
+    z = rng.normal(-4, 1, 20_000)
+    scores = 1 / (1 + np.exp(-z))
+    labels = rng.random(20_000) < scores
+    kept = labels | (rng.random(20_000) < 0.05)
+    scores, labels = scores[kept], labels[kept]
+    weight = np.where(labels, 1.0, 20.0)
+    noisy = weight * rng.uniform(0.98, 1.02, len(weight))
+    slopes, benefits = [], []
+    for w in (weight, noisy):
+        options = {"sample_weight": w, "weight_type": "importance"}
+        slope = calibration_slope_intercept(labels, scores, **options).slope
+        benefit = net_benefit(labels, scores, thresholds=[0.05], **options)
+        slopes.append(slope.high - slope.low)
+        benefits.append(benefit.high[0] - benefit.low[0])
+    assert slopes[1] == pytest.approx(slopes[0], rel=0.15)
+    assert benefits[1] == pytest.approx(benefits[0], rel=0.1)

@@ -158,7 +158,8 @@ def test_a_few_heavy_rows_leave_few_degrees_of_freedom():
             counts.append(w.sum() ** 2 / (w @ w))
             row_weights.append(w @ w / w.sum())
             # A heavier row may be hidden: one of those with the same treatment.
-            alike = weight[(gain != 0) == (value != 0)]
+            is_alike = (gain != 0) == (value != 0)
+            alike = weight[is_alike]
             counts.append(0.0)
             row_weights.append(max(row_weights[-1], alike @ alike / alike.sum()))
             values += [value, value]

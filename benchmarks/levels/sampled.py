@@ -41,7 +41,15 @@ from skcalib.monitoring import (
     estimated_performance,
 )
 
-__all__ = ["DATA", "SAMPLED", "SAMPLED_AXES", "SAMPLED_FAMILIES"]
+__all__ = [
+    "DATA",
+    "SAMPLED",
+    "SAMPLED_AXES",
+    "SAMPLED_FAMILIES",
+    "population_of",
+    "summary_number",
+    "weights_of",
+]
 
 _POPULATION = 12_000
 _FACTORS = (0.7, 1.4)  # of weights that are hidden
@@ -178,14 +186,14 @@ def _rows(sample):
     return sample.labels, sample.scores
 
 
-def _population_of(sample):
+def population_of(sample):
     """Return scores and truths of the population: uniform and calibrated by default."""
     if sample.population is None:
         return _QUANTILES, _QUANTILES
     return sample.population()
 
 
-def _weights(sample):
+def weights_of(sample):
     """Return the weights and the clusters, those that a sample has."""
     if sample.clusters is not None:
         return {"clusters": sample.clusters}
@@ -201,7 +209,7 @@ def _covers_bias(sample, seed):
         labels=[0, 1],
         n_resamples=1,
         random_state=seed,
-        **_weights(sample),
+        **weights_of(sample),
     )
     if np.isnan(table.bias_low[0]):
         return np.nan
@@ -210,11 +218,11 @@ def _covers_bias(sample, seed):
 
 def _covers_ratio(sample, seed):
     """The ratio of observed to expected events."""
-    found = _summary_number("observed_expected", sample)
+    found = summary_number("observed_expected", sample)
     return _holds(found.low, _ratio(sample), found.high)
 
 
-def _summary_number(name, sample):
+def summary_number(name, sample):
     """Return one number of a summary, at the level of 90 %, without its smooth curve,
     which takes most of the time.
     """
@@ -254,8 +262,8 @@ def _log_scale_covers_ratio(sample, seed):
 
 
 def _covers_brier(sample, seed):
-    found = _summary_number("brier_score", sample)
-    scores, truth = _population_of(sample)
+    found = summary_number("brier_score", sample)
+    scores, truth = population_of(sample)
     brier = np.mean(truth * (1 - scores) ** 2 + (1 - truth) * scores**2)
     return _holds(found.low, brier, found.high)
 
@@ -264,7 +272,7 @@ def _covers_slope(sample, seed):
     if sample.labels.all() or not sample.labels.any():
         return np.nan  # there is no slope
     try:
-        found = calibration_slope_intercept(*_rows(sample), **_weights(sample))
+        found = calibration_slope_intercept(*_rows(sample), **weights_of(sample))
     except ValueError:
         return np.nan  # the scores separate the labels
     return _holds(found.slope.low, 1.0, found.slope.high)
@@ -272,10 +280,10 @@ def _covers_slope(sample, seed):
 
 def _covers_bars(sample, seed):
     curve = reliability_curve(
-        *_rows(sample), binning=5, labels=[0, 1], **_weights(sample)
+        *_rows(sample), binning=5, labels=[0, 1], **weights_of(sample)
     )
     low, high = curve.interval()
-    scores, truth = _population_of(sample)
+    scores, truth = population_of(sample)
     bins = np.clip(np.searchsorted(curve.edges, scores) - 1, 0, len(low) - 1)
     frequency = np.bincount(bins, truth, len(low)) / np.bincount(
         bins, minlength=len(low)
@@ -285,12 +293,12 @@ def _covers_bars(sample, seed):
 
 def _covers_benefit(sample, seed):
     """The net benefit of treating the upper three tenths."""
-    scores, truth = _population_of(sample)
+    scores, truth = population_of(sample)
     threshold = scores[int(0.7 * len(scores))]
     price = threshold / (1 - threshold)
     benefit = np.mean((scores >= threshold) * (truth - (1 - truth) * price))
     found = net_benefit(
-        *_rows(sample), thresholds=[threshold], labels=[0, 1], **_weights(sample)
+        *_rows(sample), thresholds=[threshold], labels=[0, 1], **weights_of(sample)
     )
     return _holds(found.low[0], benefit, found.high[0])
 
@@ -301,14 +309,14 @@ def _covers_gain(sample, seed):
         *_rows(sample),
         recalibrator=PlattScaling(),
         labels=[0, 1],
-        **_weights(sample),
+        **weights_of(sample),
     )
     if np.isnan(found.low):
         return np.nan
     fitted = PlattScaling().fit(
         sample.scores, sample.labels, sample_weight=sample.sample_weight
     )
-    scores, truth = _population_of(sample)
+    scores, truth = population_of(sample)
     return _holds(found.low, _gain_of(fitted, scores, truth), found.high)
 
 
@@ -334,7 +342,7 @@ def _change(sample, seed):
 def _compared_halves(sample, seed):
     half = len(sample.scores) // 2
     first, second = slice(None, half), slice(half, None)
-    by_row = _weights(sample)
+    by_row = weights_of(sample)
     # Weights by row and label are those of all rows.
     weight_type = by_row.pop("weight_type", "frequency")
     if isinstance(weight_type, dict):
@@ -372,24 +380,26 @@ def _times(sample, seed):
 
 def _covers_trend(sample, seed):
     slope = calibration_trend(
-        *_rows(sample), _times(sample, seed), **_weights(sample)
+        *_rows(sample), _times(sample, seed), **weights_of(sample)
     ).slope
     return _holds(slope.low, 0.0, slope.high)
 
 
 def _rejects_trend(sample, seed):
-    found = calibration_trend(*_rows(sample), _times(sample, seed), **_weights(sample))
+    found = calibration_trend(
+        *_rows(sample), _times(sample, seed), **weights_of(sample)
+    )
     return _rejected(found.pvalue)
 
 
 def _rejects_equal_models(metric, sample, seed):
-    return models_differ(metric, sample, seed, **_weights(sample))
+    return models_differ(metric, sample, seed, **weights_of(sample))
 
 
 def _covers_frequency(sample, seed):
     """The event frequency of 2,000 new rows of the population."""
     rng = np.random.default_rng([seed, 4])
-    scores, truth = _population_of(sample)
+    scores, truth = population_of(sample)
     rows = rng.integers(0, len(scores), 2000)
     frequency = np.mean(rng.random(2000) < truth[rows])
     found = estimated_performance(
@@ -397,7 +407,7 @@ def _covers_frequency(sample, seed):
         scores[rows],
         metrics=["event_frequency"],
         labels=[0, 1],
-        **_weights(sample),
+        **weights_of(sample),
     )
     return _holds(found.low[0], frequency, found.high[0])
 
@@ -405,7 +415,7 @@ def _covers_frequency(sample, seed):
 def _verifies(sample, seed):
     """The upper bound of the error of a binned map of other rows."""
     rng = np.random.default_rng([seed, 5])
-    scores, truth = _population_of(sample)
+    scores, truth = population_of(sample)
     rows = rng.integers(0, len(scores), 4000)
     # Each is an event and a non-event, since few of them might be drawn as events.
     chance = np.minimum(1.3 * truth[rows], 1)
@@ -424,7 +434,7 @@ def _verifies(sample, seed):
         1,
         n_resamples=200,
         random_state=seed,
-        **_weights(sample),
+        **weights_of(sample),
     )
     return found.upper_bound >= error
 
@@ -438,7 +448,7 @@ def _covers_mean(sample, seed):
         weight_type="frequency" if sample.sample_weight is None else "importance",
         clusters=sample.clusters,
     )
-    scores, _ = _population_of(sample)
+    scores, _ = population_of(sample)
     return _holds(found.low, np.mean(scores * (1 - scores)), found.high)
 
 
@@ -472,7 +482,7 @@ def _covers_error(sample, seed):
         labels=[0, 1],
         n_resamples=199,
         random_state=seed,
-        **_weights(sample),
+        **weights_of(sample),
     )
     if np.isnan(found.low):
         return np.nan
@@ -481,7 +491,7 @@ def _covers_error(sample, seed):
 
 def _rejects(sample, seed, **options):
     pvalue = calibration_test(
-        *_rows(sample), labels=[0, 1], **options, **_weights(sample)
+        *_rows(sample), labels=[0, 1], **options, **weights_of(sample)
     ).pvalue
     return _rejected(pvalue)
 
@@ -497,7 +507,7 @@ def _rejects_segments(sample, seed):
         labels=[0, 1],
         n_resamples=199,
         random_state=seed,
-        **_weights(sample),
+        **weights_of(sample),
     ).pvalue
     return _rejected(pvalue)
 

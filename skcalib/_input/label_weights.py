@@ -16,6 +16,7 @@ from skcalib._guide import see
 from skcalib._input.scalars import check_option
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import effective_size
+from skcalib._rows.links import log_odds
 
 # With fewer effective events, or non-events, the observed squares w^2 (y - s)^2 are
 # hardly more than a function of the scores: tests then reject up to 62 % of 5 %.
@@ -144,6 +145,24 @@ def few_effective_events(labels, weight, why=_DECLARE):
                 f" {FEWEST_EVENTS:g}, and {why}"
             )
     return ""
+
+
+def weight_of_event(weight, labels, scores):
+    """Return how many times heavier an event is than a non-event of the same score; 1
+    where their weights overlap.
+
+    By a regression of the log-weights on the label and a cubic function of the
+    log-odds. It says how heavy a row could be, not which variance weights have.
+    """
+    seen = weight > 0
+    z = log_odds(scores[seen])
+    log_weight = np.log(weight[seen])
+    design = np.column_stack((labels[seen], np.ones(len(z)), z, z**2, z**3))
+    coefficients = np.linalg.lstsq(design, log_weight, rcond=None)[0]
+    largest_residual = np.abs(log_weight - design @ coefficients).max(initial=0.0)
+    if largest_residual >= abs(coefficients[0]) / 2:
+        return 1.0
+    return float(np.exp(coefficients[0]))
 
 
 def weight_of_each_label(labels, weight):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._input.label_weights import LabelWeights
+from skcalib._input.label_weights import LabelWeights, weight_of_event
 from skcalib._intervals.few_events import FEWEST_FOR_SPREAD, effective_events
 
 # With fewer degrees of freedom a few rows carry the variance.
@@ -178,9 +178,10 @@ class LogisticRows:
         """
         if not self.importance:
             return self.weight
-        if self.label_weights is None:
-            return self.weight**2
-        return self.weight * self.label_weights.other_or_same
+        if self.label_weights is None or not self.label_weights.is_known:
+            ratio = weight_of_event(self.weight, self.labels, self.scores)
+            return self.weight**2 * ratio ** np.where(self.labels, -1, 1)
+        return self.weight * self.label_weights.other
 
     def sandwich(self):
         """Return the `Sandwich`: HC3 for rows, CR3 for clusters.

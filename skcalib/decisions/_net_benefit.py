@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.binned import counted_rows
 from skcalib._inference.results import ResultTable
-from skcalib._input.label_weights import is_importance
+from skcalib._input.label_weights import is_importance, weight_of_event
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import (
     check_confidence_level,
@@ -394,7 +394,7 @@ def net_benefit(
         weight,
         squares,
         cluster,
-        has_unknown_weights=known is not None and not known.is_known,
+        has_unknown_weights=_are_unknown(known),
     )
     # The critical values are those of a band if draws are asked for.
     n_draws = None
@@ -411,6 +411,9 @@ def net_benefit(
         effect,
         cautious=bool(simultaneous),
         label_decides_weight=known is not None and known.is_known,
+        weight_of_event=(
+            weight_of_event(weight, events, data.scores) if _are_unknown(known) else 1.0
+        ),
     )
     estimate = cells.estimate
     # If model and reference always decide alike, the difference is 0 with certainty,
@@ -444,6 +447,11 @@ def net_benefit(
         confidence_level=level,
         simultaneous=bool(simultaneous),
     )
+
+
+def _are_unknown(label_weights):
+    """Return whether importance weights say nothing of the other label."""
+    return label_weights is not None and not label_weights.is_known
 
 
 class _Strategies(NamedTuple):

@@ -130,7 +130,15 @@ class TreatmentCells(NamedTuple):
         n_worse = np.sum(n_effective * (gain < 0), axis=(1, 2))
         return np.column_stack((n_better, n_worse))
 
-    def limits(self, z, design_effect, *, cautious, label_decides_weight=False):
+    def limits(
+        self,
+        z,
+        design_effect,
+        *,
+        cautious,
+        label_decides_weight=False,
+        weight_of_event=1.0,
+    ):
         """Return the lower and the upper score limit of the net benefit, (m,) each.
 
         A cell holds the rows with one label and one difference of treatments: 1 where
@@ -141,8 +149,9 @@ class TreatmentCells(NamedTuple):
         sum w^2 / sum w, which have the same sums of w and of w^2. A sample may contain
         only rows of small weight in a cell where the population also has rows of large
         weight. So each cell has a second cell beside it, without rows, whose k is that
-        of all rows with the same difference of treatments, if it is larger; of those
-        with the same label, where the label is known to decide the weight.
+        of all rows with the same difference of treatments, as heavy as they would be
+        with the label of the cell, if it is larger; of those with the same label, where
+        the label is known to decide the weight.
 
         Parameters
         ----------
@@ -155,6 +164,8 @@ class TreatmentCells(NamedTuple):
             outside.
         label_decides_weight : bool, default=False
             Whether the weights of both labels are known.
+        weight_of_event : float, default=1.0
+            How many times heavier an event is than a non-event, where they are not.
         """
         row_weight = self._row_weight()  # k, (m, 2, 3)
         counts = self.weight / row_weight / design_effect[:, None, None]
@@ -162,7 +173,7 @@ class TreatmentCells(NamedTuple):
         if label_decides_weight:
             others = self._row_weight_of_label()
         else:
-            others = self._row_weight_of_both_labels()
+            others = self._row_weight_of_both_labels(weight_of_event)
         second_weight = np.maximum(row_weight, others)
         # Three cells and the empty ones beside them for each label, (m, 2, 6).
         counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
@@ -208,15 +219,19 @@ class TreatmentCells(NamedTuple):
         squares = self.squares.sum(axis=2, keepdims=True)
         return np.divide(squares, weight, out=row_weight, where=weight > 0)
 
-    def _row_weight_of_both_labels(self):
-        """Return sum w^2 / sum w of all rows with each difference of treatments, (m, 1,
-        3); of all rows where none has it.
+    def _row_weight_of_both_labels(self, weight_of_event):
+        """Return sum w^2 / sum w of all rows with each difference of treatments, as
+        heavy as they would be with each label, (m, 2, 3); of all rows if there are none
+        with a difference.
         """
-        weight = self.weight.sum(axis=1)
-        of_all_rows = self.squares.sum(axis=(1, 2)) / self.weight.sum(axis=(1, 2))
+        # Weights of non-events: those of events over `weight_of_event`.
+        factor = np.array([1 / weight_of_event, 1.0])[:, None]
+        weight = np.sum(factor * self.weight, axis=1)
+        squares = np.sum(factor**2 * self.squares, axis=1)
+        of_all_rows = squares.sum(axis=1) / weight.sum(axis=1)
         row_weight = np.broadcast_to(of_all_rows[:, None], weight.shape).copy()
-        np.divide(self.squares.sum(axis=1), weight, out=row_weight, where=weight > 0)
-        return row_weight[:, None]
+        np.divide(squares, weight, out=row_weight, where=weight > 0)
+        return row_weight[:, None] / factor
 
     def _stratified_limits(self, counts, row_weight, possible, z, cautious):
         """Return the lower and the upper limit, (m,) each, of a net benefit at a given
