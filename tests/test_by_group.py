@@ -738,7 +738,7 @@ def test_powers_of_many_problems_are_those_of_each(options):
     np.testing.assert_allclose(found.each(side_by_side), expected, rtol=1e-12)
     weight = np.array([0.2, 0.0, 0.8])
     np.testing.assert_allclose(
-        found.terms(weight)(side_by_side, slice(None)).sum(axis=1),
+        found.contributions(weight)(side_by_side, slice(None)).sum(axis=1),
         expected @ weight,
         rtol=1e-12,
     )

@@ -262,7 +262,7 @@ def test_dependent_draws_have_the_scores_as_margins_and_the_squares_of_the_clust
     bins = BinaryTask(scores, labels, None).statistics(UniqueScores())
     cells = Cells.of_bins(bins)
     rows = RowsInCells(
-        cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], None
+        cells.cell_of(scores)[:, None], scores[:, None], labels[:, None], None
     )
     zero = np.zeros(len(cells.weight))
     draws = ClusterDraws(cells, rows, zero, clusters, 4000, np.random.RandomState(0))
@@ -324,7 +324,7 @@ def test_dependent_draws_by_cell_are_those_of_rows(n_clusters, weighted):
         weight = np.random.default_rng(1).integers(1, 4, 3000).astype(float)
     cells = BinaryTask(scores, labels, weight).bin_cells(EqualMass(5))
     rows = RowsInCells(
-        cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], weight
+        cells.cell_of(scores)[:, None], scores[:, None], labels[:, None], weight
     )
     by_row = ClusterDraws(
         cells, rows, np.zeros(5), clusters, 1500, np.random.RandomState(0)
@@ -360,7 +360,7 @@ def test_dependent_draws_by_cell_reach_frequencies_of_0_and_1(frequency):
     labels, scores, clusters = dependent(0, 20, 50, lambda rng, n: rng.random(n))
     cells = BinaryTask(scores, labels, None).bin_cells(EqualMass(2))
     rows = RowsInCells(
-        cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], None
+        cells.cell_of(scores)[:, None], scores[:, None], labels[:, None], None
     )
     draws = ClusterCellDraws(
         cells, rows, clusters, np.ones(1000), 0.3, 50, np.random.RandomState(0)
@@ -403,7 +403,7 @@ def test_miscalibrated_scores_hide_no_dependence(most_rows, monkeypatch):
     labels, truth, clusters = dependent(3, 400, 20, lambda rng, n: rng.random(n) ** 2)
     scores = np.sqrt(truth)
     cells = BinaryTask(scores, labels, None).bin_cells(EqualMass(15))
-    cell = cells.of_rows(scores)[:, None]
+    cell = cells.cell_of(scores)[:, None]
     rows = RowsInCells(cell, scores[:, None], labels[:, None], None)
     draws = ClusterDraws(
         cells, rows, cells.deviation, clusters, 9, np.random.RandomState(0)

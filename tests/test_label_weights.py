@@ -274,7 +274,7 @@ def _cells_and_rows(y, scores, weight, weight_type="importance"):
     data = counted_rows(data, weight_type)
     task = one_task(data, "auto")
     cells = task.bin_cells(FixedEdges([0, 0.05, 0.2, 1]))
-    cell = cells.of_rows(task.scores)[:, None]
+    cell = cells.cell_of(task.scores)[:, None]
     rows = RowsInCells(
         cell, task.scores[:, None], task.labels[:, None], task.sample_weight
     )

@@ -168,10 +168,11 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **arguments):
 def counted_rows(data, weight_type, *, warns=True):
     """Return validated data with weights that can be taken for numbers of rows.
 
-    Importance weights are multiplied by one factor, so that they add up to the number
-    of rows of equal weight that they are worth, (sum w)^2 / sum w^2. Rows then have
-    `label_weights`. Call it on all rows first: what the weights say about the labels is
-    decided there, and stays so where some of the rows are scaled again.
+    Importance weights w are multiplied by one factor, so that they add up to the
+    effective number of rows, (sum w)^2 / sum w^2. The data also get `label_weights`,
+    which say how the weights depend on the labels. To have this decided by all rows,
+    call the function on all of them first. If it is then called on a subset, such as a
+    group, the weights are scaled anew, but the decision is kept.
 
     Parameters
     ----------
@@ -200,16 +201,16 @@ def counted_rows(data, weight_type, *, warns=True):
         if warns:
             warn_of_counts(None if is_binned else data.labels, weight)
         return data
-    # The factor f for which sum f w is the number of rows, (sum w)^2 / sum w^2.
+    # The factor is sum w / sum w^2: times sum w it is the effective number of rows.
     if not is_binned:
         factor = weight.sum() / (weight @ weight)
-        known = data.label_weights
-        if known is None:
-            known = label_weights(
+        by_label = data.label_weights  # decided in an earlier call, or None
+        if by_label is None:
+            by_label = label_weights(
                 data.labels, weight, weight_type, data.classes, scores=data.scores
             )
         return data._replace(
-            sample_weight=factor * weight, label_weights=known.scaled(factor)
+            sample_weight=factor * weight, label_weights=by_label.scaled(factor)
         )
     if isinstance(weight_type, Mapping):
         raise ValueError(
@@ -218,7 +219,7 @@ def counted_rows(data, weight_type, *, warns=True):
         )
     factor = weight.sum() / data.bins.weight_squared.sum()
     sums = {name: factor * getattr(data.bins, name) for name in _SUMS_OF_WEIGHTS}
-    squares = factor**2 * data.bins.weight_squared  # sums of (f w)^2
+    squares = factor**2 * data.bins.weight_squared  # sums of (factor * w)^2
     return BinnedTask(
         unchecked_statistics(
             data.bins.edges, count=data.bins.count, weight_squared=squares, **sums

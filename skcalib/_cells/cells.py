@@ -297,9 +297,9 @@ class Cells(CellSums):
         is_used = weights > 0
         return np.clip(scores[is_used], 0, 1), weights[is_used]
 
-    def of_rows(self, scores):
-        """Return the index (n,) of the cell that each score (n,) lies in; scores beyond
-        the last cell count to it.
+    def cell_of(self, scores):
+        """Return the index (n,) of the cell in which each score (n,) lies. Scores above
+        the last cell belong to it.
         """
         return np.minimum(np.searchsorted(self.high, scores), len(self.weight) - 1)
 

@@ -34,7 +34,9 @@ class DeviceColumns:
 
     def __init__(self, data):
         self.data = data
-        self._known = (None, None, None)  # a strategy, its moments and statistics
+        # The arguments and the result of the last call of `statistics`: the tasks of
+        # all classes ask for the same in turn.
+        self._last_call = (None, None, None)
 
     def tasks(self):
         """Yield the problem of each class."""
@@ -45,15 +47,15 @@ class DeviceColumns:
         """Return the `BinStatistics` of each class under a strategy, a list; None if
         the bins cannot be found on the device.
         """
-        known, known_moments, found = self._known
-        if known is strategy and known_moments >= moments:
-            return found
-        found = None
+        last_strategy, last_moments, last_result = self._last_call
+        if last_strategy is strategy and last_moments >= moments:
+            return last_result
+        by_class = None
         edges = _edges(self.data.scores, self.data.sample_weight, strategy)
         if edges is not None:
-            found = class_statistics(self.data, edges, moments=moments)
-        self._known = (strategy, moments, found)
-        return found
+            by_class = class_statistics(self.data, edges, moments=moments)
+        self._last_call = (strategy, moments, by_class)
+        return by_class
 
 
 class DeviceTask:
@@ -67,15 +69,15 @@ class DeviceTask:
     def __init__(self, columns, k):
         self._columns = columns
         self._k = k
-        self._rows = None
+        self._host_task = None
 
     def statistics(self, binning=None, *, moments=2):
         """Return the bin statistics under a strategy; see `BinaryTask.statistics`."""
         strategy = check_binning(binning, EqualMass(15))
-        found = self._columns.statistics(strategy, moments)
-        if found is None:
-            return self._copied.statistics(strategy, moments=moments)
-        return found[self._k]
+        by_class = self._columns.statistics(strategy, moments)
+        if by_class is None:
+            return self._on_host.statistics(strategy, moments=moments)
+        return by_class[self._k]
 
     bin_cells = BinaryTask.bin_cells
     adjusted = BinaryTask.adjusted
@@ -94,20 +96,20 @@ class DeviceTask:
         return self._columns.data.sample_weight
 
     @property
-    def _copied(self):
-        """The problem with the scores of the class copied from the device."""
-        if self._rows is None:
+    def _on_host(self):
+        """The `BinaryTask` of the class, whose scores are copied from the device."""
+        if self._host_task is None:
             scores = self._columns.data.scores.column(self._k)
-            self._rows = BinaryTask(scores, self.labels, self.sample_weight)
-        return self._rows
+            self._host_task = BinaryTask(scores, self.labels, self.sample_weight)
+        return self._host_task
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._copied, name)
+        return getattr(self._on_host, name)
 
     def __iter__(self):
-        return iter(self._copied)
+        return iter(self._on_host)
 
 
 class DevicePooledTask(DeviceTask):
@@ -125,8 +127,12 @@ class DevicePooledTask(DeviceTask):
         data = self._columns.data
         edges = _pooled_edges(data.scores, data.sample_weight, strategy)
         if edges is None:
-            return self._copied.statistics(strategy, moments=moments)
-        return sum(class_statistics(data, [edges] * self.n_columns, moments=moments))
+            return self._on_host.statistics(strategy, moments=moments)
+        # All classes have the same bins: the sums over all pairs are those of the
+        # classes, added up.
+        edges_by_class = [edges] * self.n_columns
+        by_class = class_statistics(data, edges_by_class, moments=moments)
+        return sum(by_class)
 
     def adjusted(self, cells):
         """Return cells with the variances of rows that have one event each; see
@@ -145,21 +151,21 @@ class DevicePooledTask(DeviceTask):
     @property
     def labels(self):
         """Whether the class of a pair is the true one, (n K,)."""
-        return self._copied.labels
+        return self._on_host.labels
 
     @property
     def sample_weight(self):
         """The weights of the pairs, or None."""
-        return self._copied.sample_weight
+        return self._on_host.sample_weight
 
     @property
-    def _copied(self):
-        """The problem with all scores copied from the device."""
-        if self._rows is None:
+    def _on_host(self):
+        """The `PooledTask`, with all scores copied from the device once."""
+        if self._host_task is None:
             data = self._columns.data
             scores = np.asarray(data.scores)
-            self._rows = PooledTask.of(scores, data.labels, data.sample_weight)
-        return self._rows
+            self._host_task = PooledTask.of(scores, data.labels, data.sample_weight)
+        return self._host_task
 
 
 def _edges(scores, sample_weight, strategy):
@@ -208,12 +214,14 @@ def _sorts_on_device(scores, sample_weight, strategy):
 
 def _equal_mass_edges(scores, columns, n_bins, sample_weight):
     """Return the edges of bins of equal mass for each of some columns (n, m), a list of
-    m arrays.
+    m arrays. An inner edge is the midpoint of the last score of a bin and the next
+    larger score of the column.
     """
     xp = scores.xp
     n, n_columns = columns.shape
     if min(n, n_bins) == 1:
         return [np.array([0.0, 1.0])] * n_columns
+    # 1. `lower` (n_bins - 1, m): the last score of each bin but the last one.
     if sample_weight is None:
         ordered = xp.sort(columns, axis=0)
         last = xp.asarray(last_ranks(n, n_bins) - 1, device=scores.device)
@@ -221,23 +229,31 @@ def _equal_mass_edges(scores, columns, n_bins, sample_weight):
     else:
         order = xp.argsort(columns, axis=0)
         ordered = entries_at(xp, columns, order)
+        # the weights in the order of each column
         weight = xp.asarray(sample_weight, device=scores.device)
-        weight = xp.reshape(xp.take(weight, xp.reshape(order, (-1,))), (n, n_columns))
-        cumulative = xp.cumulative_sum(weight, axis=0)
+        weight_in_order = xp.take(weight, xp.reshape(order, (-1,)))
+        weight_in_order = xp.reshape(weight_in_order, (n, n_columns))
+        cumulative = xp.cumulative_sum(weight_in_order, axis=0)
         needed = needed_shares(n_bins).tolist()
         last = [_count(xp, cumulative < share * cumulative[-1:, :]) for share in needed]
         lower = entries_at(xp, ordered, xp.stack(last))
-    # The position of the next larger score in each column.
-    following = [_count(xp, ordered <= lower[b, :]) for b in range(lower.shape[0])]
-    position = xp.stack(following)
+    # 2. `upper` (n_bins - 1, m): the next larger score in each column. Its position is
+    # the number of scores up to `lower`; n means that there is no larger score.
+    position = xp.stack(
+        [_count(xp, ordered <= lower[b, :]) for b in range(lower.shape[0])]
+    )
     upper = entries_at(xp, ordered, xp.clip(position, None, n - 1))
     lower, _ = as_array(lower)
     upper, _ = as_array(upper)
-    has_next = as_array(position)[0] < n
+    position, _ = as_array(position)
+    has_larger = position < n
+    # 3. Bins of a column that end at the same score are one bin.
     edges = []
     for k in range(n_columns):
-        distinct, first = np.unique(lower[has_next[:, k], k], return_index=True)
-        edges.append(edges_between(distinct, upper[has_next[:, k], k][first]))
+        lower_of_column = lower[has_larger[:, k], k]
+        upper_of_column = upper[has_larger[:, k], k]
+        distinct, first = np.unique(lower_of_column, return_index=True)
+        edges.append(edges_between(distinct, upper_of_column[first]))
     return edges
 
 

@@ -35,9 +35,9 @@ def sums_of_classes(data, edges, moments):
 
 
 def _sums_of_scores(data, cuts, moments):
-    """Return the sums by bin and class (n_bins, K) that do not depend on the labels, by
-    name, and those of the labels where a row may have several. `cuts` are the inner
-    edges (n_bins - 1, K).
+    """Return sums by bin and class, a dict of arrays (n_bins, K): those that do not
+    depend on the labels and, if a row may have several labels, those that do. `cuts`
+    are the inner edges (n_bins - 1, K).
     """
     scores = data.scores
     xp = scores.xp
@@ -56,35 +56,38 @@ def _sums_of_scores(data, cuts, moments):
             weight = xp.asarray(
                 data.sample_weight[rows].astype(scores.dtype), device=scores.device
             )[:, None]
-        by_bin = []
+        sums_by_bin = []
         for is_inside in _bins(xp, block, cuts):
-            inside = xp.where(is_inside, block, zero)
-            share = xp.astype(is_inside, block.dtype)
-            values = {"count": share, "weighted_score": inside}
+            # What each score adds to each sum of the bin, (m, K): 0 if it lies outside.
+            score = xp.where(is_inside, block, zero)
+            count = xp.astype(is_inside, block.dtype)
+            values = {"count": count, "weighted_score": score}
             if weight is not None:
-                values["weighted_score"] = inside * weight
-                values["weight"] = share * weight
+                values["weighted_score"] = score * weight
+                values["weight"] = count * weight
                 values["weight_squared"] = values["weight"] * weight
-            values["weighted_score_squared"] = values["weighted_score"] * inside
+            values["weighted_score_squared"] = values["weighted_score"] * score
             if data.is_multilabel:
                 has_label = data.labels.tensor_of(rows)
-                values["weighted_label"] = values.get("weight", share) * has_label
+                values["weighted_label"] = values.get("weight", count) * has_label
                 values["weighted_score_label"] = values["weighted_score"] * has_label
-            of_bin = [
+            sums_of_bin = [
                 xp.sum(values[name], axis=0, dtype=scores.sum_dtype) for name in names
             ]
-            by_bin.append(xp.stack(of_bin))
-        found, _ = as_array(xp.stack(by_bin, axis=1))  # (n_names, n_bins, K)
-        for name, values in zip(names, found, strict=True):
-            sums[name] += values
+            sums_by_bin.append(xp.stack(sums_of_bin))
+        # All sums of the block are copied from the device at once.
+        of_block, _ = as_array(xp.stack(sums_by_bin, axis=1))  # (n_names, n_bins, K)
+        for name, sums_of_name in zip(names, of_block, strict=True):
+            sums[name] += sums_of_name
     if data.sample_weight is None:
         sums["weight"] = sums["weight_squared"] = sums["count"]
     return sums
 
 
 def sums_of_trials(data, cells):
-    """Return the sums of `with_trials`, (n_cells,) each, for the pairs of a row and a
-    class in `cells`: a row has one label.
+    """Return the three sums that `with_trials` takes, an array (3, n_cells), for
+    samples with one label each, whose pairs with all classes lie in `cells`. The pairs
+    of a sample in one cell are one trial; see `_Trials`.
 
     `data` are `ScoredLabels`, whose scores are `DeviceScores`.
     """
@@ -101,25 +104,27 @@ def sums_of_trials(data, cells):
         block = xp.astype(block, dtype)
         by_cell = []
         for cell, is_inside in enumerate(_bins(xp, block, cuts)):
-            share = xp.astype(is_inside, dtype)
-            probability = xp.sum(share * block, axis=1)
-            n_pairs = xp.sum(share, axis=1)
+            # One trial for each row, (n_rows,): whether one of its pairs in the cell is
+            # the event, and the probability of that.
+            inside = xp.astype(is_inside, dtype)
+            probability = xp.sum(inside * block, axis=1)
+            n_pairs = xp.sum(inside, axis=1)
             event = xp.astype(xp.any(is_inside & is_label, axis=1), dtype)
-            mean = n_pairs * float(cells.deviation[cell])
-            of_cell = (
+            mean_residual = n_pairs * float(cells.deviation[cell])
+            of_trials = (
                 probability * (1 - probability),
-                (event - probability - mean) ** 2,
+                (event - probability - mean_residual) ** 2,
                 xp.astype(n_pairs > 0, dtype),
             )
-            by_cell.append(xp.stack(of_cell) @ weight)
-        found, _ = as_array(xp.stack(by_cell))
-        sums += found
+            by_cell.append(xp.stack(of_trials) @ weight)
+        of_block, _ = as_array(xp.stack(by_cell))
+        sums += of_block
     return sums.T
 
 
 def _on_device(scores, cuts):
-    """Return cuts in the type of the scores, rounded down, so that each score stays on
-    its side.
+    """Return cuts as an array on the device of the scores, in their floating type. They
+    are rounded down, so that a score is above the same cuts as before.
     """
     rounded = cuts.astype(scores.dtype)
     below = np.nextafter(rounded, scores.dtype.type(-np.inf))
@@ -128,15 +133,15 @@ def _on_device(scores, cuts):
 
 
 def _bins(xp, block, cuts):
-    """Yield which scores of a block (m, K) are in each bin, open below and closed
-    above.
+    """Yield for each bin a mask (m, K) of the scores of a block that lie in it: above
+    its lower edge, and up to its upper one. `cuts` (n_bins - 1, K) are the inner edges.
     """
-    is_above = None
+    is_above_lower = xp.ones_like(block, dtype=xp.bool)  # the first bin has no limit
     for b in range(cuts.shape[0]):
-        is_above_next = block > cuts[b, :]
-        yield ~is_above_next if is_above is None else is_above & ~is_above_next
-        is_above = is_above_next
-    yield xp.ones_like(block, dtype=xp.bool) if is_above is None else is_above
+        is_above_upper = block > cuts[b, :]
+        yield is_above_lower & ~is_above_upper
+        is_above_lower = is_above_upper
+    yield is_above_lower
 
 
 def _sums_of_labels(data, cuts):

@@ -640,18 +640,18 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
             sums[_WEIGHT_SQUARED] += np.bincount(
                 bins, weights=sample_weight**2, minlength=n_bins
             )
-    # Sums by bin and label at once: cell 2 k is bin k without the event, cell 2 k + 1
-    # with it.
-    cell = bins
-    cell *= 2
-    cell += labels
+    # One pass gives the sums by bin and label: rows of bin k have the number 2 k
+    # without the event, and 2 k + 1 with it. It is computed in the memory of `bins`.
+    bin_and_label = bins
+    bin_and_label *= 2
+    bin_and_label += labels
 
     def sums_by_label(values):
         """Return the sums (n_bins,) of values (n,), or the counts for None: of all
         rows, and of those with the event.
         """
-        by_cell = np.bincount(cell, weights=values, minlength=2 * n_bins)
-        return by_cell[::2] + by_cell[1::2], by_cell[1::2]
+        sums = np.bincount(bin_and_label, weights=values, minlength=2 * n_bins)
+        return sums[::2] + sums[1::2], sums[1::2]
 
     count, n_events = sums_by_label(None)
     sums[_COUNT] += count

@@ -176,63 +176,73 @@ class WeightedTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return cells with the numbers of trials that the rows are worth, or, where
-        the weights of the other label are unknown, with the noise of their frequencies.
+        """Return cells that know how much their event frequencies vary: with the
+        `trials` of `Cells` or, if the weight that a row would have with the other label
+        is unknown, with the `noise`.
 
-        With V the variance of the sum of w (y - s) over the rows of a cell and W their
-        weight, the event frequency has the variance V / W^2. V is that of calibrated
-        scores, or the sum of the observed squares. These are not centred: less them, a
-        squared deviation is unbiased as it stands.
+        The variance of an event frequency is V / W^2, with V the variance of the sum of
+        w (y - s) over the rows of the cell, and W the sum of their weights. If both
+        weights of a row, w1 and w0, are known, V is the sum of w1 w0 s (1 - s), that of
+        calibrated scores. Otherwise it is estimated by the sum of (w (y - s))^2. These
+        squares are not taken about their mean: so a squared deviation minus this
+        variance is unbiased.
         """
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
         n_cells = len(cells.weight)
-        cell = cells.of_rows(self.scores)
+        cell_of_row = cells.cell_of(self.scores)
         scores = self.scores.astype(np.float64)
         if self.label_weights.is_known:
-            # The weighted mean of s (1 - s) over its variance V / W^2. Scores of 0 and
-            # 1 alone have no variance: their rows then count alike.
+            # n trials have the variance v / n, with v the weighted mean of s (1 - s):
+            # n = v W^2 / V. If all scores of a cell are 0 or 1, so that both are 0, its
+            # rows count as if s (1 - s) were 1.
             label_variance = scores * (1 - scores)
-            certain = np.bincount(cell, label_variance, n_cells)[cell] == 0
-            label_variance = np.where(certain, 1.0, label_variance)
-            product = self.label_weights.weight * self.label_weights.other
-            variance = np.bincount(cell, product * label_variance, n_cells)
-            label_mean = np.bincount(cell, self.sample_weight * label_variance, n_cells)
-            return with_fields(cells, trials=cells.weight * label_mean / variance)
+            sum_in_cell = np.bincount(cell_of_row, label_variance, n_cells)
+            is_certain = sum_in_cell[cell_of_row] == 0
+            label_variance = np.where(is_certain, 1.0, label_variance)
+            product = self.label_weights.weight * self.label_weights.other  # w1 w0
+            variance = np.bincount(cell_of_row, product * label_variance, n_cells)
+            weighted_variance = np.bincount(
+                cell_of_row, self.sample_weight * label_variance, n_cells
+            )
+            trials = cells.weight * weighted_variance / variance
+            return with_fields(cells, trials=trials)
         residual = self.sample_weight * (self.labels - scores)
-        squares = np.bincount(cell, residual**2, n_cells)
+        squares = np.bincount(cell_of_row, residual**2, n_cells)
         return with_fields(cells, noise=squares / cells.weight**2)
 
 
 def weight_of_row(task, bins):
-    """Return the weight (n_bins,) of one of the equal rows that the rows of each bin
-    are worth, for a task with weights of importance; None for other tasks.
+    """Return for each bin (n_bins,) the weight v of one effective row, for a task with
+    importance weights; None for other tasks.
 
-    Equal rows, W / n of them with the weight n, have the event frequency f with the
-    variance f (1 - f) n / W. Where the weights of the other label are unknown, n is
-    that of the observed squares, and with few events at least sum w^2 / W.
+    The rows of a bin, of the total weight W, are worth W / v rows of equal weight: the
+    event frequency f then has the variance f (1 - f) v / W. If the weight that a row
+    would have with the other label is unknown, v follows from the observed squares. In
+    a bin with few events it is at least sum w^2 / W.
     """
     if task.label_weights is None:
         return None
     cells = Cells.of_bins(bins)
     if task.label_weights.is_known and task.n_columns == 1:
-        found = cells.weight / task.adjusted(cells).trials
+        effective_weight = cells.weight / task.adjusted(cells).trials
     else:
         frequency = cells.event_frequency
-        cell = cells.of_rows(task.scores)
-        residual = task.sample_weight * (task.labels - frequency[cell])
-        squares = np.bincount(cell, residual**2, len(frequency))
+        cell_of_row = cells.cell_of(task.scores)
+        residual = task.sample_weight * (task.labels - frequency[cell_of_row])
+        squares = np.bincount(cell_of_row, residual**2, len(frequency))
         variance = frequency * (1 - frequency) * cells.weight
-        found = np.divide(
+        effective_weight = np.divide(
             squares, variance, out=np.zeros(len(variance)), where=variance > 0
         )
         # With few events the observed squares say little: the larger weight counts.
-        for k in range(len(found)):
-            rows = cell == k
+        for k in range(len(effective_weight)):
+            rows = cell_of_row == k
             if few_effective_events(task.labels[rows], task.sample_weight[rows]):
-                found[k] = max(found[k], cells.weight_squared[k] / cells.weight[k])
-    weights = np.ones(bins.n_bins)
-    weights[bins.weight > 0] = found
+                least_weight = cells.weight_squared[k] / cells.weight[k]
+                effective_weight[k] = max(effective_weight[k], least_weight)
+    weights = np.ones(bins.n_bins)  # 1 in empty bins, which `cells` lacks
+    weights[bins.weight > 0] = effective_weight
     return weights
 
 
@@ -273,13 +283,10 @@ class PooledTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return cells with the variances of rows that have one event each.
-
-        `Cells` finds variances from the sums of w s^2 and w s y, as if all pairs of a
-        row and a class were independent. But the pairs of a row in a cell are one
-        trial, since at most one of them is an event. The two sums are replaced by those
-        from which `Cells` finds the variances of such trials. Cells of scores that do
-        not sum to 1 in each row stay as they are.
+        """Return cells with the variances of rows that have one event each: the pairs
+        of a row in a cell are one trial, since at most one of them is the event; see
+        `with_trials`. Cells of scores that do not sum to 1 in each row are returned
+        unchanged.
         """
         scores = self.scores.reshape(-1, self.n_columns).astype(np.float64)
         if not one_label_a_row(scores):
@@ -298,7 +305,7 @@ class PooledTask(BinaryTask):
     def _trials(self, scores, cells):
         """Return the `_Trials` of rows with scores (n, K) in some `Cells`."""
         n_rows = len(scores)
-        cell_of_pair = cells.of_rows(self.scores)
+        cell_of_pair = cells.cell_of(self.scores)
         # Entry i is the first pair of row i: all rows have K pairs.
         row_starts = np.arange(0, scores.size + 1, self.n_columns)
 
@@ -369,7 +376,9 @@ class _Trials(NamedTuple):
 
 
 def with_trials(cells, variance, squares, weight):
-    """Return cells whose rows have one event each, in place of independent pairs.
+    """Return cells of the pairs of a row and a class with other sums of w s^2 and of
+    w s y. From these sums `Cells` computes variances as if the pairs were independent.
+    With the new ones it finds the variances of trials, see `_Trials`.
 
     Parameters
     ----------
@@ -386,8 +395,9 @@ def with_trials(cells, variance, squares, weight):
     """
     total = cells.weight
     mean = cells.mean_score
-    # The sums of w s^2 for which s - (mean of s^2), which `Cells` takes for the
-    # variance of the events, is that of the trials, divided by the weight of the pairs.
+    # `Cells` takes the mean of s minus the mean of s^2 for the variance of the events.
+    # The sums of w s^2 are chosen so that this is the variance of the trials, divided
+    # by the weight of the pairs.
     scores_squared = total * (mean - np.minimum(variance / total, mean * (1 - mean)))
     products = None
     if squares is not None:

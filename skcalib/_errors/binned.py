@@ -69,32 +69,37 @@ class BinnedError(CalibrationError):
         return self.binning.needs_labels and not self.is_sweep
 
     def of_task(self, task, most=None):
-        """Return the p-th power of the error of a binary problem, an `ErrorPower` of
-        the event frequencies of its bins.
+        """Return the p-th power of the error of a binary problem, an `ErrorPower`: a
+        function of the event frequencies of its bins.
 
-        With `most` None it gives the value of the error; an int means that it is also
-        computed for drawn labels. Only the sweep, whose bins depend on the labels, has
-        cells other than the bins: its distinct scores, pooled to at most `most`.
+        With `most` None the power is only needed for the observed labels; an int means
+        that it is also computed for drawn labels. The sweep error, whose bins are found
+        anew for each draw, is then a function of the event frequencies of the distinct
+        scores, pooled to at most `most`.
         """
         for_draws = most is not None
         if self.is_sweep and for_draws:
             return SweepPower(task.cells(most), norm=self.norm, base=self.binning.base)
-        # The sums of squared scores cost a pass over the rows: only the residual
-        # variance and drawn labels need them.
-        needs_moments = self.method == "unbiased" or for_draws
-        if task.label_weights is not None and self.method == "debiased":
-            needs_moments = True  # for the variance of each bin
+        # 1. The bins. Sums of squared scores cost a pass over the rows. They are only
+        # needed for the variances of residuals, of drawn labels and, with importance
+        # weights (`label_weights`), of event frequencies.
+        is_weighted_debiased = (
+            self.method == "debiased" and task.label_weights is not None
+        )
+        needs_variances = self.method == "unbiased" or for_draws or is_weighted_debiased
         moments = 1
-        if needs_moments:
+        if needs_variances:
             moments = 2
         bins = task.statistics(self.binning, moments=moments)
         if self.method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins, self.binning)
+        # 2. The bins as `Cells`, without empty bins, which have no frequency to draw.
         cells = bins
         if self.method == "label_binned" or for_draws:
             cells = Cells.of_bins(bins)
-        if needs_moments:
+        if needs_variances:
             cells = task.adjusted(cells)
+        # 3. The power.
         if self.method == "label_binned":
             return LabelBinnedPower(
                 cells, norm=self.norm, task=task, is_exact=not for_draws
@@ -152,7 +157,7 @@ class GroupwiseError(BinnedError):
         error where `reduce` is None. The arguments are those of `CalibrationError`;
         `binning` is not used, because the bins are a field.
         """
-        errors, weights = self.by_group(
+        errors, group_weights = self.by_group(
             y_true,
             y_proba,
             sample_weight=sample_weight,
@@ -161,7 +166,8 @@ class GroupwiseError(BinnedError):
         )
         if self.reduce is None:
             return errors
-        return float(reduced(np.array(list(errors.values())), weights, self.reduce))
+        values = np.array(list(errors.values()))
+        return float(reduced(values, group_weights, self.reduce))
 
     def by_group(self, y_true, y_proba, *, sample_weight, pos_label, labels):
         """Return the error of each group by its name, and the weights of the groups."""
@@ -175,12 +181,13 @@ class GroupwiseError(BinnedError):
             multilabel=True,
             drop=False,  # rows of weight zero have an entry in `groups`, too
         )
-        resolve_multiclass(self.multiclass, data, pooled=True)  # not a group's fault
+        # An invalid `multiclass` is refused here, so that no group is blamed for it.
+        resolve_multiclass(self.multiclass, data, pooled=True)
         names, codes = group_codes(self.groups, data)
         errors = {}
         weights = []
         for code, rows in split_by_group(data, codes):
-            name = names[code : code + 1].tolist()[0]  # a label of Python, not NumPy
+            name = names[code : code + 1].tolist()[0]  # a Python, not a NumPy, scalar
             group = data.at(rows)
             try:
                 errors[name] = self.from_power(self.observed(group))
@@ -239,15 +246,16 @@ class DebiasedPower(PluginPower):
 
     def __init__(self, cells, *, norm):
         super().__init__(cells, norm=norm)
-        # Of each bin, (m,): the number of its rows, and its share of the weight. A bin
-        # with fewer than two rows has the share 0, and the number 2 in place of one
-        # that would divide by 0.
+        # The number of rows of each bin, (m,), from which the variance of its event
+        # frequency follows. It is at least 2, because it is reduced by 1 and divided
+        # by; a bin with fewer rows does not count: its share of the weight is set to 0.
         has_two_rows = cells.weight >= 2
         self.n_rows = np.where(has_two_rows, cells.weight, 2)
         if cells.trials is not None:
-            # Weights of importance do not say how much a frequency varies.
+            # With importance weights, the number of trials that the rows are worth.
             self.n_rows = np.maximum(cells.trials, 2)
         self.usable_share = np.where(has_two_rows, self.share, 0)
+        # The variance of each event frequency where it is known directly, else None.
         self.noise = cells.noise
         self.is_sum_of_squares = norm == 2
 
@@ -319,48 +327,59 @@ class UnbiasedPower(DebiasedPower):
 
 
 class JoinedPowers:
-    """The powers of several problems as functions of the event frequencies of all of
-    their bins, computed at once.
+    """The p-th powers of the errors of several binary problems, computed at once from
+    the event frequencies of the bins of all problems, one problem after the other.
 
     Parameters
     ----------
     powers : list of PluginPower, DebiasedPower or UnbiasedPower
-        The powers, all of one class and one finite norm; see `can_be_joined`.
+        The power of each problem. All are of one class and one finite norm; see
+        `can_be_joined`.
     """
 
     def __init__(self, powers):
         first = powers[0]
-        cells = Cells.joined([power.cells for power in powers])
-        self._cells = cells
-        self._bins = type(first)(cells, norm=first.norm)
+        # One power object for the bins of all problems: it is used for what each bin
+        # adds (`power_of_bins`), not for its sum.
+        self._all_bins = Cells.joined([power.cells for power in powers])
+        self._power_of_all = type(first)(self._all_bins, norm=first.norm)
+        # The share of each bin in the weight of its own problem, and where the bins of
+        # each problem begin.
         self.share = np.concatenate([power.share_of_bin for power in powers])
-        sizes = [len(power.weight) for power in powers]
-        self.starts = np.cumsum([0, *sizes[:-1]])
-        self._sizes = sizes
+        self._n_bins = [len(power.weight) for power in powers]
+        self.starts = np.cumsum([0, *self._n_bins[:-1]])
 
     def each(self, frequency):
         """Return the power of each problem (..., n_problems) for the event frequencies
         (..., m) of all bins.
         """
-        powers = self._bins.power_of_bins(frequency) * self.share
+        powers = self._power_of_all.power_of_bins(frequency) * self.share
         return np.add.reduceat(powers, self.starts, axis=-1)
 
-    def terms(self, weight):
-        """Return the function ``term(frequency, cells)`` whose values (..., m) add up
-        to the sum of the powers of all problems, times their weights (n_problems,).
+    def contributions(self, problem_weight):
+        """Return a function of event frequencies whose values, one for each bin, add up
+        to the weighted sum of the powers of all problems.
 
-        `frequency` (..., m) are event frequencies of the bins at the indices `cells`; a
-        slice stands for all bins.
+        A marginal error is such a sum. With its contributions bin by bin, the draws of
+        bins without events need not be computed; see `CountDraws.sums`.
+
+        Parameters
+        ----------
+        problem_weight : ndarray of shape (n_problems,)
+            The weight of each problem in the sum.
         """
-        factor = self.share * np.repeat(weight, self._sizes)
+        factor = self.share * np.repeat(problem_weight, self._n_bins)
 
-        def term(frequency, cells):
-            bins = self._bins
-            if not isinstance(cells, slice):
-                bins = type(bins)(self._cells.at(cells), norm=bins.norm)
-            return bins.power_of_bins(frequency) * factor[cells]
+        def contribution(frequency, bins):
+            """Return the contributions (..., m) of the bins at the indices `bins`, or
+            of all bins for a slice, for their event frequencies (..., m).
+            """
+            power = self._power_of_all
+            if not isinstance(bins, slice):
+                power = type(power)(self._all_bins.at(bins), norm=power.norm)
+            return power.power_of_bins(frequency) * factor[bins]
 
-        return term
+        return contribution
 
 
 def can_be_joined(powers):
@@ -408,7 +427,7 @@ class LabelBinnedPower(PluginPower):
         if not self.is_exact:
             return super().observed
         scores = self.task.scores
-        frequency = self.cells.event_frequency[self.cells.of_rows(scores)]
+        frequency = self.cells.event_frequency[self.cells.cell_of(scores)]
         gaps = np.abs(scores - frequency) ** self.norm
         return float(np.average(gaps, weights=self.task.sample_weight))
 
@@ -437,7 +456,7 @@ class LabelBinnedPower(PluginPower):
         else:
             weight = self.task.sample_weight[order]
         # the rows of each bin stand together
-        starts = np.flatnonzero(np.diff(self.cells.of_rows(scores))) + 1
+        starts = np.flatnonzero(np.diff(self.cells.cell_of(scores))) + 1
         scores_of_bins = np.split(scores, starts)
         weights_of_bins = np.split(weight, starts)
         tables = []

@@ -58,7 +58,7 @@ class DecisionPower(ErrorPower):
     Parameters
     ----------
     cells : Cells
-        The cells.
+        The distinct scores, or groups of neighbouring ones, in increasing order.
     bin_of_cell : ndarray of int, shape (m,), default=None
         The bin whose event frequency is a cell's recalibrated score; None for the
         isotonic fit.
@@ -66,10 +66,10 @@ class DecisionPower(ErrorPower):
 
     def __init__(self, cells, bin_of_cell=None):
         super().__init__(cells)
-        self._bin = bin_of_cell
+        self._bin_of_cell = None
         if bin_of_cell is not None:
-            # without the bins that hold no cell
-            _, self._bin = np.unique(bin_of_cell, return_inverse=True)
+            # Only bins that hold cells are numbered, so that none has the weight 0.
+            _, self._bin_of_cell = np.unique(bin_of_cell, return_inverse=True)
 
     def power(self, frequency):
         """Return the error (...) for event frequencies (..., m) of the cells: the
@@ -99,11 +99,11 @@ class DecisionPower(ErrorPower):
         """Return the recalibrated scores (m,): the isotonic fit to the cells' event
         frequencies, or the frequency of each cell's bin.
         """
-        if self._bin is None:
+        if self._bin_of_cell is None:
             return isotonic_regression(frequency, weights=self.weight).x
-        events = np.bincount(self._bin, self.share * frequency)
-        frequency_of_bin = events / np.bincount(self._bin, self.share)
-        return frequency_of_bin[self._bin]
+        events = np.bincount(self._bin_of_cell, self.share * frequency)
+        frequency_of_bin = events / np.bincount(self._bin_of_cell, self.share)
+        return frequency_of_bin[self._bin_of_cell]
 
     def _costs(self, recalibrated):
         """Return the cost (m,) of trusting the scores s in place of recalibrated scores

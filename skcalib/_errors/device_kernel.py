@@ -21,17 +21,21 @@ def sorted_distinct(scores):
         column = xp.take(scores.columns(slice(k, k + 1))[:, 0], order)
         order = xp.take(order, xp.argsort(column, stable=True))
     order, _ = as_array(order)
+    # A new code begins where a row differs from the one before it. Each block is
+    # compared together with the last row of the block before.
     in_order = scores[order]
-    is_new = np.zeros(len(order), dtype=bool)
-    last = None
+    differs_from_previous = np.zeros(len(order), dtype=bool)
+    previous_row = None
     for rows, block in in_order.blocks:
-        if last is not None:
-            block = xp.concat((last, block))
+        first_compared = rows.start
+        if previous_row is None:
+            first_compared += 1  # the first of all rows has no row before it
+        else:
+            block = xp.concat((previous_row, block))
         differs, _ = as_array(xp.any(block[1:, :] != block[:-1, :], axis=1))
-        first = rows.start + (last is None)
-        is_new[first : rows.stop] = differs
-        last = block[-1:, :]
-    return order, np.cumsum(is_new)
+        differs_from_previous[first_compared : rows.stop] = differs
+        previous_row = block[-1:, :]
+    return order, np.cumsum(differs_from_previous)
 
 
 def sums_of_pairs(scores, codes, weight, bandwidth):
@@ -52,25 +56,33 @@ def sums_of_pairs(scores, codes, weight, bandwidth):
     xp = scores.xp
     n = len(scores)
     proba = xp.astype(scores.columns(slice(None)), scores.sum_dtype)
-    total = xp.sum(proba, axis=1)
+    row_sum = xp.sum(proba, axis=1)
     classes = xp.arange(scores.shape[1], device=scores.device)
     label = xp.asarray(codes.astype(np.int64), device=scores.device)
     residual = xp.astype(classes[None, :] == label[:, None], proba.dtype) - proba
     squares, _ = as_array(xp.sum(residual**2, axis=1))
     residual = residual * scores.moved(weight)[:, None]
-    found = 0.0
+    # The matrix of all pairs is symmetric: only tiles on its diagonal and above it are
+    # computed, and those above count twice.
+    total = 0.0
     for start in range(0, n, _TILE):
         rows = slice(start, min(start + _TILE, n))
         for first in range(start, n, _TILE):
             others = slice(first, min(first + _TILE, n))
-            shared = total[rows, None] * 0.0 + total[None, others] * 0.0
+            # The total variation distance of p and q, half the sum of |p - q|, is
+            # (sum p + sum q) / 2 - sum min(p, q).
+            half_sums = (row_sum[rows, None] + row_sum[None, others]) / 2
+            sum_of_minima = xp.zeros_like(half_sums)
             for k in range(scores.shape[1]):
-                shared += xp.minimum(proba[rows, k][:, None], proba[None, others, k])
-            distance = (total[rows, None] + total[None, others]) / 2 - shared
+                sum_of_minima += xp.minimum(
+                    proba[rows, k][:, None], proba[None, others, k]
+                )
+            distance = half_sums - sum_of_minima
             kernel = xp.exp(xp.clip(distance, 0, None) / -bandwidth)
-            # The matrix of all pairs is symmetric: tiles above the diagonal count
-            # twice.
-            times = 1 if first == start else 2
             products = residual[rows, :] @ residual[others, :].T
-            found += times * float(xp.sum(kernel * products))
-    return found, squares
+            sum_of_tile = float(xp.sum(kernel * products))
+            if first == start:
+                total += sum_of_tile
+            else:
+                total += 2 * sum_of_tile
+    return total, squares

@@ -366,11 +366,15 @@ class CalibrationError:
 
 
 def error_root(power, norm):
-    """Return the errors for p-th powers, p = `norm`, floats or arrays; a negative power
-    counts as 0. Raise where a power has left the range of float64.
+    """Return the p-th roots, p = `norm`, of the p-th powers of errors, floats or
+    arrays; a negative power counts as 0. For an infinite norm the powers are the errors
+    themselves. Raise where a power of a large norm has left the range of float64.
     """
-    in_range = (power < 0) | ((power > _SMALLEST_POWER) & (power < np.inf))
-    if _LARGE_NORM < norm < np.inf and not np.all(in_range):
+    # A negative power is that of a debiased error and counts as 0. A power of 0 may
+    # have underflowed.
+    is_negative = power < 0
+    is_in_range = (power > _SMALLEST_POWER) & (power < np.inf)
+    if _LARGE_NORM < norm < np.inf and not np.all(is_negative | is_in_range):
         raise ValueError(
             f"norm={norm} underflows for errors this small: use norm=np.inf."
         )

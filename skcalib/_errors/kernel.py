@@ -75,7 +75,8 @@ class KernelError:
                 f" samples, but the total weight is {weight.sum():g}."
             )
         codes = data.labels.astype(np.intp)
-        # The landmarks stand for the rows where the bandwidth is their median distance.
+        # If the bandwidth is the median distance of two rows, it is found from at most
+        # 512 rows that stand for all, the landmarks.
         if isinstance(data.scores, DeviceScores):
             bandwidth = self.bandwidth
             if isinstance(bandwidth, str):
@@ -262,9 +263,9 @@ class _Landmarks:
 
     @classmethod
     def of(cls, proba, weight, self_pairs):
-        """Return the landmarks of samples with probabilities (n, K), weights (n,) and
-        the weights (n,) of their pairs with themselves: the distinct rows of
-        probabilities, or 512 of them if there are more.
+        """Return the landmarks of samples: the distinct rows of their probabilities (n,
+        K), or 512 of these if there are more. `weight` (n,) are the weights of the
+        samples, `self_pairs` (n,) those of the pairs of a sample with itself.
         """
         distinct, code = np.unique(proba, axis=0, return_inverse=True)
         code = code.ravel()

@@ -164,13 +164,13 @@ def _smoothed_error(coefficients, width):
 
 
 def _fixed_point(scores, labels, sample_weight):
-    """Return the smooth error, the sigma at which smECE_sigma = sigma (Blasiok and
-    Nakkiran, Definition 2), for scores, labels or frequencies, and weights or None,
-    (n,) each.
+    """Return the smooth error: the sigma at which smECE_sigma = sigma (Blasiok and
+    Nakkiran, Definition 2). `scores`, `labels` (or event frequencies) and
+    `sample_weight` (or None) are (n,).
 
-    The error of residuals smoothed by a Gaussian of width sigma never rises in sigma:
-    there is one solution. The grid is the coarsest of which `_CELLS_PER_WIDTH` cells
-    are less.
+    smECE_sigma, the error of residuals smoothed by a Gaussian of width sigma, never
+    rises in sigma: there is one solution. It is computed on the coarsest grid of which
+    `_CELLS_PER_WIDTH` cells are narrower than the solution.
     """
     total = total_weight(sample_weight, len(scores))
 

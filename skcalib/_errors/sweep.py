@@ -81,10 +81,13 @@ class SweepPower(ErrorPower):
         return powers
 
     def _sweep_together(self, positives, draws, powers):
-        """Sweep through 2, 3, ..., 64 bins with the `draws`, and return those whose
-        frequencies still rise in the last. Where they fall, the p-th power of the error
-        in the bins before is put into `powers`. `positives` (all draws, m + 1) are
-        cumulative events.
+        """Compute the p-th powers of the errors of the draws with the indices `draws`,
+        as far as 64 bins are enough, and write them into `powers` (all draws,). Return
+        the indices of the other draws.
+
+        The number of bins grows from 2 on. A draw stops at the first number for which
+        its frequencies fall from a bin to the next: the number before has its error.
+        `positives` (all draws, m + 1) are cumulative events.
         """
         cuts_before = np.array([0, len(self.scores)])
         for cuts in self.partitions:

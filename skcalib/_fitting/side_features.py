@@ -13,7 +13,9 @@ from skcalib._solvers.varying_temperature import VaryingTemperature
 # The strengths of the ridge that are tried, per squared coefficient of a standardised
 # feature. Infinity comes first: without features.
 STRENGTHS = (np.inf, 1e4, 3e3, 1e3, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
-_SINGULAR = 1e-10  # added to a Hessian with a diagonal of ones before its determinant
+# Added to the diagonal of a scaled Hessian, whose entries are 1, so that a singular one
+# has a determinant above 0.
+_ADDED_TO_DIAGONAL = 1e-10
 
 
 class SideFeatures(NamedTuple):
@@ -135,16 +137,18 @@ def negative_evidence(loss, hessian, n_features, strength):
     strength : float
         Its strength.
     """
-    # With a diagonal of ones, so that a tiny ridge makes a singular Hessian, as that of
-    # equal scores, regular.
+    # The Hessian is singular where scores are equal, for instance. It is scaled to a
+    # diagonal of ones, H = D C D with D = diag(scale), so that one small number, added
+    # to the diagonal of C, is enough for all parameters. Then log|H| is
+    # log|C| + 2 log|D|.
     curvature = hessian.diagonal()
     scale = np.sqrt(np.where(curvature > 0, curvature, 1))
-    correlations = hessian / scale / scale[:, None]
-    _, log_determinant = np.linalg.slogdet(
-        correlations + _SINGULAR * np.eye(len(scale))
-    )
+    scaled = hessian / scale / scale[:, None]
+    scaled += _ADDED_TO_DIAGONAL * np.eye(len(scale))
+    _, log_determinant = np.linalg.slogdet(scaled)
     log_determinant += 2 * np.log(scale).sum()
-    prior = 0.0
+    # Without features there is no prior: `strength` may then be infinite.
+    log_strengths = 0.0
     if n_features > 0:
-        prior = n_features * np.log(strength)
-    return loss + (log_determinant - prior) / 2
+        log_strengths = n_features * np.log(strength)
+    return loss + (log_determinant - log_strengths) / 2

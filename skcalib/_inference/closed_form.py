@@ -114,7 +114,7 @@ def few_events_in_bins(task, binning):
     if task.label_weights is None or task.label_weights.is_known:
         return ""
     cells = Cells.of_bins(task.statistics(binning))
-    cell = cells.of_rows(task.scores)
+    cell = cells.cell_of(task.scores)
     for k in range(len(cells.weight)):
         rows = cell == k
         reason = task.label_weights[rows].reason(task.labels[rows])

@@ -64,6 +64,7 @@ class ClusterCellDraws:
         scores = rows.scores[:, 0].astype(np.float64)
         self._cell_weight = cells.weight
         self._mean_score = cells.mean_score
+        # 1. The grades, (n_grades,) each: the cell, the weight and the mean score.
         grade, cell_of_grade = _grades(scores, cell, n_cells)
         n_grades = len(cell_of_grade)
         self._cell = cell_of_grade
@@ -71,15 +72,19 @@ class ClusterCellDraws:
         self._starts = np.searchsorted(cell_of_grade, np.arange(n_cells))
         self._weight = np.bincount(grade, weight, n_grades)
         self._scores = np.bincount(grade, weight * scores, n_grades) / self._weight
-        # The sum of squared weights of each grade: the rows' part of its variance.
-        self._square = np.bincount(grade, weight**2, n_grades)
+        # Sums of squared weights, to which the variance that the rows add to the number
+        # of events of a grade is proportional.
+        self._squared_weight = np.bincount(grade, weight**2, n_grades)
+        # 2. The clusters. Of the largest ones, whose deviates are drawn, the weight of
+        # each grade is kept, (n_drawn_clusters, n_grades); of the others the sums over
+        # clusters of the products of the weights of two grades.
         by_cluster = csr_array((weight, (cluster, grade)))
-        order = np.argsort(-np.bincount(cluster, weight), kind="stable")
-        self._drawn = by_cluster[order[:_DRAWN_CLUSTERS]].toarray().astype(np.float32)
-        # Sum over the other clusters of the products of the weights of two grades.
-        self._products = weight_products(by_cluster[order[_DRAWN_CLUSTERS:]])
-        # Draws come in blocks, of which the weights by interval of z are kept if they
-        # fit into memory; else they are made again from the seed.
+        largest_first = np.argsort(-np.bincount(cluster, weight), kind="stable")
+        drawn_clusters = by_cluster[largest_first[:_DRAWN_CLUSTERS]]
+        self._drawn = drawn_clusters.toarray().astype(np.float32)
+        self._products = weight_products(by_cluster[largest_first[_DRAWN_CLUSTERS:]])
+        # 3. Draws come in blocks. The weights by interval of z are kept if they fit into
+        # memory; else they are made again from the seed.
         n_numbers = _INTERVALS * n_grades
         self._sizes = block_sizes(n_draws, n_numbers)
         self._seed = rng.randint(np.iinfo(np.int32).max)
@@ -139,13 +144,17 @@ class ClusterCellDraws:
         """
         width = 2 * _FARTHEST_POINT / _POINTS
         points = -_FARTHEST_POINT + width * (np.arange(_POINTS) + 0.5)
+        # The normal probability of each point z, and the event probability given z.
         share = np.exp(-(points**2) / 2)
         share /= share.sum()
         probability = self._given_z(threshold, points, width)
+        # Covariances of the numbers of events of grades: from the deviates of the
+        # clusters that are not drawn, and on the diagonal also from the rows.
         centred = probability - (probability @ share)[:, None]
         covariance = self._products * ((centred * share) @ centred.T)
-        of_rows = self._square * ((probability * (1 - probability)) @ share)
+        of_rows = self._squared_weight * ((probability * (1 - probability)) @ share)
         covariance[np.diag_indices_from(covariance)] += of_rows
+        # Those of the event frequencies of cells.
         covariance = self._by_cell(self._by_cell(covariance).T)
         covariance /= np.outer(self._cell_weight, self._cell_weight)
         variance = covariance.diagonal().copy()

@@ -168,7 +168,7 @@ class CountDraws:
             counts = np.concatenate(counts_by_law, axis=1, dtype=np.float64)
             yield np.take(counts, position, axis=1) / self.trials
 
-    def sums(self, terms, frequency, c=0):
+    def sums(self, functions, frequency, c=0):
         """Return the sums over the cells of functions of their drawn event frequencies,
         an array (n_functions, n_draws).
 
@@ -177,36 +177,42 @@ class CountDraws:
 
         Parameters
         ----------
-        terms : list of callable
-            ``term(frequency, cells)`` returns the values (..., m) of a function for
-            event frequencies (..., m) of the cells at these indices, or of all for a
-            slice.
+        functions : list of callable
+            ``function(frequency, cells)`` returns one value for each cell, (..., m),
+            for event frequencies (..., m) of the cells at these indices, or of all for
+            a slice.
         frequency, c
             See ``__call__``.
         """
         laws = self._laws(frequency, np.minimum(c, 1.0), lists_events=True)
         blocks = self._blocks()
+        # 1. Cells that hardly ever have an event. Each function is tabulated for 0, 1,
+        # ... events in each of these cells. Its sum is that of no event in any of them,
+        # the same for all draws, plus the differences of the few cells with events.
         quiet = None
-        constant = np.zeros((len(terms), 1))
+        sum_without_events = np.zeros((len(functions), 1))
         if isinstance(laws[-1], QuietCounts):
             quiet = laws.pop()
             count = np.arange(quiet.most + 1)[:, None]
-            at_counts = np.minimum(count / self.trials[quiet.cells], 1)
-            tables = [term(at_counts, quiet.cells) for term in terms]
-            constant = np.array([table[:1].sum(axis=1) for table in tables])
+            frequency_at_count = np.minimum(count / self.trials[quiet.cells], 1)
+            tables = [
+                function(frequency_at_count, quiet.cells) for function in functions
+            ]
+            sum_without_events = np.array([table[:1].sum(axis=1) for table in tables])
             differences = [table - table[0] for table in tables]
             threshold = quiet.no_event(len(self.trials))
             if not laws:
                 blocks = self._blocks_above(threshold)
+        # 2. The sums of each block of draws, with those of the other cells.
         sums = []
         for block in blocks:
-            sums_of_block = constant + np.zeros(block.n_draws)
+            sums_of_block = sum_without_events + np.zeros(block.n_draws)
             if quiet is not None:
                 sums_of_block += quiet.sums(block, differences, threshold)
             for law in laws:
                 drawn = law.counts(block) / self.trials[law.cells]
-                for sums_of_term, term in zip(sums_of_block, terms, strict=True):
-                    sums_of_term += term(drawn, law.cells).sum(axis=1)
+                for row, function in zip(sums_of_block, functions, strict=True):
+                    row += function(drawn, law.cells).sum(axis=1)
             sums.append(sums_of_block)
         return np.concatenate(sums, axis=1)
 

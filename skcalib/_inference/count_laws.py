@@ -119,8 +119,8 @@ class QuietCounts(RareCounts):
         return len(self._cumulative)
 
     def no_event(self, n_cells):
-        """Return the uniform numbers (n_cells,) above which cells have an event, for
-        all cells; 2, which no number is above, for those of other laws.
+        """Return for each of all cells (n_cells,) the uniform number above which it has
+        an event: P(no event), or 2, which no number exceeds, for cells of other laws.
         """
         threshold = np.full(n_cells, 2.0)
         if self.most > 0:
@@ -147,17 +147,21 @@ class QuietCounts(RareCounts):
             position = np.zeros(len(threshold), dtype=np.intp)
             position[self.cells] = np.arange(len(self.cells))
             cell = position[cell]
-        # 2. Where the values for their numbers of events stand, each at least one.
+        # 2. The index of the value of each such draw in a raveled table (most + 1, m):
+        # that of 1 event in its cell, and a row further down for each event more.
         n_cells = len(self._smallest)
         cell = cell.astype(np.intp, copy=False)  # `take` would convert it each time
         entry = cell + n_cells
-        rest = None  # those that may have more events; None for all
+        may_have_more = None  # the indices of draws; None for all
         for cumulative in self._cumulative[1:]:
             has_more = np.flatnonzero(uniform > cumulative.take(cell))
             uniform = uniform.take(has_more)
             cell = cell.take(has_more)
-            rest = has_more if rest is None else rest.take(has_more)
-            entry[rest] += n_cells
+            if may_have_more is None:
+                may_have_more = has_more
+            else:
+                may_have_more = may_have_more.take(has_more)
+            entry[may_have_more] += n_cells
         # 3. The sums of these values.
         return [
             np.bincount(draw, np.take(values, entry), block.n_draws)

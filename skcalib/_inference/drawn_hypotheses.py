@@ -64,9 +64,9 @@ class Hypotheses:
         The power that is the statistic, where it is that of one problem.
     from_power : callable, default=None
         Maps such a power to the metric's own value.
-    term : callable, default=None
-        Where the statistic is a sum over the cells: what they add to it, as
-        `CountDraws.sums` takes it.
+    contribution : callable, default=None
+        Where the statistic is a sum over cells: a function ``contribution(frequency,
+        cells)`` that gives what each cell adds to it; see `CountDraws.sums`.
     """
 
     cells: Cells
@@ -78,7 +78,7 @@ class Hypotheses:
     progress: Progress
     power: ErrorPower | None = None
     from_power: Callable | None = None
-    term: Callable | None = None
+    contribution: Callable | None = None
 
     def drawn(self, frequency, c, *, with_distances):
         """Return the `Drawn` of drawn event frequencies: their statistics and, if asked
@@ -96,16 +96,21 @@ class Hypotheses:
         with_distances : bool
             Whether distances are computed.
         """
-        # The sum for drawn frequencies g and scores s: g @ factor - s @ factor.
+        # The distance of drawn frequencies g from scores s is g @ factor - s @ factor.
         factor = self.cells.share * self.directions[0]
         of_scores = self.cells.mean_score @ factor
-        if self.term is not None and isinstance(self.draw, CountDraws):
-            terms = [self.term]
+        if self.contribution is not None and isinstance(self.draw, CountDraws):
+            # Statistics and distances are sums over cells: the draws need not be made
+            # for every cell.
+            contributions = [self.contribution]
             if with_distances:
-                terms.append(lambda drawn, cells: drawn * factor[cells])
-            sums = self.draw.sums(terms, frequency, c)
+                contributions.append(lambda drawn, cells: drawn * factor[cells])
+            sums = self.draw.sums(contributions, frequency, c)
             self.progress(f"{sums.shape[1]} draws at c = {c:.3g}")
-            return Drawn(sums[0], sums[1] - of_scores if with_distances else None)
+            distances = None
+            if with_distances:
+                distances = sums[1] - of_scores
+            return Drawn(sums[0], distances)
         statistics = []
         distances = []
         for drawn in self.draw(frequency, c):

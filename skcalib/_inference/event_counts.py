@@ -160,11 +160,12 @@ def event_count_tails(rows, events):
 
 
 def mirrored(rows, events):
-    """Return problems in which non-events are counted if all rows, or all but one, have
-    an event, their numbers of events, and which they are (n_problems,).
+    """Return the problems with events and non-events exchanged where all rows, or all
+    but one, have an event: their `RowsOfProblems`, in which exchanged ones have the
+    opposite log-odds; the numbers counted (n_problems,); and a mask of the exchanged
+    problems (n_problems,).
 
-    Exact formulas exist for no event and for one. The log-odds have the opposite signs
-    where non-events are counted.
+    The counted number is then 0 or 1, for which there are exact formulas.
     """
     total = rows.total
     has_one_non_event = (total - events == 1) & (events > 1)
@@ -249,30 +250,31 @@ class EventCountTails:
         self.estimated_shift = estimated_shifts(rows, events)
         z = rows.z + rows.by_row(self.estimated_shift)
         p = expit(z)
-        # Variance of the number of events at these probabilities, and a sixth of the
-        # ratio of its third central moment to the variance.
+        # The variance and the third central moment of the number of events at these
+        # probabilities.
         self.variance = rows.sums(p * (1 - p))
-        third = rows.sums(p * (1 - p) * (1 - 2 * p))
-        fractions = np.add.reduceat(rows.weight % 1 != 0, rows.starts)
-        are_counts = (fractions == 0) & (events % 1 == 0)
-        # For few rows the exact distribution of the number of events; for one event
-        # among many, products over the rows; and an approximation for the others.
+        third_moment = rows.sums(p * (1 - p) * (1 - 2 * p))
+        # Problems whose weights and events are whole numbers have exact formulas if
+        # they have few rows or one event. The others are approximated.
+        n_fractions = np.add.reduceat(rows.weight % 1 != 0, rows.starts)
+        are_counts = (n_fractions == 0) & (events % 1 == 0)
         is_exact = are_counts & (rows.total < FEW_ROWS)
         is_one = ~is_exact & are_counts & (events == 1)
         is_other = ~(is_exact | is_one)
+        # Pairs of a mask of problems (n_problems,) and the object that computes their
+        # tail probabilities.
         self._laws = []
-        for law, chosen in ((_Exact, is_exact), (_OneEvent, is_one)):
+        for law_class, chosen in ((_Exact, is_exact), (_OneEvent, is_one)):
             if chosen.any():
-                some = rows.by_row(chosen)
-                of_law = law(rows.at(chosen), z[some], events[chosen])
-                self._laws.append((chosen, of_law))
+                rows_of_chosen = rows.by_row(chosen)
+                law = law_class(rows.at(chosen), z[rows_of_chosen], events[chosen])
+                self._laws.append((chosen, law))
         if is_other.any():
-            skewness = third[is_other] / (6 * self.variance[is_other])
-            some = rows.by_row(is_other)
-            of_law = _Saddlepoint(
-                rows.at(is_other), z[some], self.variance[is_other], skewness
-            )
-            self._laws.append((is_other, of_law))
+            variance = self.variance[is_other]
+            skewness = third_moment[is_other] / (6 * variance)
+            rows_of_others = rows.by_row(is_other)
+            law = _Saddlepoint(rows.at(is_other), z[rows_of_others], variance, skewness)
+            self._laws.append((is_other, law))
 
     def at_least_observed(self, tau):
         """Return P(S >= k), k the observed numbers of events, if the log-odds are
@@ -306,15 +308,18 @@ class _Exact:
     """Exact tails of few rows with log-odds z (m,) and `events` (n_problems,)."""
 
     def __init__(self, rows, z, events):
-        # The distributions log P(S = j) for j = 0, ..., n, one after the other.
+        # log P(S = j) for j = 0, ..., n of each problem, one problem after the other. A
+        # row with the weight w stands for w rows.
         z = np.repeat(z, rows.weight.astype(np.int64))
         n_rows = np.rint(rows.total).astype(np.int64)
         with np.errstate(divide="ignore"):
             self._log_mass = np.log(_event_count_pmfs(z, n_rows))
+        # Where the n + 1 numbers of each problem begin, and j - k for each number j,
+        # with k the observed one.
         self._sizes = n_rows + 1
         self._starts = np.cumsum(self._sizes) - self._sizes
         j = np.arange(len(self._log_mass)) - np.repeat(self._starts, self._sizes)
-        self._excess = j - np.repeat(events, self._sizes)  # j - k
+        self._excess = j - np.repeat(events, self._sizes)
 
     def at_least(self, tau):
         """Return P(S >= k) for tau (n_problems,)."""
@@ -324,16 +329,18 @@ class _Exact:
         """Return P(S <= k) for tau (n_problems,)."""
         return self._probability(tau, self._excess <= 0)
 
-    def _probability(self, tau, counts):
-        """Return the probability of numbers of events, given by a mask."""
+    def _probability(self, tau, is_counted):
+        """Return the total probability (n_problems,) of the numbers of events for which
+        the mask `is_counted`, in the order of `_log_mass`, is True.
+        """
         # Shifting all log-odds by -tau multiplies P(S = j) by exp(-tau j), up to one
         # factor. Here it is exp(-tau (j - k)), and the largest product is scaled to 1,
         # so that nothing overflows.
         log_mass = self._log_mass - np.repeat(tau, self._sizes) * self._excess
         largest = np.maximum.reduceat(log_mass, self._starts)
         mass = np.exp(log_mass - np.repeat(largest, self._sizes))
-        some = np.add.reduceat(np.where(counts, mass, 0.0), self._starts)
-        return some / np.add.reduceat(mass, self._starts)
+        counted_mass = np.add.reduceat(np.where(is_counted, mass, 0.0), self._starts)
+        return counted_mass / np.add.reduceat(mass, self._starts)
 
 
 class _OneEvent:
@@ -411,16 +418,18 @@ class _Saddlepoint:
 
 def _event_count_pmfs(z, n_rows):
     """Return the distributions of the numbers of events of several problems, P(S = j)
-    for j = 0, ..., n, one after the other.
+    for j = 0, ..., n, one problem after the other: (n + n_problems,).
 
     `z` (n,) are the log-odds of the rows of all problems, and `n_rows` (n_problems,)
     says how many rows each has.
     """
     # 1 - p would lose the digits of the complement of a probability next to 1.
     of_event, of_none = expit(z), expit(-z)
+    # Where each problem begins in `z` and, with one number more than rows, in `pmfs`.
     first = np.cumsum(n_rows) - n_rows
     first_mass = first + np.arange(len(n_rows))
     pmfs = np.empty(len(z) + len(n_rows))
+    # Problems are convolved together in batches of similar numbers of rows.
     order = np.argsort(n_rows, kind="stable")
     start = 0
     while start < len(order):

@@ -89,8 +89,8 @@ class SmallProblems(NamedTuple):
             positions = np.take_along_axis(
                 positions, np.argsort(rows[positions], axis=1, kind="stable"), axis=1
             )
-            # As many problems as their outcomes fit: one at least. Tables are as large
-            # as the largest of each bin asks for.
+            # The batch holds as many problems as memory allows, but at least one. Its
+            # tables have room for the largest number of rows of each bin.
             largest = np.maximum.accumulate(rows[positions], axis=0)
             n_entries = np.prod(largest + 1, axis=1) * np.arange(1, len(largest) + 1)
             n_problems = np.searchsorted(n_entries, _BATCH, side="right")
@@ -121,8 +121,9 @@ def rows_of(cells):
 
 
 def n_outcomes(rows, sizes):
-    """Return how many outcomes each problem has (n_problems,), for the rows of all
-    bins (m,) and the numbers of bins; more than the most where a bin has many rows.
+    """Return how many outcomes each problem has (n_problems,), from the numbers of rows
+    of all bins (m,) and the number of bins of each problem, `sizes` (n_problems,). It
+    is MOST_OUTCOMES + 1 if there are more, or if a bin has too many rows.
     """
     starts = np.cumsum(sizes) - sizes
     with np.errstate(over="ignore"):  # many bins: infinity is more than the most
@@ -133,8 +134,12 @@ def n_outcomes(rows, sizes):
 
 
 class _Batch:
-    """The outcomes of some problems, all with `size` bins, and the search of limits.
-    The problems are the last axis of all arrays.
+    """Some problems of `size` bins each, with a table of all possible outcomes: the
+    combinations of the numbers of events (k_1, ..., k_size) in the bins of a problem.
+    The limits of an error are sought among hypotheses by the probabilities that they
+    give to the outcomes.
+
+    The problems are the last axis, of length n, of all arrays.
 
     Parameters
     ----------
@@ -166,8 +171,8 @@ class _Batch:
         )
         self._directions = [each[positions] for each in problems.directions]
         self._deviation = self._cells.deviation.reshape(shape)
-        # 1. The statistic of each outcome, (k_1, ..., k_size, n), as the sum of a term
-        # for each bin.
+        # 1. The statistic, the p-th power of the error, of each outcome,
+        # (k_1, ..., k_size, n): the sum of what each number of events adds in its bin.
         power = problems.power(self._cells, norm=problems.norm)
         total = np.tile(weight.sum(axis=0), len(rows))
         share = power.share_of_bin * weight.sum() / total
@@ -176,12 +181,14 @@ class _Batch:
         terms = (power.power_of_bins(frequency) * share).reshape(-1, *shape)
         statistic = self._sums_of_outcomes(terms)
         observed = (power.observed_of_bins * share).reshape(shape).sum(axis=0)
-        # 2. Which outcomes are at least as large as the observed one.
+        # 2. For the lower limit: the outcomes whose statistic is at least the observed
+        # one. Statistics that differ by rounding alone count as equal.
         largest = np.abs(statistic).reshape(-1, shape[1]).max(axis=0)
         slack = _ROUNDING * np.maximum(largest, np.abs(observed))
         self._at_least = (statistic >= observed - slack).astype(np.float64)
-        # 3. Which are as small as the observed one, or as the median under calibration
-        # where that is larger: the interval of a small value is then not empty.
+        # 3. For the upper limit: the outcomes whose statistic is at most the observed
+        # one or, if that is larger, at most the median for calibrated scores. So the
+        # interval is not empty if the observed value is unusually small.
         null = self._laws.masses(self._laws.score, np.zeros(shape[1]))
         self._pvalue = _probability(self._at_least, null)
         reference = observed + slack
@@ -193,7 +200,8 @@ class _Batch:
             )
             reference[below] = np.maximum(reference[below], median + slack[below])
         self._is_as_small = (statistic <= reference).astype(np.float64)
-        # 4. Which lie as far on the side of the observed deviation.
+        # 4. For true frequencies on the other side of the scores: the outcomes whose
+        # deviation lies at least as far on the observed side.
         factor = self._laws.share * self._directions[0]
         of_count = (count[:, None, None] / rows - self._laws.score) * factor
         observed_distance = (factor * self._deviation).sum(axis=0) * (1 - _ROUNDING)
@@ -272,18 +280,18 @@ class _Batch:
 
 
 class _Laws(NamedTuple):
-    """The laws of the numbers of events of the bins of problems, arrays (size, n); see
-    `CountDraws`.
+    """What the distribution of the number of events of each bin depends on, arrays
+    (size, n); see `CountDraws`.
     """
 
-    rows: np.ndarray
-    score: np.ndarray
-    missing: np.ndarray
-    excess: np.ndarray
-    share: np.ndarray
-    variance: np.ndarray
+    rows: np.ndarray  # numbers of rows
+    score: np.ndarray  # mean scores
+    missing: np.ndarray  # shares by which the variance is below the binomial one
+    excess: np.ndarray  # shares by which observed residuals vary more than that
+    share: np.ndarray  # shares of the weight of the problem
+    variance: np.ndarray  # of the event frequencies of calibrated scores
     norm: float
-    n_counts: tuple
+    n_counts: tuple  # of each bin, 1 more than its largest number of rows
 
     def at(self, chosen):
         """Return the laws of some problems."""
@@ -358,8 +366,9 @@ class _Search:
         return self._laws.power(self._frequency(c) - self._laws.score)
 
     def excess(self, c):
-        """Return how far the probability of the outcomes at c (n,) is beyond the tail,
-        as a difference of normal quantiles, times the sign with which it rises.
+        """Return the normal quantile of the probability of the outcomes at c (n,) minus
+        that of the tail probability. If the probability falls with c, the sign is
+        changed, so that the excess rises with c in either case.
         """
         masses = self._laws.masses(self._frequency(c), c)
         probability = np.min([_probability(mask, masses) for mask in self._masks], 0)

@@ -127,8 +127,8 @@ def error_hypotheses(error, data, resampling):
     observed_deviation = directions[0]
     label_deviation = None
     if data.is_multilabel and is_dependent:
-        # The labels of a row depend on each other as their residuals about the observed
-        # deviation show.
+        # How the labels of a row depend on each other is estimated from their residuals
+        # about score + observed deviation.
         label_deviation = observed_deviation
         directions += _common_shifts(powers)  # beside those of single cells
     # 3. The draws of the event frequencies.
@@ -158,7 +158,7 @@ def error_hypotheses(error, data, resampling):
         progress=resampling.progress,
         power=joined.single_power,
         from_power=error.from_power,
-        term=joined.term,
+        contribution=joined.contribution,
     )
 
 
@@ -210,13 +210,13 @@ class _JoinedPowers:
         return None
 
     @cached_property
-    def term(self):
-        """What each cell adds to the statistic, see `JoinedPowers.terms`, where it is
-        such a sum; else None.
+    def contribution(self):
+        """The function that gives what each cell adds to the statistic, where this is a
+        sum over cells (see `JoinedPowers.contributions`); else None.
         """
         if self._joined is None or self._error.groups is not None:
             return None
-        return self._joined.terms(self._classes.weight)
+        return self._joined.contributions(self._classes.weight)
 
     def statistic(self, frequency):
         """Return the number by which draws are compared, (draws,), for drawn event
@@ -226,8 +226,8 @@ class _JoinedPowers:
         """
         if self.single_power is not None:
             return self.single_power.power(frequency)
-        if self.term is not None:
-            return self.term(frequency, slice(None)).sum(axis=-1)
+        if self.contribution is not None:
+            return self.contribution(frequency, slice(None)).sum(axis=-1)
         if self._joined is not None:
             return self._combined(self._joined.each(frequency))
         by_problem = np.split(frequency, self._ends, axis=-1)
@@ -307,10 +307,10 @@ def _weight_of(data):
 
 
 def _labels_depend(error, data, classes):
-    """Return whether the draws keep the dependence between the labels of a row: of
-    several labels per row, or of the classes of a marginal error, if at most 30
-    (`_MOST_CLASSES`), or of a pooled error, which has each row once per class. Other
-    problems are drawn as if they were independent.
+    """Return whether the labels of a row are drawn as dependent: for several labels per
+    row and for marginal errors, with at most 30 (`_MOST_CLASSES`) binary problems; and
+    for pooled errors, in which each row occurs once per class. Otherwise the binary
+    problems are drawn independently.
     """
     has_several_problems = 1 < classes.n_tasks <= _MOST_CLASSES
     if data.is_multilabel:
@@ -389,7 +389,7 @@ class _ProblemRows(NamedTuple):
         n_cells_before = 0
         cell_by_problem = []
         for power, task in zip(self.powers, self.tasks, strict=True):
-            cell_by_problem.append(n_cells_before + power.cells.of_rows(task.scores))
+            cell_by_problem.append(n_cells_before + power.cells.cell_of(task.scores))
             n_cells_before += len(power.weight)
         cell = self._by_row(cell_by_problem)
         scores = self._by_row([task.scores for task in self.tasks])

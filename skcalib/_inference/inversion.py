@@ -100,36 +100,47 @@ class JoinedHypotheses:
     """
 
     def __init__(self, group, members):
-        some = [group[k] for k in members]
+        joined = [group[k] for k in members]
         self.members = members
-        self._draw = CountDraws.joined([one.draw for one in some])
-        self._powers = JoinedPowers([one.power for one in some])
-        self._scores = [one.cells.mean_score for one in some]
+        self._draw = CountDraws.joined([hypotheses.draw for hypotheses in joined])
+        self._powers = JoinedPowers([hypotheses.power for hypotheses in joined])
+        self._scores = [hypotheses.cells.mean_score for hypotheses in joined]
         self._sizes = [len(scores) for scores in self._scores]
-        self._factor = np.concatenate(
-            [one.cells.share * one.directions[0] for one in some]
-        )
-        self._of_scores = np.add.reduceat(
+        # The distance of drawn frequencies g from the scores s (see `Hypotheses.drawn`)
+        # is g @ factor - s @ factor for each member. The second term is the same for
+        # all draws.
+        factors = [
+            hypotheses.cells.share * hypotheses.directions[0] for hypotheses in joined
+        ]
+        self._factor = np.concatenate(factors)
+        self._distance_of_scores = np.add.reduceat(
             np.concatenate(self._scores) * self._factor, self._powers.starts
         )
 
     @staticmethod
     def can_join(group):
         """Return whether all have a binned error, and draws that are one block."""
-        for one in group:
-            if not (isinstance(one.draw, CountDraws) and one.draw.is_one_block):
+        for hypotheses in group:
+            draw = hypotheses.draw
+            if not (isinstance(draw, CountDraws) and draw.is_one_block):
                 return False
-        powers = [one.power for one in group]
+        powers = [hypotheses.power for hypotheses in group]
         return None not in powers and can_be_joined(powers)
 
     def drawn(self, requests):
         """Return the `Drawn` of the requests of some members, by their positions."""
-        # Members whose search has ended are drawn as calibrated.
-        directions, factors = [], []
+        # All members are drawn together. Those whose search has ended have c = 0, so
+        # that their direction does not matter.
+        directions = []
+        c_of_members = []
         for k, scores in zip(self.members, self._scores, strict=True):
-            directions.append(requests[k].direction if k in requests else scores)
-            factors.append(requests[k].c if k in requests else 0.0)
-        c = np.repeat(factors, self._sizes)
+            if k in requests:
+                directions.append(requests[k].direction)
+                c_of_members.append(requests[k].c)
+            else:
+                directions.append(scores)
+                c_of_members.append(0.0)
+        c = np.repeat(c_of_members, self._sizes)
         frequency = np.concatenate(self._scores) + c * np.concatenate(directions)
         # a single block, with the cells of all members side by side
         (block,) = self._draw(frequency.clip(0, 1), c)
@@ -137,12 +148,12 @@ class JoinedHypotheses:
         distances = None
         if any(request.with_distances for request in requests.values()):
             sums = np.add.reduceat(block * self._factor, self._powers.starts, axis=1)
-            distances = np.ascontiguousarray((sums - self._of_scores).T)
+            distances = np.ascontiguousarray((sums - self._distance_of_scores).T)
         answers = {}
         for position, k in enumerate(self.members):
             if k in requests:
-                far = None
+                member_distances = None
                 if requests[k].with_distances:
-                    far = distances[position]
-                answers[k] = Drawn(statistics[position], far)
+                    member_distances = distances[position]
+                answers[k] = Drawn(statistics[position], member_distances)
         return answers

@@ -86,11 +86,12 @@ def search_limits(hypotheses, tail):
 
 
 class _DirectionSearch:
-    """Search of the limits of an error among the hypotheses f = s + c d along one
-    direction d (m,), each limit wrong with probability `tail`.
+    """Search of the limits of an error among hypotheses about the event frequencies:
+    f = s + c d, with the scores s, one direction d (m,) of deviations, and a size
+    c >= 0. Each limit is wrong with probability `tail`.
 
-    The methods are generators that yield a `DrawRequest` and are sent the `Drawn`; see
-    `search_limits`.
+    A method that needs draws yields a `DrawRequest` and is sent the `Drawn`. It is
+    therefore a generator, and is called by ``yield from``; see `search_limits`.
     """
 
     def __init__(self, hypotheses, direction, tail):
@@ -103,14 +104,13 @@ class _DirectionSearch:
         self._drawn_at = {0.0: hypotheses.null}
 
     def lower_limit(self):
-        """Search the lower limit: the error at the smallest c for which enough draws,
-        a share of `tail`, reach the observed value; inf if there is no such c. A
-        generator; see the class.
+        """Return the lower limit: the error at the smallest c for which enough draws,
+        a share of `tail`, reach the observed value; inf if there is no such c.
         """
 
         def excess(c):
             """Return how far the share of draws that reach the observed value is above
-            `tail`: it rises with c.
+            `tail`. It rises with c.
             """
             drawn = yield from self._draws(c)
             observed = self.hypotheses.observed - self.hypotheses.slack
@@ -122,28 +122,27 @@ class _DirectionSearch:
         return self._error(c)
 
     def upper_limit(self):
-        """Search the upper limit: the error at the c beyond which too few draws, less
-        than a share of `tail`, are as small as the observed value. A generator; see the
-        class.
+        """Return the upper limit: the error at the c beyond which too few draws, less
+        than a share of `tail`, are as small as the observed value.
         """
 
-        def excess(c):
+        def shortfall(c):
             """Return how far the share of draws that are as small as the observed value
-            is below `tail`: it rises with c.
+            is below `tail`. The share falls with c, so this rises.
             """
             drawn = yield from self._draws(c)
             is_as_small = drawn.statistics <= self.hypotheses.upper_reference
             return -self._excess_over_tail(share_of_draws(is_as_small))
 
-        c = yield from self._crossing(excess)
+        c = yield from self._crossing(shortfall)
         if c is None:
             c = self.hypotheses.largest_c(self.direction)
         self.upper_c = c
         return self._error(c)
 
     def upper_limit_opposite(self, c_of_other_side, known_high):
-        """Search the upper limit if `direction` is the opposite of a direction whose
-        upper limit is known. A generator; see the class.
+        """Return the upper limit if `direction` is the opposite of a direction whose
+        upper limit is known.
 
         A draw is then as extreme as the labels only if its deviation also lies as far
         on the side of the observed one.
@@ -157,9 +156,9 @@ class _DirectionSearch:
             smaller one, which need not be searched.
         """
 
-        def excess(c):
+        def shortfall(c):
             """Return how far the share of draws as extreme as the labels is below
-            `tail`: it rises with c.
+            `tail`. The share falls with c, so this rises.
             """
             drawn = yield from self._draws(c, with_distances=True)
             is_as_small = drawn.statistics <= self.hypotheses.upper_reference
@@ -169,20 +168,21 @@ class _DirectionSearch:
             share = min(share_of_draws(is_as_small), share_of_draws(is_as_far))
             return -self._excess_over_tail(share)
 
-        # If this c lies beyond the limit, and its error below the known one, so does
-        # the limit. This saves half of the draws.
+        # A c whose shortfall is not negative lies beyond the limit. If its error is
+        # at most the known one, that of the limit is, too, and need not be searched.
+        # This saves half of the draws.
         if self._error(c_of_other_side) <= known_high:
-            excess_there = yield from excess(c_of_other_side)
-            if excess_there >= 0:
+            shortfall_there = yield from shortfall(c_of_other_side)
+            if shortfall_there >= 0:
                 return known_high
-        c = yield from self._crossing(excess)
+        c = yield from self._crossing(shortfall)
         if c is None:
             c = self.hypotheses.largest_c(self.direction)
         return self._error(c)
 
     def _draws(self, c, *, with_distances=False):
-        """Return the `Drawn` of the hypothesis c, which is drawn once. A generator; see
-        the class.
+        """Return the `Drawn` of the hypothesis with this c. It is asked for once, and
+        then kept.
         """
         if c not in self._drawn_at:
             self._drawn_at[c] = yield DrawRequest(self.direction, c, with_distances)
@@ -203,8 +203,8 @@ class _DirectionSearch:
 
     def _crossing(self, excess):
         """Return the c >= 0 at which ``excess(c)`` reaches 0, or None if it stays
-        negative. Both are generators; see the class. `excess` is a step function that
-        rises on the whole.
+        negative. `excess` is a generator function, too. As a share of draws is a step
+        function of c, it rises only on the whole.
         """
         c = 0.0
         value = yield from excess(c)

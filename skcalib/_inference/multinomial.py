@@ -47,17 +47,17 @@ def multinomial(probability, codes, sample_weight=None):
         # The derivatives of the log-odds of class k by a_k and b_k are 1 and z_k.
         score += np.concatenate([(w * residual).sum(0), (w * residual * z).sum(0)])
         expected += (w * p).sum(axis=0)
-        # The variance of one label is diag(p) - p p'.
-        both = np.hstack([p, p * z])
-        information -= (w * both).T @ both
-        of_class = np.arange(n_classes)
-        intercepts = (of_class, of_class)
-        slopes = (of_class + n_classes, of_class + n_classes)
-        mixed = (of_class, of_class + n_classes)
-        information[intercepts] += (w * p).sum(axis=0)
-        information[slopes] += (w * p * z**2).sum(axis=0)
-        information[mixed] += (w * p * z).sum(axis=0)
-        information[mixed[::-1]] += (w * p * z).sum(axis=0)
+        # The covariance matrix of the indicators of one label is diag(p) - p p'. The
+        # second term adds to all entries, the first to those of a class with itself.
+        p_times_derivatives = np.hstack([p, p * z])
+        information -= (w * p_times_derivatives).T @ p_times_derivatives
+        intercepts = np.arange(n_classes)
+        slopes = intercepts + n_classes
+        sum_of_pz = (w * p * z).sum(axis=0)
+        information[intercepts, intercepts] += (w * p).sum(axis=0)
+        information[slopes, slopes] += (w * p * z**2).sum(axis=0)
+        information[intercepts, slopes] += sum_of_pz
+        information[slopes, intercepts] += sum_of_pz
     if expected.min() < _FEW:
         warn(
             f"method='multinomial': only {expected.min():.2g} samples of a class are"

@@ -133,20 +133,21 @@ class BiasTestsOfRows:
     def at(self, confidence_level):
         """Return the `BiasTest` of arrays (n_problems,) at a level."""
         exact, stretched = self._tests.at(confidence_level)
-        # Hoeffding (1956): the limits for equal scores hold for any probabilities. So
-        # the longer interval need not go beyond them; it always contains the exact one.
         longer = self._is_longer
         if not longer.any():
             return exact
+        # Problems whose residuals vary more than those of calibrated scores have the
+        # stretched interval, but not beyond the limits for equal scores: these hold for
+        # any probabilities (Hoeffding 1956). It always contains the exact interval.
         equal = _equal_scores_tests(
             self._mean_score[longer],
             self.rows.total[longer],
             self.events[longer],
             confidence_level,
         )
-        low, high, bias_pvalue = (
-            each.copy() for each in (exact.low, exact.high, exact.pvalue)
-        )
+        low = exact.low.copy()
+        high = exact.high.copy()
+        bias_pvalue = exact.pvalue.copy()
         low[longer] = np.minimum(
             low[longer], np.maximum(stretched.low[longer], equal.low)
         )
@@ -271,14 +272,16 @@ class _ShiftTests:
     """
 
     def __init__(self, rows, events, stretch):
+        # Where all rows, or all but one, have events, the non-events are counted.
         rows, events, self._is_mirrored = mirrored(rows, events)
-        self._is_none = events <= rows.total * ROUNDING
-        self._rows_without = rows.at(self._is_none)
-        some = ~self._is_none
-        self._with_events = None
-        if some.any():
-            self._with_events = _TestsOfEvents(
-                rows.at(some), events[some], stretch[some]
+        # Problems without events have formulas of their own.
+        self._has_no_event = events <= rows.total * ROUNDING
+        self._rows_without_events = rows.at(self._has_no_event)
+        has_events = ~self._has_no_event
+        self._tests_with_events = None
+        if has_events.any():
+            self._tests_with_events = _TestsOfEvents(
+                rows.at(has_events), events[has_events], stretch[has_events]
             )
 
     def at(self, confidence_level):
@@ -286,18 +289,21 @@ class _ShiftTests:
         its own interval, and with the longer interval and its p-value.
         """
         tail = (1 - confidence_level) / 2
-        is_none = self._is_none
-        exact = np.empty((4, len(is_none)))
-        stretched = np.empty((4, len(is_none)))
-        if is_none.any():
-            pvalue, low, high = _no_event(self._rows_without, tail)
-            exact[:, is_none] = pvalue, low, high, pvalue
+        # The rows of both arrays are the fields of a `BiasTest`.
+        no_event = self._has_no_event
+        exact = np.empty((4, len(no_event)))
+        stretched = np.empty((4, len(no_event)))
+        if no_event.any():
+            pvalue, low, high = _no_event(self._rows_without_events, tail)
+            exact[:, no_event] = pvalue, low, high, pvalue
             # Labels without events show no spread: the longer interval is unlimited,
             # and `BiasTestsOfRows` takes the limits for equal scores in its place.
             ones = np.ones(len(pvalue))
-            stretched[:, is_none] = pvalue, -ones, ones, ones
-        if self._with_events is not None:
-            exact[:, ~is_none], stretched[:, ~is_none] = self._with_events.at(tail)
+            stretched[:, no_event] = pvalue, -ones, ones, ones
+        if self._tests_with_events is not None:
+            exact_of_events, stretched_of_events = self._tests_with_events.at(tail)
+            exact[:, ~no_event] = exact_of_events
+            stretched[:, ~no_event] = stretched_of_events
         results = []
         for pvalue, low, high, bias_pvalue in (exact, stretched):
             # The bias of non-events has the opposite sign.
@@ -347,8 +353,8 @@ class _TestsOfEvents:
         return pvalue
 
     def at(self, tail):
-        """Return two arrays (4, n_problems), whose limits are each wrong with
-        probability `tail`.
+        """Return two arrays (4, n_problems), whose rows are the fields of the exact and
+        of the stretched `BiasTest`. Each limit is wrong with probability `tail`.
         """
         # The limits of the shift are those at which the observed number k of events is
         # in a tail of the distribution of their number S: P(S >= k) = tail at the lower

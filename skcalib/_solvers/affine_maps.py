@@ -77,22 +77,25 @@ class DiagonalMap:
         xp = namespace_of(features)
         n_classes = root.shape[0]
         x = features[:-1, ...]
-        # The slope of class k has the derivative x_k, the intercept has 1. First every
-        # entry is -root_k root_l times both derivatives, summed over the rows.
+        # The parameters are the slopes of all classes, then their intercepts. The logit
+        # of class k has the derivative x_k by its slope, and 1 by its intercept.
+        # 1. Every entry as for two different classes: -root_k root_l times both
+        # derivatives, summed over the rows.
         root_of_parameters = xp.concat((root * x, root))
         hessian, _ = as_array(root_of_parameters @ root_of_parameters.T)
         hessian = -hessian
-        # Then the entries of a class with itself are set: `variance` in place of the
-        # difference w p - root^2, which would lose digits. Axes: slope or intercept,
-        # class, slope or intercept, class.
-        by_kind = hessian.reshape(2, n_classes, 2, n_classes)
-        k = np.arange(n_classes)
+        # 2. The entries of the parameters of one class k, with `variance` in place of
+        # -root_k root_k. (It is w p - root_k^2, a difference that would lose digits.)
         variance_x = variance * x
+        slope_by_slope, _ = as_array(xp.vecdot(variance_x, x))
         slope_by_intercept, _ = as_array(xp.sum(variance_x, axis=1))
-        by_kind[0, k, 0, k], _ = as_array(xp.vecdot(variance_x, x))
-        by_kind[0, k, 1, k] = slope_by_intercept
-        by_kind[1, k, 0, k] = slope_by_intercept
-        by_kind[1, k, 1, k], _ = as_array(xp.sum(variance, axis=1))
+        intercept_by_intercept, _ = as_array(xp.sum(variance, axis=1))
+        slopes = np.arange(n_classes)
+        intercepts = slopes + n_classes
+        hessian[slopes, slopes] = slope_by_slope
+        hessian[slopes, intercepts] = slope_by_intercept
+        hessian[intercepts, slopes] = slope_by_intercept
+        hessian[intercepts, intercepts] = intercept_by_intercept
         return hessian
 
     @staticmethod

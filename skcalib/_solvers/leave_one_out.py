@@ -84,12 +84,12 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         mean = xp.sum(p_times_move, axis=0)
         variance = column_dots(p_times_move, move) - mean**2
         residual_times_move = column_dots(residual, move)  # (p - y)' d
+        # The leverage is their ratio; 0 for a row that does not move.
         is_positive = residual_times_move > 0
-        leverage = xp.where(is_positive, variance, xp.zeros_like(variance)) / xp.where(
-            is_positive, residual_times_move, xp.ones_like(variance)
-        )
-        # What is left out of a row with a weight above 1 is one of the rows it stands
-        # for.
+        numerator = xp.where(is_positive, variance, xp.zeros_like(variance))
+        denominator = xp.where(is_positive, residual_times_move, xp.ones_like(variance))
+        leverage = numerator / denominator
+        # A row with a weight above 1 stands for several rows, of which one is left out.
         left_out_weight = xp.clip(weight[rows], 0.0, 1.0)
         leverage = xp.clip(left_out_weight * leverage, 0.0, _LARGEST_LEVERAGE)
         logits += move * (left_out_weight / (1 - leverage))

@@ -169,17 +169,25 @@ def fit_jeffreys(design, labels, weight, start, centre=None, penalty=None):
     ridge = 0.0 if penalty is None else penalty
     coef = start
     for _ in range(_MAX_STEPS):
+        # 1. The leverage of each row at the present coefficients.
         fitted = expit(coef @ design)
         curvature = weight * fitted * (1 - fitted)
         inverse = inverse_curvature((design * curvature) @ design.T + ridge)
         leverage = curvature * np.einsum("in,in->n", inverse @ design, design)
-        counted = weight + leverage
-        targets = (weight * labels + leverage / 2) / counted
-        earlier = coef
+        # 2. A fit in which each row has the weight and the events of the two more rows.
+        augmented_weight = weight + leverage
+        targets = (weight * labels + leverage / 2) / augmented_weight
+        previous = coef
         coef = fit_logistic(
-            design.T, targets, counted, centre=centre, penalty=penalty, start=coef
+            design.T,
+            targets,
+            augmented_weight,
+            centre=centre,
+            penalty=penalty,
+            start=coef,
         )
-        if np.abs((coef - earlier) @ design).max() < _SETTLED:
+        # 3. It ends when no log-odds change any more.
+        if np.abs((coef - previous) @ design).max() < _SETTLED:
             break
     return coef
 

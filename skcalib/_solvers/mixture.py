@@ -79,9 +79,11 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
 
 
 def _quadratic_minimiser(hessian, gradient, at):
-    """Return the nonnegative v (m,) that minimises ``gradient @ (v - at) + (v - at) @
-    hessian @ (v - at) / 2``: with ``R' R = hessian`` half of ``|R v - (R at - inv(R')
-    gradient)|^2``, nonnegative least squares.
+    """Return the nonnegative v (m,) that minimises the quadratic function
+    ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``.
+
+    With ``R' R = hessian`` it is half of ``|R v - target|^2`` plus a constant, for
+    ``target = R at - inv(R') gradient``: nonnegative least squares.
     """
     # keeps the Hessian invertible where two forecasts are the same
     ridge = _RIDGE * np.trace(hessian) * np.eye(len(at))

@@ -125,6 +125,8 @@ class _Likelihood:
     def __init__(self, offsets, labels, weight, cluster):
         self.n_clusters = int(cluster.max()) + 1
         self.centre = common_shift(offsets, weight @ labels, weight)
+        # 1. The log-likelihood of each cluster and its first two derivatives, at a grid
+        # of shifts: (n_shifts, 3, n_clusters).
         half_range = _HALF_RANGE + np.ptp(offsets)
         steps = np.arange(-half_range, half_range + _STEP / 2, _STEP)
         self._grid = self.centre + steps
@@ -132,22 +134,23 @@ class _Likelihood:
         events = weight * labels
         non_events = weight - events
         for position, shift in enumerate(self._grid):
-            shifted = offsets + shift
-            probability = expit(shifted)
-            terms = (
-                events * log_expit(shifted) + non_events * log_expit(-shifted),
+            log_odds = offsets + shift
+            probability = expit(log_odds)
+            of_samples = (
+                events * log_expit(log_odds) + non_events * log_expit(-log_odds),
                 events - weight * probability,
                 -weight * probability * (1 - probability),
             )
-            for order, term in enumerate(terms):
-                derivatives[position, order] = np.bincount(cluster, term)
+            for order, values in enumerate(of_samples):
+                derivatives[position, order] = np.bincount(cluster, values)
+        # 2. The interpolating polynomials: (degree 5 to 0, interval, cluster).
         table = BPoly.from_derivatives(self._grid, list(derivatives))
-        # (degree 5 to 0, interval, cluster):
         coefficients = PPoly.from_bernstein_basis(table).c
         # one line for each degree, all intervals and clusters
         self._coefficients = [lines.ravel() for lines in coefficients]
         self._at_ends = derivatives[0], derivatives[-1]
-        # nodes and weights, which take longer to find than to use
+        # 3. Nodes and weights of the quadrature, computed once since that takes longer
+        # than their use.
         self._quadrature = np.polynomial.hermite_e.hermegauss(_N_NODES)
 
     def _values(self, shifts):
@@ -255,8 +258,8 @@ class _Likelihood:
         return self.centre, 0.0
 
     def profile(self, intercept, fitted_tau):
-        """Return the largest log-likelihood over tau at an intercept, given the tau of
-        the fit.
+        """Return the largest log-likelihood over tau at an intercept, by a search on
+        finer and finer grids; `fitted_tau`, that of the fit, is tried as well.
         """
         low = 0.0
         high = max(_LARGEST_TAU, 2 * abs(intercept - self.centre), 2 * fitted_tau)
@@ -277,6 +280,7 @@ def _new_cluster(likelihood, median, largest, level):
 
     `median` and `largest` are the intercept and the log-likelihood of the fit.
     """
+    # 1. Nodes of a Gauss-Legendre quadrature over tau from 0 to `_LARGEST_PRIOR_TAU`.
     nodes, node_weight = np.polynomial.legendre.leggauss(_N_PRIOR_TAUS)
     taus = (nodes + 1) / 2 * _LARGEST_PRIOR_TAU
 
@@ -285,6 +289,8 @@ def _new_cluster(likelihood, median, largest, level):
         heights = likelihood.value(np.full(_N_PRIOR_TAUS, intercept), taus)
         return heights.max() - largest + _NEGLIGIBLE
 
+    # 2. The range of intercepts a that are not negligible, and the posterior weight
+    # of each pair of tau and a on a grid.
     ends = []
     for direction in (-1, 1):
         reach = 0.5
@@ -299,6 +305,7 @@ def _new_cluster(likelihood, median, largest, level):
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
 
+    # 3. Quantiles of a + u, a mixture of normal distributions.
     def below(shift, probability):
         """Return the probability that a + u is below a shift, less a given one."""
         return np.sum(weight * ndtr((shift - intercepts) / taus[:, None])) - probability

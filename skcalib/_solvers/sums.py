@@ -112,6 +112,8 @@ def _compensated_sums(values):
     float64: about as exact as if they were made in double precision.
     """
     xp = namespace_of(values)
+    # In each turn the two halves of the values are added. TwoSum (Knuth) gives the
+    # rounding error of each addition exactly; these errors are summed, too.
     error = values * 0.0
     while values.shape[1] > 1:
         if values.shape[1] % 2:

@@ -179,10 +179,12 @@ def root_mean_square(values, sample_weight):
 
 
 def _slope_of_smoothing(logits, codes, sample_weight):
-    """Return the change of the log-loss's slope by the inverse temperature if Platt's
-    targets replace the labels; 0 if a row is misclassified, as labels then serve. A
-    share d moved from the true class adds d times its margin over the mean of the
-    others.
+    """Return what Platt's targets, in place of the labels, add to the derivative of the
+    summed log-loss by the inverse temperature; 0 if a row is misclassified, because the
+    labels then have a finite optimum.
+
+    The targets move a share of each row from its true class to the others. That adds
+    the share times the margin of the true logit over the mean of the others.
     """
     xp = namespace_of(logits)
     n_classes = logits.shape[1]
@@ -191,7 +193,7 @@ def _slope_of_smoothing(logits, codes, sample_weight):
     for rows in blocks_of(logits, *logits.shape):
         block = logits[rows, ...]
         true_logit = true_entries(block, codes[rows])
-        # Mostly the first block has a misclassified row, so that this is fast.
+        # Usually the first block has a misclassified row, and the others are not read.
         if xp.any(true_logit < xp.max(block, axis=1)):
             return 0.0
         if share is None:
@@ -319,21 +321,26 @@ def row_derivatives(inverse, logits, codes, dtype=None):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield, for two classes, the triples (rows, first, second) of `row_derivatives`:
-    -m q and m^2 q (1 - q), m the true class's margin and q the other's probability.
+    """Yield what `row_derivatives` does, for two classes: slices of rows with the first
+    and the second derivatives, by the inverse temperature t, of their log-losses.
+
+    With m the logit of the true class less that of the other one, the log-loss of a row
+    is log(1 + exp(-t m)), and the other class has the probability q = expit(-t m). The
+    derivatives are -m q and m^2 q (1 - q).
     """
     for rows in row_blocks(*logits.shape):
-        first = 0
+        first_logit = 0  # a single column holds the log-odds of the second class
         if logits.shape[1] == 2:
-            first = logits[rows, 0]
-        margin = np.subtract(logits[rows, -1], first, dtype=np.float64)
+            first_logit = logits[rows, 0]
+        margin = np.subtract(logits[rows, -1], first_logit, dtype=np.float64)
         margin *= 2 * codes[rows] - 1  # -1 for rows of the first class, 1 for others
         inverse_of_rows = inverse
         if np.ndim(inverse) > 0:
             inverse_of_rows = inverse[rows]
-        other = expit(-margin * inverse_of_rows)
-        slope = -margin * other
-        yield rows, slope, -slope * margin * (1 - other)
+        probability_of_other = expit(-margin * inverse_of_rows)
+        slope = -margin * probability_of_other
+        curvature = -slope * margin * (1 - probability_of_other)
+        yield rows, slope, curvature
 
 
 def fit_brier_temperature(logits, codes, sample_weight=None):
@@ -440,9 +447,11 @@ class _BrierScore:
 
     def at_half_octaves(self, grid):
         """Return the scores at the inverse temperatures of a grid, each sqrt(2) times
-        the one before. Doubling it squares the probabilities, so that exponentials are
-        needed at two points alone, and squares lead to the next but one: a fit takes .4
-        to .9 of the time.
+        the one before.
+
+        Twice an inverse temperature squares the probabilities, up to a factor in each
+        row. So exponentials are computed at the first two points, and squares lead from
+        each point to the next but one: a fit takes .4 to .9 of the time.
         """
         xp = namespace_of(self.logits)
         scores = np.zeros(len(grid))

@@ -43,8 +43,9 @@ class VaryingTemperature(NamedTuple):
         Hessian (d, d).
 
         With b the factor of a row, p its probabilities and z its logits, the first
-        derivative by log(b) is ``b (sum p z - z_true)``. The second one has this term,
-        too, whose mean is 0 for calibrated p, and ``b^2 (sum p z^2 - (sum p z)^2)``.
+        derivative by log(b) is ``b (sum p z - z_true)``. The second derivative is this
+        term, left out here because its mean is 0 for calibrated p, plus
+        ``b^2 (sum p z^2 - (sum p z)^2)``.
         """
         gradient = self.penalty * coef
         hessian = np.diag(self.penalty)
@@ -55,24 +56,28 @@ class VaryingTemperature(NamedTuple):
                 features @ coef, -_LARGEST_LOG_FACTOR, _LARGEST_LOG_FACTOR
             )
             factor = np.exp(log_factor)
+            # 1. The log-loss: log(sum exp(b z)) - b z_true, for the scaled logits b z.
             logits = factor[:, None] * self.logits[rows]
-            true = logits[np.arange(len(logits)), self.codes[rows]]
+            true_logit = logits[np.arange(len(logits)), self.codes[rows]]
             largest = logits.max(axis=1, keepdims=True)
             exponentials = np.exp(logits - largest)
             total = exponentials.sum(axis=1)
             probability = exponentials / total[:, None]
+            row_loss = np.log(total) + largest[:, 0] - true_logit
+            # 2. Its derivatives by log(b): the mean of the scaled logits under p, less
+            # that of the true class, and their variance. Impossible classes have the
+            # logit -inf and the probability 0.
             finite = np.where(probability > 0, logits, 0)
             mean = (probability * finite).sum(axis=1)
             variance = (probability * (finite - mean[:, None]) ** 2).sum(axis=1)
-            row_loss = np.log(total) + largest[:, 0] - true
-            residual = mean - true
+            slope = mean - true_logit
             weight = taken(self.sample_weight, rows)
             if weight is not None:
-                row_loss, residual, variance = (
-                    weight * x for x in (row_loss, residual, variance)
-                )
+                row_loss = weight * row_loss
+                slope = weight * slope
+                variance = weight * variance
             loss += row_loss.sum()
-            gradient += residual @ features
+            gradient += slope @ features
             hessian += (features * variance[:, None]).T @ features
         return loss, gradient, hessian
 

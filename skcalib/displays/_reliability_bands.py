@@ -335,7 +335,7 @@ def smooth_curve(task, confidence_level, cluster=None):
     has_limits = np.ones(len(scores), dtype=bool)
     if cluster is not None:
         _, code = np.unique(cluster, return_inverse=True)
-        cell = loess.cells.of_rows(task.scores)  # of each row
+        cell = loess.cells.cell_of(task.scores)  # of each row
         smoother_and_rows = (cell, loess.smoother.T, code, weight)
         # The effect of the clusters is the number of rows that are worth an independent
         # one. It depends on the level, since intervals for few clusters have Student's

@@ -261,8 +261,9 @@ class Graph(NodeWriter):
         return probability
 
     def _write_LogNormalized(self, node):
-        """Write the logarithm of a softmax. With `node.possible` impossible classes are
-        not in the sum and get 0.
+        """Write the logarithm of a softmax. With `node.possible`, impossible classes
+        (see `Possible`) are left out of the sum, and get 0: later nodes leave them out,
+        too.
         """
         if not node.possible:
             return self.add("LogSoftmax", self.write(node.of), axis=1)

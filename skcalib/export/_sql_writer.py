@@ -169,13 +169,16 @@ class SqlWriter(NodeWriter):
         return [f"({text})"]
 
     def _write_LogNormalized(self, node):
-        """Write ``log(exp(x_k) / sum of exp(x_j))`` of each class k, as minus the
-        logarithm of the sum of exp(x_j - x_k), or of probabilities themselves;
-        impossible classes are left out, and get 0.
+        """Write the logarithms of the softmax of x, one expression for each class.
+
+        That of class k is ``-log(sum of exp(x_j - x_k))``. If x are the logarithms of
+        some numbers, it is the logarithm of each number divided by their sum. With
+        `node.possible`, impossible classes are left out of the sum, and get 0.
         """
         if isinstance(node.of, nodes.Log) and not node.possible:
-            texts = self._inside(node.of.of)
-            return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
+            numbers = self._inside(node.of.of)
+            total = "+".join(numbers)
+            return [f"LN({number}/({total}))" for number in numbers]
         sums = self._sums_of_odds(node.of, _NO_OVERFLOW, node.possible)
         texts = [f"(-LN({total}))" for total in sums]
         if node.possible:

@@ -16,9 +16,8 @@ from skcalib.maps._node import Node
 from skcalib.maps._python_function import PythonFunction
 from skcalib.maps._value_functions import Pieces
 
-# Methods that say what is predicted: a class with one of these and no map of its own
-# has none.
-_DIRECT_FORMS = {
+# Methods that compute predictions directly, without a map.
+_PREDICTION_METHODS = {
     "_predict_binary",
     "_predict_logits",
     "_predict_scores",
@@ -270,10 +269,12 @@ def has_map(kind: type) -> bool:
     """
     if not isinstance(kind, type):
         raise TypeError(f"kind must be a class, found {kind!r}")
+    # From the class itself to its bases: what is defined first overrides the rest. A
+    # prediction that is defined before any map is not described by the map of a base.
     for parent in kind.__mro__:
         if "_map" in vars(parent):
             return True
-        if _DIRECT_FORMS & vars(parent).keys():
+        if _PREDICTION_METHODS & vars(parent).keys():
             return False
     return False
 

@@ -237,7 +237,7 @@ def calibration_error_interval(
             progress=progress,
         )
         hypotheses = error_hypotheses(error, rows.data, resampling)
-        if estimate is None and hypotheses.term is not None:
+        if estimate is None and hypotheses.contribution is not None:
             # The bins of all classes are summed already.
             estimate = error.from_power(hypotheses.observed)
         elif estimate is None:
