@@ -89,18 +89,19 @@ class CrossFits:
         `groups` (n,) go to recalibrators whose `fit` takes them. `show_progress` is
         called with a text before each fit.
         """
-        losses = {loss: [] for loss in self.loss_names}
+        losses_by_fit = {loss: [] for loss in self.loss_names}
         mean = _MeanOfFolds(self.unchanged)
         for k, fold in enumerate(self.folds):
             if show_progress is not None:
                 show_progress(f"fit {k + 1} of {len(self.folds)}")
+            # With training samples of one class there is nothing to fit.
             probabilities = self.unchanged
             if has_two_classes(self.codes[fold.train]):
                 probabilities = self._refitted(recalibrator, fold, groups)
-            for loss, by_fit in losses.items():
+            for loss, by_fit in losses_by_fit.items():
                 by_fit.append(LOSSES[loss](probabilities, self.codes))
             mean.add(probabilities, fold)
-        losses = {loss: np.array(by_fit) for loss, by_fit in losses.items()}
+        losses = {loss: np.array(by_fit) for loss, by_fit in losses_by_fit.items()}
         return Candidate(mean.value(), losses)
 
     def uncalibrated(self):
@@ -212,13 +213,14 @@ class CrossFits:
 
 
 class _MeanOfFolds:
-    """The out-of-fold probabilities of samples: weighted means over the folds in which
-    they are test samples.
+    """The out-of-fold probabilities of samples, summed up fold by fold: the weighted
+    mean over the folds in which a sample is a test sample.
 
     Parameters
     ----------
     unchanged : ndarray or DeviceScores
-        The probabilities before, whose shape and place the mean has.
+        The probabilities before recalibration. The mean has their shape, and is an
+        array or on their device as they are.
     """
 
     def __init__(self, unchanged):
@@ -229,12 +231,15 @@ class _MeanOfFolds:
             self._total = np.zeros(unchanged.shape)
 
     def add(self, probabilities, fold):
-        """Take account of the test samples of a fold."""
+        """Add the probabilities of the test samples of a fold; `probabilities` are
+        those of all samples.
+        """
         test_weight = weights_or_ones(fold.test_weight, len(fold.test))
         self._weight[fold.test] += test_weight
         if isinstance(probabilities, np.ndarray):
             self._total[fold.test] += (test_weight * probabilities[fold.test].T).T
             return
+        # Samples stay on a device: those of other folds are added with the weight 0.
         weight = np.zeros(len(self._weight))
         weight[fold.test] = test_weight
         self._total = self._total + probabilities.times_rows(weight)

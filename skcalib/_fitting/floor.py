@@ -220,9 +220,9 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 
 def _quantiles(scores, codes, weight, n_quantiles):
-    """Return the indices of quantiles of the rows, (n_quantiles,), and the weight of
-    each, in the order of the true class's margin (its score less the row's largest),
-    then of the confidence.
+    """Return the indices (n_quantiles,) of rows that represent all rows, and the weight
+    for which each stands: quantiles in the order of the margin of the true class (its
+    score minus the largest of the row), then of the largest score minus the mean.
     """
     xp = namespace_of(scores)
     largest = xp.max(scores, axis=1)
@@ -244,8 +244,8 @@ def _quantiles(scores, codes, weight, n_quantiles):
 
 
 def _likelihoods(logits, codes, weight, doubt):
-    """Return the largest log-likelihood (m,), in nats and over all temperatures, of the
-    logits above each of m floors.
+    """Return for each of m floors the largest log-likelihood in nats, (m,), of its
+    logits over all temperatures.
 
     At the inverse temperature t, it is ``t * target_sum - sum_i w_i log(sum_k exp(t
     x_ik))`` with ``target_sum = sum_ik w_i y_ik x_ik`` for logits x and targets y.
@@ -298,8 +298,9 @@ def _likelihoods(logits, codes, weight, doubt):
         variance = xp.sum(moments, axis=0) / total - mean**2
         # a variance of rounding alone may be below 0
         variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
-        sums = (cast(of_rows, widest) @ weight for of_rows in (mean, variance))
-        mean_sum, variance_sum = (as_array(of_floors)[0] for of_floors in sums)
+        # the sums over the rows, (m,)
+        mean_sum, _ = as_array(cast(mean, widest) @ weight)
+        variance_sum, _ = as_array(cast(variance, widest) @ weight)
         return mean_sum - target_sum, variance_sum
 
     # The search starts at temperature 1, which is `spread` for logits divided by it.

@@ -181,8 +181,8 @@ def row_indices(rows, n_samples):
 
 
 def _turned(columns, sign):
-    """Return columns (n_columns, n) of scores; where `sign` is -1, with the two classes
-    exchanged (one column is negated).
+    """Return columns (n_columns, n) of the scores of two classes, with the classes
+    exchanged if `sign` is -1: two columns change places, one is negated.
     """
     if sign == 1:
         return columns
@@ -373,15 +373,15 @@ def _order_by_content(scores, weight, codes, stratum, input, sign):
 
 
 def _order(keys):
-    """Return what `np.lexsort` does; rows are sorted by all keys only where the last
-    two tie.
+    """Return ``np.lexsort(keys)``. To save time, only rows that tie in the last two
+    keys, which count most, are sorted by all keys.
     """
     last_keys = keys[-2:]
     order = np.lexsort(last_keys)
     if len(keys) == len(last_keys) or len(order) < 2:
         return order
-    # All keys sort tied rows by the last two keys first, so that each run of ties keeps
-    # its places.
+    # Sorting the tied rows by all keys leaves each run of ties in its places, because
+    # the last two keys count first.
     places = _places_of_ties(order, last_keys)
     tied = order[places]
     order[places] = tied[np.lexsort([key[tied] for key in keys])]
@@ -389,9 +389,9 @@ def _order(keys):
 
 
 def _order_of_tensor(scores, weight, codes, stratum, input):
-    """Return what `_order` does for the keys of scores (n, K) that are a tensor: logits
-    where `input` is given. The other keys are (n,) and NumPy's. The scores stay where
-    they are.
+    """Return the order of `_order_by_content` for scores (n, K) that are a tensor, and
+    logits if `input` is given. They stay on their device; the other keys are NumPy
+    arrays (n,).
     """
     xp = namespace_of(scores)
     last_columns = scores if input is None else _logit_cells(scores)

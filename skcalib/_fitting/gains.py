@@ -94,8 +94,10 @@ def mean_gain(gains, design, variance_of_fits=0.0, expected_variance=0.0, reason
         return Gain(estimate, Spread(np.nan, np.nan, reason))
     variance = error**2
     if expected_variance > _UNSEEN * variance:
+        # The observed gains vary much less than expected, as if rare labels were
+        # missing. The expected variance is known, not estimated.
         variance = expected_variance
-        degrees = np.inf  # it is known, not estimated
+        degrees = np.inf
     error = float(np.sqrt(variance + variance_of_fits))
     if error == 0 and estimate == 0:
         return NO_GAIN

@@ -21,14 +21,14 @@ _NEWER_KEYS = {"label_hash"}  # which earlier versions did not write
 
 
 def provenance(recalibrator, scores, codes, sample_weight, weight_type="frequency"):
-    """Return where a fit comes from as plain values.
+    """Return a dict of plain values that says what a recalibrator was fitted to.
 
-    ``method`` and ``parameters`` as they were in the fit; ``n_rows``; ``events``, the
-    number of rows of each class in the order of `classes_`; ``weight_type``, None where
-    there were no weights; ``hash`` of the scores, labels and weights in any order (see
-    `row_hash`), or for a tensor of one number per row, so that scores stay on their
-    device; ``label_hash`` of the labels in the order of their rows; ``versions`` of
-    Python and the packages.
+    Its keys are ``method`` and ``parameters``, those of the recalibrator in the fit;
+    ``n_rows``; ``events``, the number of rows of each class in the order of `classes_`;
+    ``weight_type``, None if there were no weights; ``hash`` of the scores (of a tensor,
+    one number per row), labels and weights, whatever the order of the rows (see
+    `row_hash`); ``label_hash`` of the labels in their order; and ``versions`` of Python
+    and the packages.
     """
     parameters = {}
     for name, value in recalibrator.get_params(deep=False).items():

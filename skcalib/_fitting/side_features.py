@@ -52,12 +52,13 @@ class SideFeatures(NamedTuple):
         strength : float
             The chosen strength of the ridge; infinity if these coefficients are 0.
         """
-        n_own = len(features(slice(0, 1)))
-        n_side = self.values.shape[1]
+        n_own = len(features(slice(0, 1)))  # features of the callable
+        n_side = self.values.shape[1]  # standardised features
         centre = np.zeros(n_own) if centre is None else centre
         penalty = np.zeros(n_own) if penalty is None else penalty
         lower = np.full(n_own, -np.inf) if lower is None else lower
         rows = (targets, sample_weight)
+        # 1. The fit without the standardised features.
         own = {"centre": centre, "penalty": penalty}
         coef = fit_logistic(features, *rows, lower=lower, **own)
         loss, hessian = logistic_loss(features, *rows, coef, **own)
@@ -68,6 +69,8 @@ class SideFeatures(NamedTuple):
             """Return all features (d + n_features, n_rows) of some rows."""
             return np.vstack((features(chosen_rows), self.values[chosen_rows].T))
 
+        # 2. Fits with weaker and weaker ridges on them, each from the one before. The
+        # one with the least negative evidence is chosen.
         start = np.concatenate((coef, np.zeros(n_side)))
         all_lower = np.concatenate((lower, np.full(n_side, -np.inf)))
         for strength in STRENGTHS[1:]:

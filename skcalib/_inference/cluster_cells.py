@@ -83,8 +83,8 @@ class ClusterCellDraws:
         drawn_clusters = by_cluster[largest_first[:_DRAWN_CLUSTERS]]
         self._drawn = drawn_clusters.toarray().astype(np.float32)
         self._products = weight_products(by_cluster[largest_first[_DRAWN_CLUSTERS:]])
-        # 3. Draws come in blocks. The weights by interval of z are kept if they fit into
-        # memory; else they are made again from the seed.
+        # 3. Draws come in blocks. The weights by interval of z are kept if memory
+        # allows; else they are made again from the seed.
         n_numbers = _INTERVALS * n_grades
         self._sizes = block_sizes(n_draws, n_numbers)
         self._seed = rng.randint(np.iinfo(np.int32).max)

@@ -211,11 +211,13 @@ def rounded(scores):
     scores = np.array(scores, dtype=np.float64)
     is_subnormal = (np.abs(scores) < _SMALLEST_NORMAL) & (scores != 0)
     if is_subnormal.any():
+        # Subnormal numbers have fewer digits, so that the bits below do not apply.
         scores[is_subnormal] = _rounded_digits(scores[is_subnormal])
         scores[~is_subnormal] = rounded(scores[~is_subnormal])
         return scores
-    # The last bits of a float are set to 0, after a half of the last kept digit was
-    # added to it: less one bit if that digit is even, so that a tie goes to it.
+    # Half of the last kept digit is added to the bits of each float, and the dropped
+    # bits are set to 0. If the last kept digit is even, one bit less than half is
+    # added: so a tie is rounded to the even digit.
     bits = scores.view(np.int64)
     is_odd = (bits >> _DROPPED) & 1
     bits += is_odd

@@ -185,14 +185,16 @@ def without_impossible(xp, probabilities, is_impossible, *, rescale=True):
     """
     if is_impossible is None:
         return probabilities
-    is_possible = xp.astype(~is_impossible, probabilities.dtype)
+    is_possible = xp.astype(~is_impossible, probabilities.dtype)  # 1 or 0
     possible = probabilities * is_possible
     if not rescale:
         return possible
     total = row_sums(xp, possible)
+    # Equal shares where the possible classes have no probability.
     is_zero = total == 0
     possible = xp.where(is_zero, is_possible, possible)
     total = xp.where(is_zero, row_sums(xp, is_possible), total)
-    # Other rows do not change by a rounding error because of those.
-    is_kept = ~xp.any(is_impossible, axis=1, keepdims=True) & ~is_zero
-    return possible / xp.where(is_kept, xp.ones_like(total), total)
+    # A row without impossible classes is divided by 1, so that it does not change at
+    # all: its own sum may differ from 1 by rounding.
+    is_unchanged = ~xp.any(is_impossible, axis=1, keepdims=True) & ~is_zero
+    return possible / xp.where(is_unchanged, xp.ones_like(total), total)

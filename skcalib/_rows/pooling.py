@@ -61,13 +61,14 @@ def geometric_pool(forecasts, exponent=1.0):
         mean_log = sum(log_probability(forecast) for forecast in forecasts)
         pooled = row_softmax(exponent / n_forecasts * mean_log)
     summed = sum(forecasts)
-    total = row_sums(np, summed) / n_forecasts
-    is_off = np.abs(total - 1) >= _ROUNDING
-    if is_off.any():
-        # These rows get back the sum that they had; no probability may exceed 1 by
-        # that.
-        pooled = np.where(is_off, np.minimum(total * pooled, 1), pooled)
-    pooled[summed == 0] = 0
+    mean_total = row_sums(np, summed) / n_forecasts
+    is_unnormalised = np.abs(mean_total - 1) >= _ROUNDING
+    if is_unnormalised.any():
+        # These rows get the mean of the sums that they had. No probability may exceed 1
+        # by that.
+        scaled = np.minimum(mean_total * pooled, 1)
+        pooled = np.where(is_unnormalised, scaled, pooled)
+    pooled[summed == 0] = 0  # classes that every forecast excludes
     return pooled
 
 

@@ -288,24 +288,26 @@ def scores_near(scores, sample_weight, cuts):
 
 
 def _rows_in_cells(scores, sample_weight, is_near, total):
-    """Return the sorted scores (of n) that lie in the cells `is_near` (_N_CELLS,), and
-    their weights; a weight of None counts rows. Rows with one usual score of each cell
-    are returned as a single row, and need not be sorted. `total` (_N_CELLS,) is the
-    weight of each cell.
+    """Return, in increasing order, the scores that lie in the cells for which the mask
+    `is_near` (_N_CELLS,) is True, and their weights, or counts if `sample_weight` is
+    None. `total` (_N_CELLS,) is the weight of each cell.
+
+    In each cell one score that may be frequent is returned once, with the weight of all
+    its rows: so ties need not be sorted.
     """
-    # 1. A usual score of each cell: the last one of a sample that lies in it, so that a
+    # 1. The frequent score of each cell: the last one of a sample that lies in it. A
     # score with many ties is likely to be it. NaN if the sample has none.
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
-    usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
-    usual[score_cells(sample)] = sample
-    # 2. The rows of the wanted cells that do not have the usual score, sorted.
+    frequent = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
+    frequent[score_cells(sample)] = sample
+    # 2. The other rows of the wanted cells, sorted.
     others = []
     weights = []
     for rows in row_blocks(len(scores)):
         in_block = scores[rows]
         cells = score_cells(in_block)
         near = np.flatnonzero(is_near.take(cells))
-        near = near[in_block[near] != usual[cells[near]]]
+        near = near[in_block[near] != frequent[cells[near]]]
         others.append(in_block[near])
         if sample_weight is not None:
             weights.append(sample_weight[rows][near])
@@ -319,14 +321,14 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
         others = others[order]
         weight = np.concatenate(weights)[order]
         weight_in_cell = np.bincount(score_cells(others), weight, _N_CELLS)
-    # 3. The usual score of a cell has the rest of its weight, and is inserted. Cells
-    # are in the order of their scores, and so are their usual scores.
-    has_usual = np.flatnonzero(is_near & ~np.isnan(usual))
-    usual_scores = usual[has_usual]
-    usual_weight = (total - weight_in_cell)[has_usual]
-    position = np.searchsorted(others, usual_scores)
-    near_scores = np.insert(others, position, usual_scores)
-    near_weight = np.insert(weight, position, usual_weight)
+    # 3. The frequent score of a cell has the rest of its weight, and is inserted. Cells
+    # are in the order of their scores, and so are their frequent scores.
+    has_frequent = np.flatnonzero(is_near & ~np.isnan(frequent))
+    frequent_scores = frequent[has_frequent]
+    frequent_weight = (total - weight_in_cell)[has_frequent]
+    position = np.searchsorted(others, frequent_scores)
+    near_scores = np.insert(others, position, frequent_scores)
+    near_weight = np.insert(weight, position, frequent_weight)
     return near_scores, near_weight
 
 

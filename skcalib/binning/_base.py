@@ -346,9 +346,10 @@ class BinLookup:
 
 
 def _cells(scores, n_cells, clips=False):
-    """Return the cell (n,) of each score, which never falls as the score grows. [0, 1]
-    has `n_cells` cells of equal width, and 1 its own; None means those of
-    `score_cells`. `clips` says whether some scores lie outside.
+    """Return the number (n,) of the cell of each score, which never falls as the score
+    grows. [0, 1] is divided into `n_cells` cells of equal width, and a score of 1 has a
+    cell of its own; None means the cells of `score_cells`. `clips` says whether scores
+    outside of [0, 1] are possible.
     """
     if n_cells is None:
         return score_cells(scores)
@@ -382,9 +383,9 @@ class _CellTable(NamedTuple):
 
 @lru_cache(maxsize=8)  # the classes of a marginal error share their edges
 def _cell_table(cuts, n_cells):
-    """Return the `_CellTable` of increasing inner edges, given as the bytes of a
-    float64 array: the cache cannot compare arrays. [0, 1] has `n_cells` cells of equal
-    width, or for None cells that narrow towards 0 and 1.
+    """Return the `_CellTable` of the increasing inner edges of bins. These are given as
+    the bytes of a float64 array, because the cache cannot compare arrays. For `n_cells`
+    see `_cells`.
     """
     cuts = np.frombuffer(cuts)
     length = _MOST_CELLS  # as many as `score_cells` makes

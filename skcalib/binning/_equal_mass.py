@@ -147,15 +147,24 @@ def last_rows(binning, scores, n_rows):
         Increasing positions among all rows. A bin is a bin of one sample.
     """
     starts = np.cumsum(n_rows) - n_rows
-    is_last = np.zeros(len(scores), dtype=bool)
-    is_last[starts + n_rows - 1] = True
-    is_last_of_score = np.append(scores[1:] != scores[:-1], True) | is_last
+    # 1. The last row of each sample, and of each run of equal scores in a sample.
+    is_last_of_sample = np.zeros(len(scores), dtype=bool)
+    is_last_of_sample[starts + n_rows - 1] = True
+    next_differs = np.append(scores[1:] != scores[:-1], True)
+    is_last_of_score = next_differs | is_last_of_sample
+    # 2. The last row of each bin, as if all scores of a sample were different. Samples
+    # with equally many rows have the same ranks, which are counted from 1.
+    is_last_of_bin = is_last_of_sample.copy()
     for n in np.unique(n_rows).tolist():
         ranks = last_ranks(n, binning._n_bins_for(n, None))
-        is_last[starts[n_rows == n][:, None] + ranks - 1] = True
-    # Equal scores stay together, in the lower bin.
-    ends = np.flatnonzero(is_last_of_score)
-    return np.unique(ends[np.searchsorted(ends, np.flatnonzero(is_last))])
+        starts_of_samples = starts[n_rows == n]
+        is_last_of_bin[starts_of_samples[:, None] + ranks - 1] = True
+    # 3. Equal scores stay together, in the lower bin: a bin ends with the last row of
+    # the score at which it would end.
+    ends_of_scores = np.flatnonzero(is_last_of_score)
+    ends_of_bins = np.flatnonzero(is_last_of_bin)
+    following = np.searchsorted(ends_of_scores, ends_of_bins)
+    return np.unique(ends_of_scores[following])
 
 
 def check_binning(

@@ -53,11 +53,11 @@ CHECKS = {
 
 
 def parameters_and_attributes(estimator):
-    """Return what is written of an object that is no recalibrator, such as a monitor:
-    two dicts by name, of its parameters and of its fitted attributes.
-
-    Values need not be plain yet, but for times, which become numbers or texts. Of a
+    """Return two dicts by name with the parameters and the fitted attributes that are
+    written of an object that is no recalibrator, such as a monitor. Of a
     `RecalibratedClassifierCV`, only the recalibrators are written.
+
+    Values are converted to JSON later. Only dates are converted here, to strings.
     """
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}

@@ -186,16 +186,18 @@ class Graph(NodeWriter):
         return self.add("Sub", log_probability, log_complement)
 
     def _write_LogOddsAgainstRest(self, node):
-        """Write ``log(p) - log(sum of the others)`` of each class; where p is large, 1
-        - p would lose digits.
+        """Write ``log(p) - log(sum of the others)`` of each class. The others are added
+        up if p is large, because 1 - p would lose digits.
         """
-        inside = self.inside(self.write(node.of))
-        is_large = self.add("Greater", inside, 0.5)
-        small = self.row_sum(self.add("Where", is_large, 0.0, inside))
-        total_of_others = self.add("Sub", self.row_sum(inside), inside)
-        rest = self.add("Where", is_large, small, total_of_others)
-        rest = self.inside(rest)
-        return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
+        probabilities = self.inside(self.write(node.of))
+        # At most one class of a row is above 1/2. The sum of its others is that of all
+        # classes that are not.
+        is_large = self.add("Greater", probabilities, 0.5)
+        sum_of_small = self.row_sum(self.add("Where", is_large, 0.0, probabilities))
+        total_of_others = self.add("Sub", self.row_sum(probabilities), probabilities)
+        rest = self.add("Where", is_large, sum_of_small, total_of_others)
+        log_rest = self.add("Log", self.inside(rest))
+        return self.add("Sub", self.add("Log", probabilities), log_rest)
 
     def _write_LogSides(self, node):
         """Write ``log(p)`` and ``-log(1 - p)``, (n, 2), from log-odds z: ``min(z, 0) -
@@ -304,9 +306,9 @@ class Graph(NodeWriter):
         return value
 
     def _piece(self, x, cuts):
-        """Return the number of cuts below each value (n, 1), int64, by bisection.
-        Infinite cuts raise their number to 2^m - 1; each of m steps adds 2^(m - 1),
-        ..., 4, 2, 1 or nothing.
+        """Write the number of cuts below each value (n, 1), int64, by bisection. With
+        infinite cuts at the end there are 2^m - 1 cuts: m steps are enough, of which
+        each adds 2^(m - 1), ..., 4, 2, 1 or nothing.
         """
         n_steps = len(cuts).bit_length()
         n_infinite = 2**n_steps - 1 - len(cuts)

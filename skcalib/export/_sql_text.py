@@ -39,7 +39,9 @@ class Dialect:
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def text(self, value):
-        """Return a string literal."""
+        """Return a string as a literal, with quotes, and where necessary backslashes,
+        escaped.
+        """
         if "\0" in value:
             raise ValueError(
                 f"The group {value!r} contains a null character, which SQL cannot"

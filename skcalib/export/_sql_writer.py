@@ -186,10 +186,10 @@ class SqlWriter(NodeWriter):
         return texts
 
     def _write_Softmax(self, node):
-        """Write the softmax exp(x_k) / sum of exp(x_j) of each class k: so where EXP
+        """Write the softmax of each class k: as exp(x_k) / sum of exp(x_j) if EXP
         cannot overflow, otherwise as 1 / sum of exp(x_j - x_k).
 
-        With `node.clip` it is kept in [2^-52, 1 - 2^-52]; with `node.possible`
+        With `node.clip` it is clipped to [2^-52, 1 - 2^-52]; with `node.possible`
         impossible classes have no part in the sum, and get 0.
         """
         form = _LinearForm(node.of)
@@ -253,8 +253,8 @@ class SqlWriter(NodeWriter):
         return self._zero_if_impossible([f"{text}-{mean}" for text in texts])
 
     def _probability(self, node):
-        """Return the text of the probability of which a node is the log-odds, of one
-        class or against the rest; None for others.
+        """Return the text of the probability whose log-odds a node is: of one class, or
+        of one class against the rest; None for other nodes.
         """
         if isinstance(node, nodes.LogOdds):
             (text,) = self.write(node.of)
@@ -471,8 +471,8 @@ class SqlWriter(NodeWriter):
         ones.
         """
         form = _LinearForm(node)
-        # The weights of a difference of two x are those of x_j minus those of x_k:
-        # whether they sum to 0.
+        # If one number added to all values of the base changes no difference x_j - x_k,
+        # the difference is written by differences of these values.
         ignores_shift = form.shift is not None
         for k, (weights, constant) in enumerate(form.rows):
             # exp(x_j - x_k) of each other class j

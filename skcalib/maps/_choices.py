@@ -232,8 +232,8 @@ class Choice(Node):
 
 
 def _slope(case, first):
-    """Return the slope of a `Softmax` of `Scaled` values, None if it differs from the
-    node `first` in more than that.
+    """Return the slope of a `case` that is a `Softmax` of `Scaled` values and differs
+    from the case `first` in this slope alone; None for other cases.
     """
     if not isinstance(case, Softmax) or not isinstance(case.of, Scaled):
         return None

@@ -21,14 +21,17 @@ def predicted_node(recalibrator, n_columns):
     """Return the map of a fitted recalibrator as a node: the second class's probability
     for two classes, else those of all K, with 0 for impossible classes.
 
-    The map is built once. It is built again where an attribute of the recalibrator is
-    another object than at that time, as after a new fit.
+    The map is kept in a cache. It is built again if an attribute of the recalibrator
+    has become another object, as after a new fit.
     """
     attributes = recalibrator._map_attributes()
-    known, columns, node = _MAPS.get(recalibrator, ((), 0, None))
-    is_known = columns == n_columns and len(known) == len(attributes)
-    if is_known and all(map(is_, known, attributes)):
-        return node
+    cached = _MAPS.get(recalibrator)
+    if cached is not None:
+        cached_attributes, cached_n_columns, node = cached
+        is_alike = cached_n_columns == n_columns
+        is_alike = is_alike and len(cached_attributes) == len(attributes)
+        if is_alike and all(map(is_, cached_attributes, attributes)):
+            return node
     node = recalibrator._map_of(Scores(n_columns))
     if recalibrator.input == "logit" and n_columns > 2:
         node = with_zero_for_impossible(node, n_columns)

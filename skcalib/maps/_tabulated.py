@@ -67,33 +67,37 @@ def tabulated(node, input):
 
 
 def _with_table(node, input):
-    """Return what `tabulated` does; the table is made here."""
+    """Return the node of `tabulated`, with a new table."""
     if not isinstance(node, Mixture) or node.width > 1:
         return node
-    weights = []  # of the smooth parts
-    smooth = []
+    # 1. The parts of the mixture with their weights: those that are smooth, and others.
+    smooth_weights = []
+    smooth_parts = []
     other_weights = []
-    others = []
+    other_parts = []
     for weight, part in zip(node.weights, node.parts, strict=True):
         if isinstance(part, Expit) and _is_smooth(part):
-            weights.append(weight)
-            smooth.append(part)
+            smooth_weights.append(weight)
+            smooth_parts.append(part)
         else:
             other_weights.append(weight)
-            others.append(part)
-    if len(smooth) < 2:
+            other_parts.append(part)
+    if len(smooth_parts) < 2:
         return node
-    scores = smooth[0]
+    # 2. The node of the scores, of which all parts are computed. A table needs log-odds
+    # or the probabilities of both classes.
+    scores = smooth_parts[0]
     while not isinstance(scores, Scores):
         (scores,) = _children(scores)
-    width_of = {"probability": 2, "logit": 1}
-    if scores.width != width_of[input]:
+    n_columns_needed = {"probability": 2, "logit": 1}
+    if scores.width != n_columns_needed[input]:
         return node
-    total = sum(weights)
-    shares = tuple(weight / total for weight in weights)
-    table = _table(shares, tuple(smooth), input)
-    one = Tabulated(scores, Mixture(shares, tuple(smooth)), *table)
-    return Mixture((total, *other_weights), (one, *others), node.constant)
+    # 3. The smooth parts become one part with their total weight.
+    total = sum(smooth_weights)
+    shares = tuple(weight / total for weight in smooth_weights)
+    exact = Mixture(shares, tuple(smooth_parts))
+    joined = Tabulated(scores, exact, *_table(shares, exact.parts, input))
+    return Mixture((total, *other_weights), (joined, *other_parts), node.constant)
 
 
 def _is_smooth(node):
@@ -114,10 +118,11 @@ def _children(node):
 
 
 def _table(shares, parts, input):
-    """Return the table of the log-odds of a mixture of smooth `parts`, whose `shares`
-    sum to 1, by cell (`first`, `n_pieces`) and by piece (`coefficients`, and
-    `is_exact`; others are computed). Cells in which the cubic is not exact enough are
-    cut into twice as many pieces, up to `_MOST_PIECES` in all.
+    """Return the arrays `first`, `n_pieces`, `coefficients` and `is_exact` of a
+    `Tabulated`: the log-odds of a mixture of smooth `parts`, whose `shares` sum to 1.
+
+    Each cell has one cubic. If it is not exact enough, the cell is cut into 2, 4, ...
+    pieces with a cubic each, up to `_MOST_PIECES`.
     """
 
     def log_odds_at(points):
@@ -143,17 +148,22 @@ def _table(shares, parts, input):
     cells = np.arange(_CELLS)  # those that are not exact enough
     n = 1  # pieces of each of them
     while len(cells):
+        # 1. The cubic of each piece, through the exact values at its nodes.
         left = cells[:, None] + np.arange(n) / n - _CELLS / 2
         starts = (left * width).reshape(-1, 1)
         at_nodes = log_odds_at(starts + _NODES * (width / n))
-        first = at_nodes[:, :1]
-        coefficients = np.hstack((first, (at_nodes[:, 1:] - first) @ _TO_COEFFICIENTS))
+        constant = at_nodes[:, :1]
+        others = (at_nodes[:, 1:] - constant) @ _TO_COEFFICIENTS
+        coefficients = np.hstack((constant, others))
+        # 2. Its error between the nodes. An error of the log-odds is allowed that
+        # changes the probability p by `_TOLERANCE`: dp = p (1 - p) d(log-odds).
         exact = log_odds_at(starts + _PROBES * (width / n))
         cubic = coefficients @ _PROBES ** np.arange(4)[:, None]
         p = expit(exact)
         tolerance = np.minimum(_TOLERANCE / (p * (1 - p)), _LARGEST_TOLERANCE)
         is_exact = (np.abs(cubic - exact) < tolerance).all(axis=1)
         is_exact = is_exact.reshape(len(cells), n)
+        # 3. Cells that are exact, or have the most pieces, are done.
         is_done = is_exact.all(axis=1) | (n == _MOST_PIECES)
         blocks = coefficients.reshape(len(cells), n, 4)
         for k in np.flatnonzero(is_done):
@@ -162,7 +172,7 @@ def _table(shares, parts, input):
         n_pieces[cells[is_done]] = n
         cells = cells[~is_done]
         n *= 2
-    first = np.concatenate(([0], np.cumsum(n_pieces)[:-1]))
+    first = np.concatenate(([0], np.cumsum(n_pieces)[:-1]))  # piece of each cell
     coefficients = np.concatenate(coefficients_of)
     return first, n_pieces, coefficients, np.concatenate(is_exact_in)
 
@@ -193,11 +203,15 @@ class Tabulated(OneValueOf):
     is_exact: np.ndarray
 
     def _evaluate(self, values, rows):
+        """Return the probabilities (n, 1) for scores, (n, 2) probabilities or (n, 1)
+        log-odds. Intermediate results share memory, which is faster.
+        """
+        # 1. Log-odds. Rows that the table lacks get some number, replaced at the end.
         z, is_outside = self._log_odds(values)
         has_outside = is_outside.any()
         if has_outside:
             z[is_outside] = 0.0
-        # The place in units of a cell, and that inside the piece.
+        # 2. The piece of each row, and the place inside of it, from 0 to 1.
         place = np.multiply(z, _CELLS / (2 * _END), out=z)
         place += _CELLS / 2
         piece = place.astype(np.intp)
@@ -209,6 +223,8 @@ class Tabulated(OneValueOf):
             place -= inside
             piece = self.first.take(cell)
             piece += inside
+        # 3. The cubic, by Horner's rule. Its coefficients have the opposite sign, since
+        # exp(-log-odds) is needed.
         *others, value_of_piece = self._columns
         minus_log_odds = value_of_piece.take(piece)
         for coefficient in reversed(others):

@@ -115,18 +115,21 @@ def _valid_scores(recalibrator, X, xp, dtype):
 
 
 def _tempered(xp, logits, largest, gap, slope):
-    """Return the softmax (n, K) of `slope` times moderate logits, of their type, in few
-    passes. `largest` is each row's largest logit, `gap` the distance to its smallest,
-    (n, 1) each. Half precision is computed in single; subtracting the largest first
-    leaves no error where a probability is large.
+    """Return the softmax (n, K) of `slope` times moderate logits, in few passes and in
+    the floating type of the logits. `largest` (n, 1) is the largest logit of each row,
+    `gap` (n, 1) its distance from the smallest. Logits of half precision are computed
+    in single precision. The largest logit is subtracted before the product with the
+    slope, so that large probabilities have no rounding error.
     """
     dtype = logits.dtype
     if xp.finfo(dtype).bits < 32:
-        logits, largest = (xp.astype(x, xp.float32) for x in (logits, largest))
+        logits = xp.astype(logits, xp.float32)
+        largest = xp.astype(largest, xp.float32)
     n_classes = logits.shape[1]
-    # The smallest probability that the widest gap allows needs no clipping.
-    widest = float(xp.max(gap)) * slope
-    is_inside = widest + np.log(n_classes) < -np.log(PROBABILITY_CLIP)
+    # No probability is below exp(-widest gap) / K. If that is above the limit of
+    # clipping, nothing is clipped.
+    widest_gap = float(xp.max(gap)) * slope
+    needs_clipping = widest_gap + np.log(n_classes) >= -np.log(PROBABILITY_CLIP)
     n_rows = max(_TEMPERED_ELEMENTS // n_classes, 1)
     blocks = []
     for start in range(0, logits.shape[0], n_rows):
@@ -134,7 +137,7 @@ def _tempered(xp, logits, largest, gap, slope):
         differences = logits[rows, :] - largest[rows, :]
         differences *= slope
         probabilities = row_softmax(xp, differences, largest_is_zero=True)
-        if not is_inside:
+        if needs_clipping:
             probabilities = clipped(xp, probabilities)
         blocks.append(xp.astype(probabilities, dtype, copy=False))
     return blocks[0] if len(blocks) == 1 else xp.concat(blocks)
