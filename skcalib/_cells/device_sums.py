@@ -23,15 +23,18 @@ def sums_of_classes(data, edges, moments):
     # The inner edges, (n_bins - 1, K): those that a class lacks are infinite, and its
     # last bins empty.
     cuts = np.full((n_bins - 1, len(edges)), np.inf)
-    for k, of_class in enumerate(edges):
-        cuts[: len(of_class) - 2, k] = of_class[1:-1]
+    for k, edges_of_class in enumerate(edges):
+        cuts[: len(edges_of_class) - 2, k] = edges_of_class[1:-1]
     sums = _sums_of_scores(data, cuts, moments)
     if not data.is_multilabel:
         sums |= _sums_of_labels(data, cuts)
-    return [
-        {name: values[: len(of_class) - 1, k] for name, values in sums.items()}
-        for k, of_class in enumerate(edges)
-    ]
+    sums_by_class = []
+    for k, edges_of_class in enumerate(edges):
+        n_bins_of_class = len(edges_of_class) - 1
+        sums_by_class.append(
+            {name: values[:n_bins_of_class, k] for name, values in sums.items()}
+        )
+    return sums_by_class
 
 
 def _sums_of_scores(data, cuts, moments):

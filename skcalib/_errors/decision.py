@@ -110,8 +110,8 @@ class DecisionPower(ErrorPower):
         q (m,), with each score as the threshold t, or just above it if that costs more.
 
         Acting on a cell gains its share times (q - t). The cost is the gain of acting
-        where q >= t less that where s >= t; between two scores it is convex in t, so it
-        is largest beside one.
+        where q >= t less that where s >= t. Between two scores it is convex in t: so it
+        is largest at a score or just above it.
         """
         # 1. The gain of acting where q >= t, for each t: sums of q and of the shares
         # over the cells from the first such one on, in the order of q.

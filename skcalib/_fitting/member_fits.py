@@ -93,8 +93,8 @@ class StackFits:
         optimisers start at the parameters of those that they replace.
         """
         unfitted = [clone(self.members[k]) for k in numbers]
-        found = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
-        for k, member in zip(numbers, found, strict=True):
+        fitted = self._fitted(unfitted, numbers, self.rows, "all rows", starts_near)
+        for k, member in zip(numbers, fitted, strict=True):
             self.fitted[k] = member
 
     def fit_to_first_fold(self):

@@ -1,4 +1,4 @@
-"""Features beside the score in a logistic regression, or in the logarithm of a
+"""Features besides the score in a logistic regression, or in the logarithm of a
 temperature: a ridge on their coefficients, whose strength the marginal likelihood
 chooses.
 """

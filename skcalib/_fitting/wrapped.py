@@ -35,10 +35,12 @@ def design_parameters(recalibrator, importance, cluster):
 
 
 def tell(recalibrator, **params):
-    """Set those of the parameters that a recalibrator has; return the recalibrator."""
-    known = recalibrator.get_params(deep=False)
-    known_params = {name: value for name, value in params.items() if name in known}
-    return recalibrator.set_params(**known_params)
+    """Set the parameters `params`, as far as a recalibrator has parameters of these
+    names; return the recalibrator.
+    """
+    own_params = recalibrator.get_params(deep=False)
+    settable = {name: value for name, value in params.items() if name in own_params}
+    return recalibrator.set_params(**settable)
 
 
 def class_parameters(recalibrator, classes):
@@ -54,7 +56,7 @@ def class_parameters(recalibrator, classes):
 
 def refuse_features(recalibrator, name="recalibrator"):
     """Raise a ValueError if a recalibrator, or a step of a pipeline, takes features
-    beside the scores, where only scores are passed. `name` is the user's parameter.
+    besides the scores, where only scores are passed. `name` is the user's parameter.
     """
     steps = [recalibrator]
     if isinstance(recalibrator, Pipeline):
@@ -73,7 +75,7 @@ def refuse_features(recalibrator, name="recalibrator"):
 def check_recalibrator(recalibrator, name="recalibrator", *, takes_columns=False):
     """Return the recalibrator; raise a TypeError if it has no `fit` or `predict_proba`,
     or is a classifier of scikit-learn, which maps features and not scores; and a
-    ValueError if it needs features beside the scores, unless it `takes_columns`.
+    ValueError if it needs features besides the scores, unless it `takes_columns`.
 
     A pipeline passes: it may begin with any transformer of scores.
     """

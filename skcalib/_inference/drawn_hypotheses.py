@@ -84,8 +84,8 @@ class Hypotheses:
         """Return the `Drawn` of drawn event frequencies: their statistics and, if asked
         for, their distances from the scores.
 
-        A distance is the sum, over the cells, of weight share, observed deviation and
-        drawn deviation (drawn frequency minus score).
+        A distance is the sum over the cells of a product: weight share times observed
+        deviation times drawn deviation (drawn frequency minus score).
 
         Parameters
         ----------
@@ -140,15 +140,15 @@ class Hypotheses:
 
     @property
     def observed_distance(self):
-        """Sum, over the cells, of weight share, observed deviation (smoothed: the first
-        direction) and deviation of the labels; see `drawn`.
+        """The distance of the observed labels, in the sense of `drawn`. The observed
+        deviation in it is the first direction, which may be smoothed.
         """
         return self.cells.share * self.directions[0] @ self.cells.deviation
 
     @cached_property
     def slack(self):
-        """Difference of statistics within which they are tied: labels with equal sums
-        may differ in the last digit.
+        """The difference up to which two statistics count as equal: those of labels
+        with equal sums may differ by rounding.
         """
         typical = float(np.median(np.abs(self.null.statistics)))
         return 1e-12 * max(abs(self.observed), typical)

@@ -145,13 +145,13 @@ def event_count_tails(rows, events):
     rows, events, is_mirrored = mirrored(rows, events)
     at_least = np.ones(len(events))
     at_most = np.exp(-rows.sums(np.logaddexp(0, rows.z)))  # P(S = 0)
-    some = events > rows.total * ROUNDING
-    if some.any():
-        tails = EventCountTails(rows.at(some), events[some])
+    has_events = events > rows.total * ROUNDING
+    if has_events.any():
+        tails = EventCountTails(rows.at(has_events), events[has_events])
         # The tails are functions of tau = estimated shift - tested shift of the
         # log-odds. The tested shift is 0 here, that is, the log-odds z themselves.
-        at_least[some] = tails.at_least_observed(tails.estimated_shift)
-        at_most[some] = tails.at_most_observed(tails.estimated_shift)
+        at_least[has_events] = tails.at_least_observed(tails.estimated_shift)
+        at_most[has_events] = tails.at_most_observed(tails.estimated_shift)
     # Where non-events were counted, both tails change places.
     return (
         np.where(is_mirrored, at_most, at_least),

@@ -56,15 +56,18 @@ class SmallProblems(NamedTuple):
         holds, with powers of one class and norm.
         """
         first = many[0].power
+        cells = [hypotheses.cells for hypotheses in many]
+        # Direction k of all problems is made of direction k of each problem.
+        by_problem = [hypotheses.directions for hypotheses in many]
+        directions = []
+        for kth_directions in zip(*by_problem, strict=True):
+            directions.append(np.concatenate(kth_directions))
         return cls(
-            Cells.joined([one.cells for one in many]),
-            np.array([len(one.cells.weight) for one in many]),
+            Cells.joined(cells),
+            np.array([len(cells_of_problem.weight) for cells_of_problem in cells]),
             type(first),
             first.norm,
-            [
-                np.concatenate(each)
-                for each in zip(*(one.directions for one in many), strict=True)
-            ],
+            directions,
         )
 
     def limits(self, tail):
@@ -74,7 +77,7 @@ class SmallProblems(NamedTuple):
         starts = np.cumsum(self.sizes) - self.sizes
         rows = rows_of(self.cells)
         outcomes = n_outcomes(rows, self.sizes)
-        found = np.empty((2, len(self.sizes)))
+        limits = np.empty((2, len(self.sizes)))
         # Problems with equally many bins and similar numbers of outcomes stand
         # together.
         order = np.lexsort((outcomes, self.sizes))
@@ -96,9 +99,9 @@ class SmallProblems(NamedTuple):
             n_problems = np.searchsorted(n_entries, _BATCH, side="right")
             positions = positions[: max(int(n_problems), 1)]
             batch = _Batch(self, positions.T, rows[positions.T], tail)
-            found[:, order[start : start + len(positions)]] = batch.limits()
+            limits[:, order[start : start + len(positions)]] = batch.limits()
             start += len(positions)
-        return found
+        return limits
 
 
 def has_few_outcomes(hypotheses):
@@ -169,7 +172,7 @@ class _Batch:
             # of each bin: 0 to its rows
             n_counts=tuple(rows.max(axis=1).astype(np.int64) + 1),
         )
-        self._directions = [each[positions] for each in problems.directions]
+        self._directions = [direction[positions] for direction in problems.directions]
         self._deviation = self._cells.deviation.reshape(shape)
         # 1. The statistic, the p-th power of the error, of each outcome,
         # (k_1, ..., k_size, n): the sum of what each number of events adds in its bin.
@@ -240,8 +243,8 @@ class _Batch:
             if len(others) == 0:
                 break
             search = self._opposite(direction, others)
-            # If this c lies beyond the limit, and its error below the known one, so
-            # does the limit, which need not be sought.
+            # A c whose excess is not negative lies beyond the limit. If its error is at
+            # most the known one, that of the limit is, too, and need not be sought.
             is_beyond = search.power_at(c[others]) <= known_high[others]
             is_beyond &= search.excess(c[others]) >= 0
             others = others[~is_beyond]
@@ -386,32 +389,34 @@ class _Search:
         ratio = np.divide(noise, size, out=np.zeros(len(size)), where=size > 0)
         high = np.minimum(np.maximum(0.5 * np.sqrt(ratio), SMALLEST_STEP), self.end)
         low = np.zeros(len(high))
-        found = np.full(len(high), np.inf)
+        crossing = np.full(len(high), np.inf)
         at_low = self.excess(low)
         at_high = np.empty(len(high))
         is_at_0 = at_low >= 0
-        found[is_at_0] = 0
-        # Growing steps until the excess is no longer negative.
-        some = np.flatnonzero(~is_at_0)
+        crossing[is_at_0] = 0
+        # Growing steps until the excess is no longer negative. Problems that reach the
+        # end of the search before have no crossing.
+        left = np.flatnonzero(~is_at_0)
         bracketed = []
-        while len(some):
-            at_high[some] = self.at(some).excess(high[some])
-            is_above = at_high[some] >= 0
-            bracketed.append(some[is_above])
-            some = some[~is_above & (high[some] < self.end[some])]
-            low[some] = high[some]
-            at_low[some] = at_high[some]
-            high[some] = np.minimum(_GROWTH * high[some], self.end[some])
-        some = np.concatenate([*bracketed, some])
-        if len(some):
-            found[some] = bracketed_root(
-                self.at(some),
-                low[some],
-                high[some],
-                ends=(at_low[some], at_high[some]),
+        while len(left):
+            at_high[left] = self.at(left).excess(high[left])
+            is_above = at_high[left] >= 0
+            bracketed.append(left[is_above])
+            left = left[~is_above & (high[left] < self.end[left])]
+            low[left] = high[left]
+            at_low[left] = at_high[left]
+            high[left] = np.minimum(_GROWTH * high[left], self.end[left])
+        # The roots between the last two steps.
+        bracketed = np.concatenate([*bracketed, left])
+        if len(bracketed):
+            crossing[bracketed] = bracketed_root(
+                self.at(bracketed),
+                low[bracketed],
+                high[bracketed],
+                ends=(at_low[bracketed], at_high[bracketed]),
                 tolerance=_PRECISION,
             )
-        return found
+        return crossing
 
     __call__ = excess
 

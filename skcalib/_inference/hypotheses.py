@@ -130,7 +130,7 @@ def error_hypotheses(error, data, resampling):
         # How the labels of a row depend on each other is estimated from their residuals
         # about score + observed deviation.
         label_deviation = observed_deviation
-        directions += _common_shifts(powers)  # beside those of single cells
+        directions += _common_shifts(powers)  # besides those of single cells
     # 3. The draws of the event frequencies.
     label_weights = tasks[0].label_weights
     if label_weights is not None:

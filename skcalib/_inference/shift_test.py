@@ -236,12 +236,12 @@ def _equal_scores_tests(score, n_rows, events, confidence_level):
     )
     are_integers = (n_rows % 1 == 0) & (events % 1 == 0)
     is_exact = (n_rows < FEW_ROWS) & are_integers & (events > 0) & (events < n_rows)
-    found = np.empty((4, len(score)))
+    fields = np.empty((4, len(score)))  # those of the `BiasTest`
     if not is_exact.all():
-        ones = np.ones(np.count_nonzero(~is_exact))
-        tests = _ShiftTests(rows.at(~is_exact), events[~is_exact], ones)
+        no_stretch = np.ones(np.count_nonzero(~is_exact))
+        tests = _ShiftTests(rows.at(~is_exact), events[~is_exact], no_stretch)
         test, _ = tests.at(confidence_level)
-        found[:, ~is_exact] = test
+        fields[:, ~is_exact] = test
     k = np.rint(events[is_exact]).astype(np.int64)
     n = np.rint(n_rows[is_exact]).astype(np.int64)
     p = score[is_exact]
@@ -253,8 +253,8 @@ def _equal_scores_tests(score, n_rows, events, confidence_level):
     # distribution.
     low = p - betaincinv(k + 1, n - k, 1 - tail)
     high = p - betaincinv(k, n - k + 1, tail)
-    found[:, is_exact] = pvalue, low, high, pvalue
-    return BiasTest(*found)
+    fields[:, is_exact] = pvalue, low, high, pvalue
+    return BiasTest(*fields)
 
 
 class _ShiftTests:
@@ -436,17 +436,23 @@ def _distances_at_level(tail_probability, level, first_guess):
         probability = np.clip(tail_probability(x), 1e-300, _ALMOST_ONE)
         return ndtri(probability) - ndtri(level)
 
+    # The bracket grows until the excess, which falls, is not positive at its upper end
+    # and not negative at its lower end.
     low = np.zeros(len(first_guess))
     high = first_guess
     at_high = excess(high)
-    while (is_above := at_high > 0).any():
+    is_above = at_high > 0
+    while is_above.any():
         low = np.where(is_above, high, low)
         high = np.where(is_above, 2 * high, high)
         at_high = excess(high)
+        is_above = at_high > 0
     at_low = excess(low)
-    while (is_below := at_low < 0).any():
+    is_below = at_low < 0
+    while is_below.any():
         high = np.where(is_below, low, high)
         at_high = np.where(is_below, at_low, at_high)
         low = np.where(is_below, low - first_guess, low)
         at_low = excess(low)
+        is_below = at_low < 0
     return bracketed_root(excess, low, high, ends=(at_low, at_high), tolerance=1e-12)

@@ -73,8 +73,8 @@ class UniformBlock:
 
     @cached_property
     def ranked(self):
-        """Return, for each cell, the draws sorted by their uniform number, as indices
-        (m, draws), and the sorted uniform numbers (m, draws).
+        """For each cell, the indices of the draws in the order of their uniform
+        numbers, (m, draws), and the numbers in this order, (m, draws).
         """
         columns = np.ascontiguousarray(self.uniform.T)
         order = np.argsort(columns, axis=1)
@@ -114,8 +114,9 @@ class UniformBlock:
             first_above, sorted_numbers[cells], cumulative.T, strict=True
         ):
             row[:] = numbers.searchsorted(values)
-        # How many values have each position: one `bincount` for all cells, in which the
-        # positions of each cell are shifted behind those of the cell before.
+        # How many values of a cell have each position, (n_cells, width). The positions
+        # of each cell are shifted behind those of the cell before, so that one
+        # `bincount` is enough for all cells.
         width = n_draws + 1
         shifted = first_above + width * np.arange(n_cells)[:, None]
         n_values = np.bincount(shifted.ravel(), minlength=n_cells * width)

@@ -53,8 +53,9 @@ class SampledLabelDraws:
         in_sample, with_event, without_event = self._label_weights.event_probability(
             probability, self._labels
         )
-        # The sum of w (y - f) of a cell is that without any event, and a term for each
-        # event: w1 (1 - f) + w0 f.
+        # The sum of w (y - p) over the rows of a cell, with the weight w1 of a row with
+        # an event and w0 without: minus the sum of w0 p if there is no event, and
+        # w1 (1 - p) + w0 p more for each event.
         no_event = -np.bincount(self._cell, without_event * probability, len(weight))
         of_event = with_event * (1 - probability) + without_event * probability
         by_cell = csr_array(
@@ -114,9 +115,11 @@ class MultiplierDraws:
         `c` is not used; it is an argument because `CountDraws` has it.
         """
         rows = self._rows
+        # Residuals about the hypothesis: the scores, shifted in each cell.
         shift = frequency - self._mean_score
         residual = self._share * (rows.labels - rows.scores - shift[rows.cell])
-        # What each unit adds to each cell, (m, n_units); equal entries are added up.
+        # What each unit (a row or a cluster) adds to each cell, (m, n_units). Entries
+        # with the same indices are added up by the sparse matrix.
         by_unit = csr_array(
             (residual.ravel(), (rows.cell.ravel(), self._unit)),
             (len(frequency), self._n_units),

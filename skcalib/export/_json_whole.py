@@ -86,7 +86,7 @@ def parameters_and_attributes(estimator):
 
 def _pairs(estimator):
     """Return the pairs (method, recalibrator) of a `RecalibratedClassifierCV`, a list;
-    raise a ValueError if recalibrators take features beside the scores.
+    raise a ValueError if recalibrators take features besides the scores.
     """
     pairs = []
     for model in estimator.calibrated_classifiers_:

@@ -31,7 +31,7 @@ def segment_items(maps):
 
 def refuse_features(pairs):
     """Raise a ValueError if a recalibrator of the pairs (segment, recalibrator) takes
-    features beside the score.
+    features besides the score.
     """
     for segment, recalibrator in pairs:
         if getattr(recalibrator, "features", None) is not None:

@@ -142,11 +142,11 @@ class Rows:
 
     def __call__(self, node: Node) -> np.ndarray:
         """Return the values of a node (n, width), which is evaluated only once."""
-        found = self.values.get(id(node))
-        if found is None:
-            found = (self._chosen_or_evaluated(node), node)
-            self.values[id(node)] = found
-        values, _ = found
+        cached = self.values.get(id(node))
+        if cached is None:
+            cached = (self._chosen_or_evaluated(node), node)
+            self.values[id(node)] = cached
+        values, _ = cached
         return values
 
     def _chosen_or_evaluated(self, node):

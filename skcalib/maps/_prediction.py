@@ -59,7 +59,7 @@ def predicted(
     ids : ndarray of shape (n,) or None
         Ids of the rows.
     features : ndarray of shape (n, n_features) or None
-        Numbers beside the scores, for a map that takes some.
+        Numbers besides the scores, for a map that takes features.
     uses_table : bool, default=False
         Whether the smooth parts of a mixture for two classes are read from a table.
     all_possible : bool, default=False
