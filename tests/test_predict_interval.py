@@ -162,6 +162,71 @@ def test_a_quadratic_curve_follows_its_tangents_beyond_the_samples():
     )
 
 
+@pytest.mark.parametrize("method", [BetaCalibration, QuadraticScaling])
+def test_curves_of_three_parameters_have_profile_limits(method):
+    """A general optimiser finds the farthest log-odds that the likelihood allows."""
+    scores, y = rows(60, slope=3)
+    fitted = method(clip=None).fit(scores, y)
+    state = fitted._limits.state
+    x = fitted._limits_position(logit(scores))
+
+    def likelihood(coef):
+        log_odds = coef @ x
+        p = expit(log_odds)
+        information = (x * p * (1 - p)) @ x.T
+        return (
+            np.where(y, log_expit(log_odds), log_expit(-log_odds)).sum()
+            + np.linalg.slogdet(information)[1] / 2
+        )
+
+    p = expit(state["coef"] @ x)
+    inverse = np.linalg.inv((x * p * (1 - p)) @ x.T)
+    greatest = likelihood(state["coef"])
+    for place in (2, 8, 13):
+        (at,) = fitted._limits_position(state["places"][[place]]).T
+        error = np.sqrt(at @ inverse @ at)
+        for name, sign in (("below", -1), ("above", 1)):
+            for j, root in enumerate((1, 2)):
+                found = minimize(
+                    lambda coef, at=at, sign=sign: -sign * (coef @ at),
+                    state["coef"],
+                    constraints={
+                        "type": "ineq",
+                        "fun": lambda c, z=root: likelihood(c) - greatest + z**2 / 2,
+                    },
+                )
+                distance = sign * (found.x - state["coef"]) @ at / error
+                assert state[name][place, j] == pytest.approx(distance, rel=0.02)
+    # The limits are those of the root of the level, at least the normal ones.
+    (low, high) = fitted.predict_interval(expit(state["places"][[8]]), 0.9545)[0]
+    (at,) = fitted._limits_position(state["places"][[8]]).T
+    error = np.sqrt(at @ inverse @ at)
+    curve = state["coef"] @ at
+    normal = 2 * np.sqrt(max(at @ state["sandwich"] @ at, error**2))
+    below = max(2 * (state["below"][8, 1] / 2) * error, normal)
+    above = max(2 * (state["above"][8, 1] / 2) * error, normal)
+    assert logit(low) == pytest.approx(curve - below, rel=1e-3)
+    assert logit(high) == pytest.approx(curve + above, rel=1e-3)
+
+
+def test_profile_limits_that_are_none_are_refused():
+    document = to_dict(BetaCalibration().fit(*rows(60)))
+    pairs = document["fitted"]["_limits"]["pairs"]
+    good = dict(pairs)
+    falling = {**good["places"], "array": good["places"]["array"][::-1]}
+    for name, value in (
+        ("below", None),
+        ("above", good["places"]),
+        ("places", falling),
+        ("model", None),
+    ):
+        broken = [[key, value if key == name else old] for key, old in pairs]
+        broken = [pair for pair in broken if pair[1] is not None]
+        document["fitted"]["_limits"] = {"pairs": broken}
+        with pytest.raises(ValueError, match="_limits"):
+            from_dict(document)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_many_samples_are_condensed_into_cells(weighted, monkeypatch):
     scores, y = rows(6000)

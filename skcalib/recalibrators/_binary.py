@@ -152,7 +152,8 @@ class BinaryRecalibrator(BaseRecalibrator):
         limits_of = LIMITS[state["kind"]](state, level)
 
         def limits_at(scores, probabilities):
-            return limits_of(self._limits_position(self._new_binary_scores(scores)))
+            binary_scores = self._new_binary_scores(scores)
+            return limits_of(self._limits_position(binary_scores), binary_scores)
 
         return limits_at
 

@@ -268,7 +268,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
             half = quantile * np.sqrt(
                 np.maximum.reduce([*variances, np.zeros(len(log_odds))])
             )
-            return limits_about(log_odds, half)
+            return limits_about(log_odds, half, half)
 
         return limits_at
 

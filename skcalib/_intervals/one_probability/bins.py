@@ -48,10 +48,10 @@ def _state(samples, bins_of, count, positives):
 
 
 def bins_limits(state, level):
-    """Return a function of bins (n,) that returns the limits (n,) and (n,) of the event
-    frequency in them: Wilson's.
+    """Return a function of the bins (n,) of scores that returns the limits (n,) and
+    (n,) of the event frequency in them: Wilson's.
     """
     low, high = binomial_interval(
         state["positives"], state["count"], confidence_level=level, interval="wilson"
     )
-    return lambda bin_of_score: (low[bin_of_score], high[bin_of_score])
+    return lambda bin_of_score, scores: (low[bin_of_score], high[bin_of_score])

@@ -106,7 +106,7 @@ def monotone_limits(state, level):
     )
     low_at = np.repeat(np.append(0.0, low), 2)[1:]
     high_at = np.repeat(np.append(high, 1.0), 2)[:-1]
-    return lambda place: (low_at[place], high_at[place])
+    return lambda place, scores: (low_at[place], high_at[place])
 
 
 @lru_cache(maxsize=64)

@@ -42,13 +42,13 @@ def largest_form(covariances, gradient):
     return largest
 
 
-def limits_about(log_odds, half):
-    """Return the probabilities (n,) and (n,) of log-odds (n,) less and plus half a
-    width (n,).
+def limits_about(log_odds, below, above):
+    """Return the probabilities (n,) and (n,) of log-odds (n,) less a distance and plus
+    another one, (n,) each.
     """
     with np.errstate(over="ignore"):  # the odds of a probability of 0
         # in less time than by `expit`
-        return 1 / (1 + np.exp(half - log_odds)), 1 / (1 + np.exp(-half - log_odds))
+        return 1 / (1 + np.exp(below - log_odds)), 1 / (1 + np.exp(-above - log_odds))
 
 
 def limits_of_shares(own, rest, half):

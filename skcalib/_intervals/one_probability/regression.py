@@ -12,6 +12,10 @@ from skcalib._intervals.one_probability.normal import (
     limits_about,
     quantile_of,
 )
+from skcalib._intervals.one_probability.profile import (
+    profile_factors,
+    profile_table,
+)
 from skcalib._intervals.one_probability.samples import Maker
 from skcalib._intervals.sandwich import (
     left_out_covariance,
@@ -144,19 +148,27 @@ def _state(rows, features, start, centre, penalty):
     }
     if penalty is not None or not rows.is_dependent:
         state["model"] = inverse
+    if penalty is None and not rows.is_dependent and len(coef) > 2:
+        state |= profile_table(features, rows.log_odds, rows.labels, rows.weight, coef)
     return state
 
 
 def regression_limits(state, level):
-    """Return a function of features (d, n) that returns the limits (n,) and (n,) of the
-    probabilities of a regression: normal ones on the log-odds, or Student's with
-    clusters.
+    """Return a function of features (d, n), and of the log-odds (n,) of scores, that
+    returns the limits (n,) and (n,) of the probabilities of a regression: normal ones
+    on the log-odds, or Student's with clusters. Profile limits make them wider.
     """
     quantile = quantile_of(state, level)
     covariances = covariances_of(state)
 
-    def limits_of(design):
+    def limits_of(design, log_odds=None):
         half = quantile * np.sqrt(largest_form(covariances, design))
-        return limits_about(state["coef"] @ design, half)
+        curve = state["coef"] @ design
+        if "places" not in state:
+            return limits_about(curve, half, half)
+        error = np.sqrt(largest_form([state["model"]], design))
+        below, above = profile_factors(state, quantile, log_odds)
+        below = np.maximum(half, below * error)
+        return limits_about(curve, below, np.maximum(half, above * error))
 
     return limits_of

@@ -5,10 +5,11 @@ import numpy as np
 from skcalib._intervals.few_events import FEWEST_FOR_NORMAL
 from skcalib._intervals.one_probability.bins import bins_limits
 from skcalib._intervals.one_probability.monotone import monotone_limits
+from skcalib._intervals.one_probability.profile import PROFILE_SHAPE
 from skcalib._intervals.one_probability.regression import regression_limits
 
 # What each kind of state says: functions of a state and the level, which return a
-# function of what the limits depend on.
+# function of what the limits depend on, and of the scores.
 LIMITS = {
     "regression": regression_limits,
     "bins": bins_limits,
@@ -24,7 +25,7 @@ def has_few_events(state):
 
 
 # By kind of state, the number of axes of its arrays, and the names of its numbers. The
-# "model" of a regression or a softmax is not always there.
+# "model" of a regression or a softmax is not always there, nor is its `_PROFILE`.
 _KEYS = {
     "regression": ({"coef": 1, "sandwich": 2}, {"events", "degrees"}),
     "softmax": ({"sandwich": 2}, {"events", "degrees"}),
@@ -35,12 +36,20 @@ _KEYS = {
 }
 
 
+_PROFILE = {"places", "below", "above"}
+
+
 def check_limits(value):
     """Return a state that was read from a document; raise a ValueError unless it can be
     one.
     """
     kind = value.get("kind") if isinstance(value, dict) else None
     axes, plain = _KEYS.get(kind, ({}, set()))
+    if kind == "regression" and _PROFILE & value.keys():
+        _check_profile(value)
+        profile = {name: value[name] for name in _PROFILE}
+        rest = {name: value[name] for name in value.keys() - _PROFILE}
+        return check_limits(rest) | profile
     if kind not in _KEYS or value.keys() - {"kind", "model"} != axes.keys() | plain:
         raise ValueError(f"must be the state of limits, found {value!r:.60}")
     for name in plain:
@@ -59,6 +68,21 @@ def check_limits(value):
     if "count" in arrays:
         _check_counts(arrays)
     return value
+
+
+def _check_profile(value):
+    """Raise a ValueError unless a state has the table of profile limits."""
+    arrays = [value.get(name) for name in sorted(_PROFILE)]
+    if "model" not in value or not all(isinstance(a, np.ndarray) for a in arrays):
+        raise ValueError("must have all arrays of a table of limits")
+    shapes = [a.shape for a in arrays if a.dtype == np.float64]
+    if shapes != [PROFILE_SHAPE, PROFILE_SHAPE, PROFILE_SHAPE[:1]]:
+        raise ValueError(f"must have a table of limits of the shape {PROFILE_SHAPE}")
+    above, below, places = arrays
+    if not np.isfinite(above + below + places[:, None]).all():
+        raise ValueError("must have finite numbers in a table of limits")
+    if not (np.diff(places) >= 0).all():
+        raise ValueError("must have places in increasing order")
 
 
 def _check_counts(arrays):
